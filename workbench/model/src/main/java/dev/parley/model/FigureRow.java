@@ -1,0 +1,22 @@
+package dev.parley.model;
+
+/**
+ * One raw figure.
+ *
+ * @param trialId the trial it belongs to, or the first trial of its restart for figures of a boot
+ * @param subject what it was measured on: a service ({@code m3}), {@code generator}, {@code empty} for the empty service, {@code system}
+ * @param value in {@link Metric#unit()}
+ */
+public record FigureRow(int trialId, Metric metric, String subject, double value) {
+    /** The service with nothing in it, which figures of size, memory and boot stand beside. */
+    public static final String EMPTY = "empty";
+
+    /** All services of a topology together. */
+    public static final String SYSTEM = "system";
+
+    public FigureRow {
+        if (!Double.isFinite(value)) {
+            throw new BadInput(metric.key() + " of " + subject, value, "a finite number");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+package dev.parley.model;
+
+import java.util.Locale;
+
+/**
+ * One whole distribution of a trial's window.
+ *
+ * @param subject {@code client}, or for a hop {@code m1>m2}
+ * @param histogram HdrHistogram, nanoseconds, compressed V2 encoding
+ */
+public record HistogramRow(int trialId, Kind kind, String subject, byte[] histogram) {
+    /** What was timed. */
+    public enum Kind {
+        /** From the intended send time to a right reply within the limit. */
+        RESPONSE,
+        /** From the actual send time to a right reply within the limit. */
+        SERVICE,
+        /** Actual minus intended send time, of every request sent. */
+        SEND_DELAY,
+        /** From the intended send time to an outcome that was no success. */
+        ERROR,
+        /** A service's own calls to one neighbour. */
+        HOP;
+
+        public String key() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+}

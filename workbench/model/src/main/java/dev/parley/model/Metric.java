@@ -1,0 +1,79 @@
+package dev.parley.model;
+
+import java.util.Locale;
+
+/**
+ * Every figure the workbench keeps, with its unit. {@link #key()} is the name in {@code summary.csv} and in the store.
+ */
+public enum Metric {
+    LATENCY_MEAN("ms", Better.LOWER, "mean response time of replies that met the limit"),
+    LATENCY_MEDIAN("ms", Better.LOWER, "median response time"),
+    LATENCY_MIN("ms", Better.LOWER, "shortest response time"),
+    LATENCY_MAX("ms", Better.LOWER, "longest response time"),
+    LATENCY_P95("ms", Better.LOWER, "95th percentile of response time"),
+    LATENCY_P99("ms", Better.LOWER, "99th percentile of response time; wants 1 000 samples"),
+    LATENCY_P999("ms", Better.LOWER, "99.9th percentile of response time; wants 10 000 samples"),
+    FIRST_CALL("ms", Better.LOWER, "response time of the very first call after boot"),
+    HOP_MEAN("ms", Better.LOWER, "mean time of one service's calls to one neighbour, on the caller's own clock"),
+    HOP_P99("ms", Better.LOWER, "99th percentile of one service's calls to one neighbour"),
+    THROUGHPUT("1/s", Better.HIGHER, "replies a second that were right and met the limit"),
+    SUCCESS_SHARE("%", Better.HIGHER, "share of due requests answered rightly within the limit"),
+    WIRE_OUT(
+            "B",
+            Better.LOWER,
+            "bytes a request puts on one hop's connection, framing included, IP and TCP headers not"),
+    WIRE_BACK("B", Better.LOWER, "bytes a reply puts on one hop's connection"),
+    PAYLOAD_OUT("B", Better.NEITHER, "bytes of the encoded message in a request"),
+    PAYLOAD_BACK("B", Better.NEITHER, "bytes of the encoded message in a reply"),
+    CPU_SHARE("%", Better.LOWER, "processor use of one service in percent of one core"),
+    CPU_PER_REQUEST("ms", Better.LOWER, "processor time of all services together for one request"),
+    MEMORY_AFTER_BOOT("MB", Better.LOWER, "resident set of one service when it first answers"),
+    MEMORY_AFTER_LOAD("MB", Better.LOWER, "resident set of one service after a measured window"),
+    INSTALLED_SIZE("MB", Better.LOWER, "files that one service needs to run, without the JDK"),
+    BOOT_TIME("ms", Better.LOWER, "process start to first right reply, timed from outside"),
+    GENERATOR_CPU("%", Better.NEITHER, "processor use of the load generator in percent of one core"),
+    GENERATOR_LATENESS_P99("ms", Better.NEITHER, "99th percentile of actual minus intended send time");
+
+    /** Which way is good. */
+    public enum Better {
+        LOWER,
+        HIGHER,
+        NEITHER
+    }
+
+    private final String unit;
+    private final Better better;
+    private final String meaning;
+
+    Metric(String unit, Better better, String meaning) {
+        this.unit = unit;
+        this.better = better;
+        this.meaning = meaning;
+    }
+
+    public String key() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+
+    /** ms, 1/s, %, B or MB (10⁶ bytes). */
+    public String unit() {
+        return unit;
+    }
+
+    public Better better() {
+        return better;
+    }
+
+    public String meaning() {
+        return meaning;
+    }
+
+    public static Metric ofKey(String key) {
+        for (Metric metric : values()) {
+            if (metric.key().equals(key)) {
+                return metric;
+            }
+        }
+        throw new BadInput("metric", key, "one of the keys in Metric");
+    }
+}

@@ -1,0 +1,20 @@
+package dev.parley.spi;
+
+/**
+ * One thing a service can be asked, with the records that are sent and come back.
+ *
+ * @param name in lower camel case; the method name in gRPC and RPCX, the field name in GraphQL, the last part of the REST path
+ * @param request a record; an empty record for a call that sends nothing
+ * @param reply a record
+ */
+public record Operation<Q extends Record, R extends Record>(String name, Kind kind, Class<Q> request, Class<R> reply) {
+    /** Whether the operation changes something: decides the HTTP method and GraphQL's query or mutation. */
+    public enum Kind {
+        /** Changes nothing and sends no body: GET. */
+        FETCH,
+        /** Changes nothing, sends a body: POST, a GraphQL query. */
+        QUERY,
+        /** Changes something: POST, a GraphQL mutation. */
+        MUTATION
+    }
+}

@@ -1,0 +1,34 @@
+package dev.parley.spi;
+
+import dev.parley.model.Technology;
+
+/**
+ * One technology in one variant: serves a contract and connects to services that serve it. Thread-safe. Settings that matter are fixed
+ * and stand in {@link Technology#settings()}.
+ */
+public interface Transport {
+    Technology technology();
+
+    /**
+     * Starts to serve, and returns when the service can be reached.
+     *
+     * @param service own name, such as {@code m2}
+     * @param at the socket to listen on, or the name to serve at a broker
+     * @throws CallException {@link CallException.Code#UNAVAILABLE} if the port is taken or the broker cannot be reached
+     */
+    Server serve(String service, Contract contract, Location at, Handler handler);
+
+    /**
+     * Prepares calls to one neighbour. Does not fail when the neighbour is not up yet: calls do, with
+     * {@link CallException.Code#UNAVAILABLE}, until it is, and again work afterwards.
+     *
+     * @param caller own name: brokers need it for the reply queue
+     */
+    Neighbour connect(String caller, Contract contract, Location to);
+
+    /** A served contract. {@link #close} finishes calls under way, within a second, and leaves no thread or socket over. */
+    interface Server extends AutoCloseable {
+        @Override
+        void close();
+    }
+}
