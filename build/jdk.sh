@@ -1,0 +1,25 @@
+# Sourced by ./parley and ./check: finds a JDK 25 and a Maven, or says in one line what is missing and ends with exit code 1.
+
+is_jdk_25() { [ -x "$1/bin/javac" ] && grep -qs '^JAVA_VERSION="25[".]' "$1/release"; }
+
+find_jdk() {
+  local candidate on_path
+  on_path=$(command -v javac 2>/dev/null) && on_path=$(dirname "$(dirname "$(readlink -f "$on_path" 2>/dev/null || echo "$on_path")")")
+  for candidate in "${JAVA_HOME:-}" "${on_path:-}" /usr/lib/jvm/* /usr/java/* /opt/*jdk* /opt/java/* \
+    /Library/Java/JavaVirtualMachines/*/Contents/Home "$HOME"/.sdkman/candidates/java/* "$HOME"/.jdks/* "$HOME"/.local/share/mise/installs/java/*; do
+    if [ -n "$candidate" ] && is_jdk_25 "$candidate"; then
+      JAVA_HOME=$candidate
+      export JAVA_HOME
+      return
+    fi
+  done
+  local found=none
+  [ -x "${JAVA_HOME:-}/bin/java" ] && found=$(sed -n 's/^JAVA_VERSION="\(.*\)"/\1/p' "$JAVA_HOME/release" 2>/dev/null)
+  [ "$found" = none ] && command -v java >/dev/null && found=$(java -version 2>&1 | sed -n '1s/.*"\(.*\)".*/\1/p')
+  echo "$1: no JDK 25 found (JAVA_HOME, PATH and the usual folders were searched; the default Java is ${found:-unknown}): install one or set JAVA_HOME" >&2
+  exit 1
+}
+
+find_maven() {
+  command -v mvn >/dev/null || { echo "$1: no Maven found: install Maven 3.8.7 or later and put mvn on the PATH" >&2; exit 1; }
+}

@@ -1,0 +1,81 @@
+package dev.parley.probe;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.OptionalLong;
+
+/**
+ * Processor time and memory of one running process. Each reading is a few microseconds of work in the caller and none in the process
+ * that is watched. Thread-safe.
+ */
+public final class ProcessProbe {
+    private static final Path PROC = Path.of("/proc");
+    /** {@code _SC_CLK_TCK} is 100 on every Linux that the JDK supports. Source: proc(5), time(7). */
+    private static final long NANOS_A_TICK = 10_000_000;
+
+    private final ProcessHandle process;
+    private final Path folder;
+
+    private ProcessProbe(ProcessHandle process) {
+        this.process = process;
+        this.folder = PROC.resolve(Long.toString(process.pid()));
+    }
+
+    public static ProcessProbe of(ProcessHandle process) {
+        return new ProcessProbe(process);
+    }
+
+    public boolean isAlive() {
+        return process.isAlive();
+    }
+
+    /**
+     * Processor time used since the process began, in user and kernel mode, all threads, ended ones included. On Linux the kernel's
+     * nanosecond account of living threads would miss ended ones, so this reads ticks of 10 ms: over a window of 3 s an error of at most
+     * 0.3 % of one core.
+     *
+     * @return nanoseconds; empty when the process is gone
+     */
+    public OptionalLong cpuNs() {
+        if (Files.isDirectory(PROC.resolve("self"))) {
+            try {
+                return OptionalLong.of(cpuTicks(Files.readString(folder.resolve("stat"))) * NANOS_A_TICK);
+            } catch (IOException gone) {
+                return OptionalLong.empty();
+            }
+        }
+        return process.info()
+                .totalCpuDuration()
+                .map(Duration::toNanos)
+                .map(OptionalLong::of)
+                .orElseGet(OptionalLong::empty);
+    }
+
+    /**
+     * Resident set: memory the process holds in RAM, shared pages included.
+     *
+     * @return bytes; empty when the process is gone or this system does not tell
+     */
+    public OptionalLong residentBytes() {
+        try {
+            return kilobytes(Files.readString(folder.resolve("status")), "VmRSS:");
+        } catch (IOException gone) {
+            return OptionalLong.empty();
+        }
+    }
+
+    static long cpuTicks(String stat) {
+        // the command name may hold spaces and brackets: the fields begin behind the last bracket
+        String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+        return Long.parseLong(fields[11]) + Long.parseLong(fields[12]);
+    }
+
+    static OptionalLong kilobytes(String text, String key) {
+        return text.lines()
+                .filter(line -> line.startsWith(key))
+                .mapToLong(line -> Long.parseLong(line.replaceAll("[^0-9]", "")) * 1024)
+                .findFirst();
+    }
+}
