@@ -47,6 +47,27 @@ public sealed interface Load {
         POISSON
     }
 
+    /** Reads the form that {@link #toString} writes: {@code closed:16}, {@code open:300:poisson}. */
+    static Load parse(String text) {
+        String[] parts = text.strip().split(":", -1);
+        try {
+            if (parts.length == 2 && parts[0].equals("closed")) {
+                return new Closed(Integer.parseInt(parts[1]));
+            }
+            if (parts.length == 3 && parts[0].equals("open")) {
+                return new Open(Double.parseDouble(parts[1]), Arrivals.valueOf(parts[2].toUpperCase(Locale.ROOT)));
+            }
+        } catch (BadInput e) {
+            throw e;
+        } catch (IllegalArgumentException e) {
+            throw new BadInput("load", text, FORMS);
+        }
+        throw new BadInput("load", text, FORMS);
+    }
+
+    /** The written forms. */
+    String FORMS = "closed:n, open:rate:even or open:rate:poisson";
+
     /** True where latency runs from the intended send time. */
     default boolean isOpen() {
         return switch (this) {
