@@ -1,0 +1,180 @@
+package dev.rpcx.bench;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+
+/**
+ * The two-process benchmark: every peer, every case, in interleaved rounds. Prints each figure as it comes, at the end medians over the
+ * rounds and RPCX's ratio to each peer, and writes both as Markdown.
+ *
+ * <p>{@code Bench [--rounds 5] [--warmup-ms 3000] [--window-ms 3000] [--peers a,b] [--cases A,B] [--grid] [--seed 1] [--out FILE]}
+ */
+public final class Bench {
+    /** For server and client of every peer alike. */
+    static final List<String> JVM_ARGS = List.of("-Xms256m", "-Xmx1g", "--enable-native-access=ALL-UNNAMED");
+
+    private static final int[] GRID_THREADS = {10, 100, 500, 990};
+    private static final int[] GRID_REQUESTS = {100, 300, 500};
+
+    private final Options options;
+    /** case → peer → figures by round. */
+    private final Map<String, Map<String, List<Figures>>> cases = new LinkedHashMap<>();
+    /** grid cell → peer → TPS by round. */
+    private final Map<String, Map<String, List<Double>>> grid = new LinkedHashMap<>();
+    /** peer → {boot ms, resident MB} by round. */
+    private final Map<String, List<double[]>> servers = new LinkedHashMap<>();
+
+    private final Map<String, double[]> wire = new LinkedHashMap<>();
+
+    private record Options(
+            int rounds,
+            long warmUpMs,
+            long windowMs,
+            List<String> peers,
+            List<BenchCase> cases,
+            boolean grid,
+            long seed,
+            Optional<Path> out) {
+
+        static Options parse(String[] args) {
+            int rounds = 5;
+            long warmUpMs = 3000;
+            long windowMs = 3000;
+            List<String> peers = Peers.all().stream().map(Peer::name).toList();
+            List<BenchCase> cases = List.of(BenchCase.values());
+            boolean grid = false;
+            long seed = 1;
+            Optional<Path> out = Optional.empty();
+            for (int i = 0; i < args.length; i++) {
+                if (args[i].equals("--grid")) {
+                    grid = true;
+                    continue;
+                }
+                if (i + 1 == args.length) {
+                    throw new IllegalArgumentException(args[i] + ": value missing");
+                }
+                String value = args[++i];
+                switch (args[i - 1]) {
+                    case "--rounds" -> rounds = Integer.parseInt(value);
+                    case "--warmup-ms" -> warmUpMs = Long.parseLong(value);
+                    case "--window-ms" -> windowMs = Long.parseLong(value);
+                    case "--peers" -> {
+                        peers = List.of(value.split(","));
+                        peers.forEach(Peers::named);
+                    }
+                    case "--cases" ->
+                        cases = value.equals("none")
+                                ? List.of()
+                                : Arrays.stream(value.split(","))
+                                        .map(BenchCase::named)
+                                        .toList();
+                    case "--seed" -> seed = Long.parseLong(value);
+                    case "--out" -> out = Optional.of(Path.of(value));
+                    default ->
+                        throw new IllegalArgumentException(
+                                "unknown option " + args[i - 1]
+                                        + " (expected: --rounds, --warmup-ms, --window-ms, --peers, --cases, --grid, --seed, --out)");
+                }
+            }
+            return new Options(rounds, warmUpMs, windowMs, peers, cases, grid, seed, out);
+        }
+    }
+
+    private Bench(Options options) {
+        this.options = options;
+    }
+
+    public static void main(String[] args) throws Exception {
+        Options options;
+        try {
+            options = Options.parse(args);
+        } catch (IllegalArgumentException e) {
+            System.err.println("bench: " + e.getMessage());
+            System.exit(1);
+            return;
+        }
+        Bench bench = new Bench(options);
+        Random random = new Random(options.seed());
+        for (int round = 1; round <= options.rounds(); round++) {
+            List<String> order = new ArrayList<>(options.peers());
+            Collections.shuffle(order, random);
+            for (String peer : order) {
+                System.out.printf(Locale.ROOT, "round %d of %d: %s%n", round, options.rounds(), peer);
+                bench.measure(peer, random);
+            }
+        }
+        String text = Tables.markdown(String.join(" ", args), bench.cases, bench.grid, bench.servers, bench.wire);
+        System.out.println(text);
+        if (options.out().isPresent()) {
+            Files.writeString(options.out().get(), text);
+        }
+    }
+
+    private void measure(String name, Random random) throws IOException, InterruptedException {
+        Peer peer = Peers.named(name);
+        try (Pair pair = new Pair(name, JVM_ARGS, false)) {
+            servers.computeIfAbsent(name, n -> new ArrayList<>()).add(new double[] {pair.bootMs(), pair.serverMb()});
+            List<BenchCase> order = new ArrayList<>(options.cases());
+            Collections.shuffle(order, random);
+            for (BenchCase benchCase : order) {
+                if (benchCase.suits(peer)) {
+                    keep(benchCase.title, name, pair.run(benchCase, options.warmUpMs(), options.windowMs()));
+                }
+            }
+            if (options.grid()) {
+                grid(name, pair);
+            }
+            if (!wire.containsKey(name)) {
+                wire.put(name, pair.wireBytes(name, JVM_ARGS));
+            }
+        }
+        if (options.cases().contains(BenchCase.A) && Files.isExecutable(Path.of("/usr/bin/taskset"))) {
+            try (Pair pair = new Pair(name, JVM_ARGS, true)) {
+                keep("A, both on one core", name, pair.run(BenchCase.A, options.warmUpMs(), options.windowMs()));
+            }
+        }
+    }
+
+    private void grid(String name, Pair pair) throws IOException {
+        for (int threads : GRID_THREADS) {
+            for (int requests : GRID_REQUESTS) {
+                double tps = pair.grid(threads, requests);
+                System.out.printf(Locale.ROOT, "  grid %d x %d: %.0f TPS%n", threads, requests, tps);
+                grid.computeIfAbsent("%d × %d".formatted(threads, requests), c -> new LinkedHashMap<>())
+                        .computeIfAbsent(name, n -> new ArrayList<>())
+                        .add(tps);
+            }
+        }
+    }
+
+    private void keep(String title, String peer, Optional<Figures> figures) {
+        if (figures.isEmpty()) {
+            System.out.println("  " + title + ": failed");
+            return;
+        }
+        Figures f = figures.get();
+        System.out.printf(
+                Locale.ROOT,
+                "  %s: %.0f calls/s, p50 %.0f µs, p99 %.0f µs, %.1f µs CPU a call, %.0f + %.0f B allocated%n",
+                title,
+                f.callsPerSecond(),
+                f.p50Us(),
+                f.p99Us(),
+                f.cpuUsPerCall(),
+                f.clientBytesPerCall(),
+                f.serverBytesPerCall());
+        cases.computeIfAbsent(title, t -> new LinkedHashMap<>())
+                .computeIfAbsent(peer, p -> new ArrayList<>())
+                .add(f);
+    }
+}

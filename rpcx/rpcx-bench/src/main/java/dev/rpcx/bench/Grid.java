@@ -1,0 +1,50 @@
+package dev.rpcx.bench;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * The test program of zhang, section "Performance experiment method": ten rounds, each with a fixed pool of {@code threads} made within the
+ * round, {@code requests} submitted, a latch awaited. The first round is dropped, as the paper drops it.
+ */
+final class Grid {
+    static final int ROUNDS = 10;
+
+    private Grid() {}
+
+    /** Mean requests a second over rounds 2 to 10; negative when a reply was wrong or missing. */
+    static double run(Peer.Caller caller, int threads, int requests) throws InterruptedException {
+        double sum = 0;
+        for (int round = 0; round < ROUNDS; round++) {
+            AtomicInteger wrong = new AtomicInteger();
+            long begin = System.nanoTime();
+            ExecutorService pool = Executors.newFixedThreadPool(threads);
+            CountDownLatch latch = new CountDownLatch(requests);
+            for (int i = 0; i < requests; i++) {
+                pool.execute(() -> {
+                    try {
+                        if (!caller.hello("HelloWorld").equals("HelloWorld")) {
+                            wrong.incrementAndGet();
+                        }
+                    } catch (Exception e) {
+                        wrong.incrementAndGet();
+                    } finally {
+                        latch.countDown();
+                    }
+                });
+            }
+            latch.await();
+            long elapsed = System.nanoTime() - begin;
+            pool.shutdown();
+            if (wrong.get() > 0) {
+                return -wrong.get();
+            }
+            if (round > 0) {
+                sum += requests * 1e9 / elapsed;
+            }
+        }
+        return sum / (ROUNDS - 1);
+    }
+}

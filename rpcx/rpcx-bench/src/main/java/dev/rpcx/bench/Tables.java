@@ -1,0 +1,108 @@
+package dev.rpcx.bench;
+
+import dev.parley.probe.MachineFacts;
+import java.time.LocalDate;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.function.ToDoubleFunction;
+
+/** The figures of a run as Markdown: medians over rounds, lowest and highest round beside them. */
+final class Tables {
+    private Tables() {}
+
+    static String markdown(
+            String arguments,
+            Map<String, Map<String, List<Figures>>> cases,
+            Map<String, Map<String, List<Double>>> grid,
+            Map<String, List<double[]>> servers,
+            Map<String, double[]> wire) {
+        StringBuilder text = new StringBuilder();
+        text.append("Command: `rpcx/rpcx-bench/run ").append(arguments).append("`  \n");
+        text.append("Date: ")
+                .append(LocalDate.now())
+                .append("; machine: ")
+                .append(MachineFacts.read())
+                .append("  \n");
+        text.append("JDK: ")
+                .append(System.getProperty("java.vm.version"))
+                .append("; JVM flags of every process: `")
+                .append(String.join(" ", Bench.JVM_ARGS))
+                .append("`\n\n");
+        cases.forEach((title, byPeer) -> {
+            text.append("## ").append(title).append("\n\n");
+            text.append(
+                    "| peer | calls/s | lowest – highest | p50 µs | p99 µs | CPU a call, both sides, µs | allocated a call, client + server, B |\n");
+            text.append("| --- | ---: | --- | ---: | ---: | ---: | ---: |\n");
+            byPeer.entrySet().stream()
+                    .sorted((a, b) -> Double.compare(
+                            median(b.getValue(), Figures::callsPerSecond),
+                            median(a.getValue(), Figures::callsPerSecond)))
+                    .forEach(entry -> {
+                        List<Figures> f = entry.getValue();
+                        text.append(String.format(
+                                Locale.ROOT,
+                                "| %s | %,.0f | %,.0f – %,.0f | %.0f | %.0f | %.1f | %.0f + %.0f |%n",
+                                entry.getKey(),
+                                median(f, Figures::callsPerSecond),
+                                f.stream()
+                                        .mapToDouble(Figures::callsPerSecond)
+                                        .min()
+                                        .orElse(0),
+                                f.stream()
+                                        .mapToDouble(Figures::callsPerSecond)
+                                        .max()
+                                        .orElse(0),
+                                median(f, Figures::p50Us),
+                                median(f, Figures::p99Us),
+                                median(f, Figures::cpuUsPerCall),
+                                median(f, Figures::clientBytesPerCall),
+                                median(f, Figures::serverBytesPerCall)));
+                    });
+            text.append('\n');
+        });
+        if (!grid.isEmpty()) {
+            TreeSet<String> peers = new TreeSet<>();
+            grid.values().forEach(byPeer -> peers.addAll(byPeer.keySet()));
+            text.append(
+                    "## The paper's grid: TPS, mean of rounds 2 to 10, median over restarts\n\n| threads × requests |");
+            peers.forEach(peer -> text.append(' ').append(peer).append(" |"));
+            text.append("\n| --- |").append(" ---: |".repeat(peers.size())).append('\n');
+            grid.forEach((cell, byPeer) -> {
+                text.append("| ").append(cell).append(" |");
+                for (String peer : peers) {
+                    List<Double> tps = byPeer.getOrDefault(peer, List.of());
+                    text.append(tps.isEmpty() ? " – |" : String.format(Locale.ROOT, " %,.0f |", medianOf(tps)));
+                }
+                text.append('\n');
+            });
+            text.append('\n');
+        }
+        text.append("## Server, and HelloWorld on the wire\n\n");
+        text.append(
+                "| peer | start to serving, ms | resident, MB | out, B | back, B |\n| --- | ---: | ---: | ---: | ---: |\n");
+        servers.forEach((peer, rounds) -> {
+            double[] bytes = wire.getOrDefault(peer, new double[] {Double.NaN, Double.NaN});
+            text.append(String.format(
+                    Locale.ROOT,
+                    "| %s | %.0f | %.0f | %.1f | %.1f |%n",
+                    peer,
+                    medianOf(rounds.stream().map(r -> r[0]).toList()),
+                    medianOf(rounds.stream().map(r -> r[1]).toList()),
+                    bytes[0],
+                    bytes[1]));
+        });
+        return text.toString();
+    }
+
+    private static double median(List<Figures> rounds, ToDoubleFunction<Figures> figure) {
+        return medianOf(rounds.stream().mapToDouble(figure).boxed().toList());
+    }
+
+    static double medianOf(List<Double> values) {
+        List<Double> sorted = values.stream().sorted().toList();
+        int middle = sorted.size() / 2;
+        return sorted.size() % 2 == 1 ? sorted.get(middle) : (sorted.get(middle - 1) + sorted.get(middle)) / 2;
+    }
+}
