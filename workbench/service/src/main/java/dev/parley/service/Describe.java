@@ -1,0 +1,34 @@
+package dev.parley.service;
+
+import dev.parley.model.Technology;
+import dev.parley.spi.Transport;
+import dev.parley.spi.TransportProvider;
+import java.io.PrintStream;
+import java.util.ServiceLoader;
+
+/**
+ * Prints what the technologies on this class path say of themselves, a line a fact: {@code technology.FIELD=value}, settings as
+ * {@code setting.NAME=value}, components as {@code component=value}. Each technology begins with {@code technology.name}.
+ */
+final class Describe {
+    private Describe() {}
+
+    static void to(PrintStream out) {
+        for (TransportProvider provider : ServiceLoader.load(TransportProvider.class)) {
+            for (Transport transport : provider.transports()) {
+                Technology t = transport.technology();
+                line(out, "technology.name", t.name());
+                line(out, "technology.title", t.title());
+                line(out, "technology.style", t.style().name());
+                t.broker().ifPresent(broker -> line(out, "technology.broker", broker));
+                line(out, "technology.knows", t.knows());
+                t.components().forEach(component -> line(out, "component", component));
+                t.settings().forEach((name, value) -> line(out, "setting." + name, value));
+            }
+        }
+    }
+
+    private static void line(PrintStream out, String key, String value) {
+        out.println(key + "=" + value.replace('\n', ' '));
+    }
+}

@@ -1,0 +1,74 @@
+package dev.parley.service;
+
+import dev.parley.model.Topology;
+import dev.parley.spi.CallException;
+import dev.parley.spi.Handler;
+import dev.parley.spi.Neighbour;
+import dev.parley.spi.Operation;
+import dev.parley.spi.Transport;
+import dev.parley.spi.TransportProvider;
+import dev.parley.spi.Work;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
+
+/** A node that serves: its neighbours connected, its work listening. Closing ends the server first, then the neighbours. */
+final class Microservice implements AutoCloseable {
+    private final Map<String, TimedNeighbour> neighbours = new LinkedHashMap<>();
+    private final LongAdder requests = new LongAdder();
+    private final LongAdder failures = new LongAdder();
+    private final Work.Node node;
+    private final Transport.Server server;
+
+    Microservice(String name, ServiceSettings.Role role) {
+        Work work = Work.named(role.work());
+        Topology.Node self = role.topology().node(name);
+        if (!self.isLeaf()) {
+            Transport calls = TransportProvider.named(role.neighbourTransport());
+            for (String callee : self.calls()) {
+                neighbours.put(
+                        callee, new TimedNeighbour(calls.connect(name, work.contract(), role.locationOf(callee))));
+            }
+        }
+        node = work.node(self, new LinkedHashMap<String, Neighbour>(neighbours));
+        server = TransportProvider.named(role.transport()).serve(name, work.contract(), role.at(), counted(node));
+    }
+
+    private Handler counted(Handler handler) {
+        return new Handler() {
+            @Override
+            public <Q extends Record, R extends Record> R handle(Operation<Q, R> operation, Q request) {
+                requests.increment();
+                try {
+                    return handler.handle(operation, request);
+                } catch (CallException e) {
+                    failures.increment();
+                    throw e;
+                } catch (RuntimeException e) {
+                    failures.increment();
+                    throw CallException.of(e);
+                }
+            }
+        };
+    }
+
+    /** In the topology's order. */
+    Map<String, TimedNeighbour> neighbours() {
+        return neighbours;
+    }
+
+    long requests() {
+        return requests.sum();
+    }
+
+    long failures() {
+        return failures.sum();
+    }
+
+    @Override
+    public void close() {
+        server.close();
+        node.close();
+        neighbours.values().forEach(TimedNeighbour::close);
+    }
+}

@@ -1,0 +1,85 @@
+package dev.parley.service;
+
+import dev.parley.model.BadInput;
+import dev.parley.spi.CallException;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import org.HdrHistogram.Histogram;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The process: {@code ServiceMain key=value …}, or {@code ServiceMain describe}.
+ *
+ * <p>Prints {@code listening health=PORT} once it serves. Then obeys its standard input: {@code hops-reset}; {@code hops}, answered by a
+ * line {@code hop FROM>TO HISTOGRAM} a neighbour and {@code hops-end}. When the input ends, whoever started it is gone, and it ends too.
+ * Exit codes: 0 told to end, 1 bad arguments or a port that is taken.
+ */
+public final class ServiceMain {
+    private ServiceMain() {}
+
+    public static void main(String[] args) throws IOException {
+        if (args.length == 1 && args[0].equals("describe")) {
+            Describe.to(System.out);
+            return;
+        }
+        int exitCode = 0;
+        try {
+            serve(ServiceSettings.parse(args));
+        } catch (BadInput | CallException e) {
+            System.err.println("service: " + e.getMessage());
+            exitCode = 1;
+        }
+        // a technology may leave threads that are not daemons
+        System.exit(exitCode);
+    }
+
+    private static void serve(ServiceSettings settings) throws IOException {
+        Microservice service = settings.role()
+                .map(role -> new Microservice(settings.name(), role))
+                .orElse(null);
+        try (service;
+                HealthServer health = new HealthServer(
+                        settings.healthPort(), settings.name(), () -> MetricsText.of(service), ServiceMain::stop)) {
+            System.out.println("listening health=" + health.port());
+            obey(settings.name(), service);
+        }
+    }
+
+    private static void stop() {
+        // the command loop waits in a read that cannot be interrupted, so the end comes from a thread of its own
+        Thread.ofPlatform().name("shutdown").start(() -> System.exit(0));
+    }
+
+    private static void obey(String name, @Nullable Microservice service) throws IOException {
+        BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String command = commands.readLine(); command != null; command = commands.readLine()) {
+            switch (command) {
+                case "hops-reset" -> {
+                    if (service != null) {
+                        service.neighbours().values().forEach(TimedNeighbour::reset);
+                    }
+                }
+                case "hops" -> {
+                    if (service != null) {
+                        service.neighbours()
+                                .forEach((peer, neighbour) -> System.out.println(
+                                        "hop " + name + ">" + peer + " " + base64(neighbour.sinceReset())));
+                    }
+                    System.out.println("hops-end");
+                }
+                default ->
+                    System.err.println("service: unknown command " + command + " (expected: hops-reset or hops)");
+            }
+        }
+    }
+
+    private static String base64(Histogram histogram) {
+        ByteBuffer buffer = ByteBuffer.allocate(histogram.getNeededByteBufferCapacity());
+        int length = histogram.encodeIntoCompressedByteBuffer(buffer);
+        return Base64.getEncoder().encodeToString(java.util.Arrays.copyOf(buffer.array(), length));
+    }
+}
