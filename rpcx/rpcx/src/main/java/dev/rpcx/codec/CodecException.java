@@ -1,0 +1,38 @@
+package dev.rpcx.codec;
+
+/** A value that cannot be written, or bytes that cannot be read. Costs no stack trace: hostile bytes must be cheap to refuse. */
+public final class CodecException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    /** What went wrong. */
+    public enum Code {
+        /** Null where Protobuf has no null. */
+        NULL_VALUE,
+        /** Not the bytes of such a message. */
+        MALFORMED,
+        /** Beyond a limit of {@link Limits}. */
+        TOO_LARGE,
+        /** More messages inside each other than {@link Limits#depth()}. */
+        TOO_DEEP,
+        /** A number of an enum, or a case of a sealed type, that is not known here, where none is declared as the unknown. */
+        UNKNOWN_VALUE,
+        /** The record's or class's own code refused the value; see the cause. */
+        REFUSED
+    }
+
+    private final Code code;
+
+    CodecException(Code code, String message) {
+        super(message, null, false, false);
+        this.code = code;
+    }
+
+    CodecException(Code code, String message, Throwable cause) {
+        super(message, cause, false, false);
+        this.code = code;
+    }
+
+    public Code code() {
+        return code;
+    }
+}

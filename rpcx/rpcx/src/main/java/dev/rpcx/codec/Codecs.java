@@ -1,0 +1,189 @@
+package dev.rpcx.codec;
+
+import dev.rpcx.schema.FieldType;
+import dev.rpcx.schema.Lock;
+import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.Schema;
+import dev.rpcx.schema.SchemaException;
+import dev.rpcx.schema.Shape;
+import io.netty.buffer.ByteBuf;
+import java.lang.reflect.Method;
+import java.lang.reflect.Type;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes codecs, at start. Thread-safe; asked twice for one type it may make two codecs, which share the codecs of the messages in them. How Java
+ * types become messages: {@link Schema}.
+ */
+public final class Codecs {
+    private final Schema schema;
+    private final Limits limits;
+    private final Map<MessageType, MessageCodec> codecs = new HashMap<>();
+
+    private Codecs(Schema schema, Limits limits) {
+        this.schema = schema;
+        this.limits = limits;
+    }
+
+    /** With the lock files of the class path and {@link Limits#STANDARD}. */
+    public static Codecs standard() {
+        return of(new Schema(Lock.of(Thread.currentThread().getContextClassLoader())), Limits.STANDARD);
+    }
+
+    public static Codecs of(Schema schema, Limits limits) {
+        return new Codecs(schema, limits);
+    }
+
+    /**
+     * Of a method's parameters, in their order.
+     *
+     * @throws SchemaException a parameter's type cannot be mapped
+     */
+    public Codec<Object[]> parameters(Method method) {
+        MessageType type = schema.parameters(method);
+        MessageCodec codec = codec(type);
+        return type.kind() == MessageType.Kind.PARAMETERS ? new Top<>(codec) : new OnlyParameter(codec);
+    }
+
+    /**
+     * Of a method's result, of what its {@code CompletionStage} completes with, or of one item of the {@code Flow.Publisher}; for {@code void}
+     * an empty message, written from and read as null.
+     *
+     * @throws SchemaException the type cannot be mapped
+     */
+    public Codec<Object> result(Method method) {
+        return new Top<>(codec(schema.result(method)));
+    }
+
+    /**
+     * Of one value.
+     *
+     * @throws SchemaException the type cannot be mapped
+     */
+    public Codec<Object> value(Type type) {
+        return new Top<>(codec(schema.value(type)));
+    }
+
+    /** Equal where parameters and result have the same bytes: numbers and wire forms, no names. */
+    public long schemaHash(Method method) {
+        return SchemaHash.of(List.of(schema.parameters(method), schema.result(method)));
+    }
+
+    public Schema schema() {
+        return schema;
+    }
+
+    private synchronized MessageCodec codec(MessageType type) {
+        Map<MessageType, ElementCodec.MessageLink> links = new HashMap<>();
+        MessageCodec codec = codec(type, links);
+        codecs.putAll(made(links));
+        return codec;
+    }
+
+    private static Map<MessageType, MessageCodec> made(Map<MessageType, ElementCodec.MessageLink> links) {
+        Map<MessageType, MessageCodec> made = new HashMap<>();
+        links.forEach((type, link) -> made.put(type, link.codec()));
+        return made;
+    }
+
+    private MessageCodec codec(MessageType type, Map<MessageType, ElementCodec.MessageLink> links) {
+        MessageCodec known = codecs.get(type);
+        if (known != null) {
+            return known;
+        }
+        ElementCodec.MessageLink link = new ElementCodec.MessageLink();
+        links.put(type, link);
+        FieldCodec[] fields = new FieldCodec[type.fields().size()];
+        for (int i = 0; i < fields.length; i++) {
+            FieldType field = type.fields().get(i);
+            Shape key = field.key();
+            fields[i] = FieldCodec.of(field, element(field.shape(), links), key == null ? null : element(key, links));
+        }
+        MessageCodec codec = switch (type.kind()) {
+            case RECORD, BEAN -> object(type, fields);
+            case ONEOF -> new OneofCodec(type, fields);
+            case WRAPPER, PARAMETERS -> new TupleCodec(type, fields);
+        };
+        link.codec = codec;
+        return codec;
+    }
+
+    private MessageCodec object(MessageType type, FieldCodec[] fields) {
+        return new ReflectiveCodec(type, fields);
+    }
+
+    private ElementCodec element(Shape shape, Map<MessageType, ElementCodec.MessageLink> links) {
+        ElementCodec.MessageLink link = new ElementCodec.MessageLink();
+        if (shape instanceof MessageType message) {
+            ElementCodec.MessageLink begun = links.get(message);
+            if (begun != null) {
+                link = begun;
+            } else {
+                link.codec = codec(message, links);
+            }
+        }
+        return ElementCodec.of(shape, link);
+    }
+
+    /** A message of its own. */
+    private final class Top<T> implements Codec<T> {
+        private final MessageCodec codec;
+
+        Top(MessageCodec codec) {
+            this.codec = codec;
+        }
+
+        @Override
+        public void write(@Nullable T value, ByteBuf out) {
+            if (value != null) {
+                Out.write(codec, value, out, limits);
+            } else if (codec instanceof TupleCodec) {
+                Out.write(codec, TupleCodec.NULL, out, limits);
+            } else {
+                throw nullMessage(codec);
+            }
+        }
+
+        @Override
+        @SuppressWarnings({"unchecked", "NullAway"}) // null where the declared type allows it
+        public T read(ByteBuf in) {
+            Object value = In.read(codec, in, limits);
+            return value == TupleCodec.NULL ? null : (T) value;
+        }
+    }
+
+    private static CodecException nullMessage(MessageCodec codec) {
+        return new CodecException(
+                CodecException.Code.NULL_VALUE,
+                codec.type().protoName()
+                        + " is null, and is a whole message (expected: a value; Optional or an annotation @Nullable allows null)");
+    }
+
+    /** A single parameter that is the message. */
+    private final class OnlyParameter implements Codec<Object[]> {
+        private final MessageCodec codec;
+
+        OnlyParameter(MessageCodec codec) {
+            this.codec = codec;
+        }
+
+        @Override
+        public void write(Object[] values, ByteBuf out) {
+            if (values.length != 1) {
+                throw new IllegalArgumentException(values.length + " arguments (expected: 1)");
+            }
+            if (values[0] == null) {
+                throw nullMessage(codec);
+            }
+            Out.write(codec, values[0], out, limits);
+        }
+
+        @Override
+        public Object[] read(ByteBuf in) {
+            return new Object[] {In.read(codec, in, limits)};
+        }
+    }
+}

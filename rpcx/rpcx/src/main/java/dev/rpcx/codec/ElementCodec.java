@@ -1,0 +1,473 @@
+package dev.rpcx.codec;
+
+import dev.rpcx.schema.EnumType;
+import dev.rpcx.schema.Scalar;
+import dev.rpcx.schema.Shape;
+import dev.rpcx.schema.WellKnown;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.util.Arrays;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/** One value of a shape, boxed, without its tag: what the elements of lists and the values of optional fields are written with. */
+abstract class ElementCodec {
+    /** Writes the value, a length before it where its wire type has one. */
+    abstract void write(Out out, Object value);
+
+    /** What {@link #write} wrote; null only for bytes that stand for a value never set. */
+    abstract @Nullable Object read(In in);
+
+    /** What Protobuf reads where nothing is written; null for shapes that have no default. */
+    @Nullable
+    Object absent() {
+        return null;
+    }
+
+    /** Whether a plain field leaves this value out. */
+    boolean isDefault(Object value) {
+        return false;
+    }
+
+    /** What a null of a plain field is, which is refused; null where a null is what an absent value is read as. */
+    @Nullable
+    String refusesNull() {
+        return null;
+    }
+
+    static ElementCodec of(Shape shape, MessageLink message) {
+        if (shape instanceof Scalar scalar) {
+            return scalar(scalar);
+        }
+        if (shape instanceof WellKnown wellKnown) {
+            return wellKnown(wellKnown);
+        }
+        return shape instanceof EnumType type ? new EnumElement(type) : new MessageElement(message);
+    }
+
+    /** A message type's codec, set once all codecs of a cycle are made. */
+    static final class MessageLink {
+        @Nullable
+        MessageCodec codec;
+
+        MessageCodec codec() {
+            MessageCodec linked = codec;
+            if (linked == null) {
+                throw new IllegalStateException("codec used before it is linked");
+            }
+            return linked;
+        }
+    }
+
+    private static final class MessageElement extends ElementCodec {
+        private final MessageLink link;
+
+        MessageElement(MessageLink link) {
+            this.link = link;
+        }
+
+        @Override
+        void write(Out out, Object value) {
+            out.rawMessage(value, link.codec());
+        }
+
+        @Override
+        Object read(In in) {
+            return in.message(link.codec());
+        }
+    }
+
+    private static final class EnumElement extends ElementCodec {
+        private final EnumType type;
+        private final int[] numbers;
+        private final Enum<?>[] dense;
+
+        EnumElement(EnumType type) {
+            this.type = type;
+            numbers = type.numbers().stream().mapToInt(n -> n).toArray();
+            int highest = Arrays.stream(numbers).max().orElse(0);
+            dense = new Enum<?>[Math.min(highest, 1023) + 1];
+            Enum<?>[] constants = type.constants();
+            for (int i = 0; i < constants.length; i++) {
+                if (numbers[i] < dense.length) {
+                    dense[numbers[i]] = constants[i];
+                }
+            }
+        }
+
+        @Override
+        void write(Out out, Object value) {
+            out.rawInt32(numbers[((Enum<?>) value).ordinal()]);
+        }
+
+        @Override
+        @Nullable
+        Object read(In in) {
+            int number = in.int32();
+            @Nullable Enum<?> constant = number >= 0 && number < dense.length ? dense[number] : null;
+            return constant != null ? constant : rare(in, number);
+        }
+
+        private @Nullable Object rare(In in, int number) {
+            for (int i = 0; i < numbers.length; i++) {
+                if (numbers[i] == number) {
+                    return type.constants()[i];
+                }
+            }
+            if (type.unknown() != null || number == 0) {
+                return type.unknown();
+            }
+            throw in.refused(
+                    CodecException.Code.UNKNOWN_VALUE,
+                    number + " for " + type.javaClass().getName()
+                            + ", which does not have it (a constant UNKNOWN or one annotated @Unknown would stand for it)");
+        }
+
+        @Override
+        @Nullable
+        Object absent() {
+            return dense[0];
+        }
+
+        @Override
+        boolean isDefault(Object value) {
+            return numbers[((Enum<?>) value).ordinal()] == 0;
+        }
+
+        @Override
+        @Nullable
+        String refusesNull() {
+            return dense[0] == null ? null : "an enum";
+        }
+    }
+
+    private static ElementCodec scalar(Scalar scalar) {
+        return switch (scalar) {
+            case BOOL ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawBool((Boolean) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.bool();
+                    }
+
+                    @Override
+                    Object absent() {
+                        return false;
+                    }
+
+                    @Override
+                    boolean isDefault(Object value) {
+                        return !(Boolean) value;
+                    }
+                };
+            case BYTE ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawInt32((Byte) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.int8();
+                    }
+
+                    @Override
+                    Object absent() {
+                        return (byte) 0;
+                    }
+
+                    @Override
+                    boolean isDefault(Object value) {
+                        return (Byte) value == 0;
+                    }
+                };
+            case SHORT ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawInt32((Short) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.int16();
+                    }
+
+                    @Override
+                    Object absent() {
+                        return (short) 0;
+                    }
+
+                    @Override
+                    boolean isDefault(Object value) {
+                        return (Short) value == 0;
+                    }
+                };
+            case CHAR ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawInt32((Character) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.char16();
+                    }
+
+                    @Override
+                    Object absent() {
+                        return (char) 0;
+                    }
+
+                    @Override
+                    boolean isDefault(Object value) {
+                        return (Character) value == 0;
+                    }
+                };
+            case INT ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawInt32((Integer) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.int32();
+                    }
+
+                    @Override
+                    Object absent() {
+                        return 0;
+                    }
+
+                    @Override
+                    boolean isDefault(Object value) {
+                        return (Integer) value == 0;
+                    }
+                };
+            case LONG ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawInt64((Long) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.int64();
+                    }
+
+                    @Override
+                    Object absent() {
+                        return 0L;
+                    }
+
+                    @Override
+                    boolean isDefault(Object value) {
+                        return (Long) value == 0;
+                    }
+                };
+            case FLOAT ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawFloat((Float) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.float32();
+                    }
+
+                    @Override
+                    Object absent() {
+                        return 0f;
+                    }
+
+                    @Override
+                    boolean isDefault(Object value) {
+                        return Float.floatToRawIntBits((Float) value) == 0;
+                    }
+                };
+            case DOUBLE ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawDouble((Double) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.float64();
+                    }
+
+                    @Override
+                    Object absent() {
+                        return 0d;
+                    }
+
+                    @Override
+                    boolean isDefault(Object value) {
+                        return Double.doubleToRawLongBits((Double) value) == 0;
+                    }
+                };
+            case STRING ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawString((String) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.string();
+                    }
+
+                    @Override
+                    Object absent() {
+                        return "";
+                    }
+
+                    @Override
+                    boolean isDefault(Object value) {
+                        return ((String) value).isEmpty();
+                    }
+
+                    @Override
+                    String refusesNull() {
+                        return "a string";
+                    }
+                };
+            case BYTES ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawBytes((byte[]) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.bytes();
+                    }
+
+                    @Override
+                    Object absent() {
+                        return In.NONE;
+                    }
+
+                    @Override
+                    boolean isDefault(Object value) {
+                        return ((byte[]) value).length == 0;
+                    }
+
+                    @Override
+                    String refusesNull() {
+                        return "a byte array";
+                    }
+                };
+            case UUID ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawUuid((UUID) value);
+                    }
+
+                    @Override
+                    @Nullable
+                    Object read(In in) {
+                        return in.uuid();
+                    }
+                };
+            case BIG_INTEGER ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawBigInteger((BigInteger) value);
+                    }
+
+                    @Override
+                    @Nullable
+                    Object read(In in) {
+                        return in.bigInteger();
+                    }
+                };
+        };
+    }
+
+    private static ElementCodec wellKnown(WellKnown wellKnown) {
+        return switch (wellKnown) {
+            case INSTANT ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawInstant((Instant) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.instant();
+                    }
+                };
+            case DURATION ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawDuration((Duration) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.duration();
+                    }
+                };
+            case DECIMAL ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawDecimal((BigDecimal) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.decimal();
+                    }
+                };
+            case LOCAL_DATE ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawLocalDate((LocalDate) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.localDate();
+                    }
+                };
+            case LOCAL_DATE_TIME ->
+                new ElementCodec() {
+                    @Override
+                    void write(Out out, Object value) {
+                        out.rawLocalDateTime((LocalDateTime) value);
+                    }
+
+                    @Override
+                    Object read(In in) {
+                        return in.localDateTime();
+                    }
+                };
+        };
+    }
+}

@@ -1,0 +1,365 @@
+package dev.rpcx.codec;
+
+import dev.rpcx.schema.FieldType;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One field of a message with its tag, whatever holds its values. Reading goes {@link #start}, {@link #read} for each time the field is met,
+ * {@link #finish}. Public only because generated codecs call it. A field that is met twice keeps the later value.
+ */
+public abstract class FieldCodec {
+    final FieldType type;
+    final int tag;
+    final ElementCodec element;
+
+    private FieldCodec(FieldType type, ElementCodec element) {
+        this.type = type;
+        this.tag = type.tag();
+        this.element = element;
+    }
+
+    public abstract void write(Out out, @Nullable Object value);
+
+    /** The value of a field that is never met, or what its elements are gathered in. */
+    public abstract @Nullable Object start();
+
+    /** @param soFar what {@link #start} or the last call of this gave */
+    public abstract @Nullable Object read(In in, @Nullable Object soFar);
+
+    public @Nullable Object finish(@Nullable Object soFar) {
+        return soFar;
+    }
+
+    /** Reads one element of a list of numbers that stands alone, not in a packed run. */
+    public @Nullable Object readUnpacked(In in, @Nullable Object soFar) {
+        throw new IllegalStateException(type + " is never packed");
+    }
+
+    static FieldCodec of(FieldType type, ElementCodec element, @Nullable ElementCodec key) {
+        return switch (type.holder()) {
+            case PLAIN -> new Plain(type, element);
+            case NULLABLE -> new NullableField(type, element);
+            case OPTIONAL -> new OptionalField(type, element);
+            case LIST -> new ListField(type, element);
+            case SET -> new SetField(type, element);
+            case MAP -> {
+                if (key == null) {
+                    throw new IllegalArgumentException(type + " has no key");
+                }
+                yield new MapField(type, key, element);
+            }
+        };
+    }
+
+    private static final class Plain extends FieldCodec {
+        Plain(FieldType type, ElementCodec element) {
+            super(type, element);
+        }
+
+        @Override
+        public void write(Out out, @Nullable Object value) {
+            if (value == null) {
+                String refused = element.refusesNull();
+                if (refused != null) {
+                    throw out.nullValue(tag, refused);
+                }
+            } else if (!element.isDefault(value)) {
+                out.tag(tag);
+                element.write(out, value);
+            }
+        }
+
+        @Override
+        public @Nullable Object start() {
+            return element.absent();
+        }
+
+        @Override
+        public @Nullable Object read(In in, @Nullable Object soFar) {
+            return element.read(in);
+        }
+    }
+
+    private static final class NullableField extends FieldCodec {
+        NullableField(FieldType type, ElementCodec element) {
+            super(type, element);
+        }
+
+        @Override
+        public void write(Out out, @Nullable Object value) {
+            if (value != null) {
+                out.tag(tag);
+                element.write(out, value);
+            }
+        }
+
+        @Override
+        public @Nullable Object start() {
+            return null;
+        }
+
+        @Override
+        public @Nullable Object read(In in, @Nullable Object soFar) {
+            return element.read(in);
+        }
+    }
+
+    private static final class OptionalField extends FieldCodec {
+        OptionalField(FieldType type, ElementCodec element) {
+            super(type, element);
+        }
+
+        @Override
+        public void write(Out out, @Nullable Object value) {
+            if (value == null) {
+                throw out.nullValue(tag, "an Optional");
+            }
+            Object inner = ((Optional<?>) value).orElse(null);
+            if (inner != null) {
+                out.tag(tag);
+                element.write(out, inner);
+            }
+        }
+
+        @Override
+        public Object start() {
+            return Optional.empty();
+        }
+
+        @Override
+        public Object read(In in, @Nullable Object soFar) {
+            return Optional.ofNullable(element.read(in));
+        }
+    }
+
+    /** Grows by half, so that what hostile bytes can make it take is bounded by the elements counted. */
+    private static final class Elements {
+        private @Nullable Object[] array = new Object[10];
+        private int size;
+
+        void add(@Nullable Object element) {
+            if (size == array.length) {
+                array = Arrays.copyOf(array, size + (size >> 1));
+            }
+            array[size++] = element;
+        }
+
+        @SuppressWarnings("NullAway") // every element was checked when it was read
+        List<Object> list() {
+            return switch (size) {
+                case 1 -> List.of(array[0]);
+                case 2 -> List.of(array[0], array[1]);
+                default -> List.of(size == array.length ? array : Arrays.copyOf(array, size));
+            };
+        }
+    }
+
+    private abstract static class Repeated extends FieldCodec {
+        private final boolean packed;
+
+        Repeated(FieldType type, ElementCodec element) {
+            super(type, element);
+            packed = type.packed();
+        }
+
+        @Override
+        public void write(Out out, @Nullable Object value) {
+            if (value == null) {
+                throw out.nullValue(tag, "a list or set");
+            }
+            Collection<?> all = (Collection<?>) value;
+            if (all.isEmpty()) {
+                return;
+            }
+            if (packed) {
+                out.tag(tag);
+                int start = out.beginRun();
+                for (Object each : all) {
+                    element.write(out, present(out, each));
+                }
+                out.endRun(start);
+            } else if (all instanceof java.util.RandomAccess) {
+                List<?> list = (List<?>) all;
+                for (int i = 0, n = list.size(); i < n; i++) {
+                    Object each = present(out, list.get(i));
+                    out.tag(tag);
+                    element.write(out, each);
+                }
+            } else {
+                for (Object each : all) {
+                    present(out, each);
+                    out.tag(tag);
+                    element.write(out, each);
+                }
+            }
+        }
+
+        private Object present(Out out, @Nullable Object each) {
+            if (each == null) {
+                throw out.nullValue(tag, "an element");
+            }
+            return each;
+        }
+
+        abstract Object empty();
+
+        abstract void add(Object soFar, Object each);
+
+        @Override
+        public @Nullable Object read(In in, @Nullable Object soFar) {
+            Object all = soFar == null ? empty() : soFar;
+            if (packed) {
+                int outer = in.beginRun();
+                while (!in.atEnd()) {
+                    addNext(in, all);
+                }
+                in.endRun(outer);
+            } else {
+                addNext(in, all);
+            }
+            return all;
+        }
+
+        @Override
+        public @Nullable Object readUnpacked(In in, @Nullable Object soFar) {
+            Object all = soFar == null ? empty() : soFar;
+            addNext(in, all);
+            return all;
+        }
+
+        private void addNext(In in, Object all) {
+            in.element();
+            Object each = element.read(in);
+            if (each == null) {
+                throw in.malformed("an element of " + type.name() + " without a value");
+            }
+            add(all, each);
+        }
+
+        @Override
+        public @Nullable Object start() {
+            return null;
+        }
+    }
+
+    private static final class ListField extends Repeated {
+        ListField(FieldType type, ElementCodec element) {
+            super(type, element);
+        }
+
+        @Override
+        Object empty() {
+            return new Elements();
+        }
+
+        @Override
+        void add(Object soFar, Object each) {
+            ((Elements) soFar).add(each);
+        }
+
+        @Override
+        public Object finish(@Nullable Object soFar) {
+            return soFar == null ? List.of() : ((Elements) soFar).list();
+        }
+    }
+
+    private static final class SetField extends Repeated {
+        SetField(FieldType type, ElementCodec element) {
+            super(type, element);
+        }
+
+        @Override
+        Object empty() {
+            return new LinkedHashSet<Object>();
+        }
+
+        @Override
+        @SuppressWarnings("unchecked")
+        void add(Object soFar, Object each) {
+            ((Set<Object>) soFar).add(each);
+        }
+
+        @Override
+        public Object finish(@Nullable Object soFar) {
+            return soFar == null ? Set.of() : Collections.unmodifiableSet((Set<?>) soFar);
+        }
+    }
+
+    private static final class MapField extends FieldCodec {
+        private final ElementCodec key;
+        private final int keyTag;
+        private final int valueTag;
+
+        MapField(FieldType type, ElementCodec key, ElementCodec value) {
+            super(type, value);
+            this.key = key;
+            keyTag = 1 << 3 | java.util.Objects.requireNonNull(type.key()).wireType();
+            valueTag = 2 << 3 | type.shape().wireType();
+        }
+
+        @Override
+        public void write(Out out, @Nullable Object value) {
+            if (value == null) {
+                throw out.nullValue(tag, "a map");
+            }
+            for (Map.Entry<?, ?> each : ((Map<?, ?>) value).entrySet()) {
+                Object k = each.getKey();
+                Object v = each.getValue();
+                if (k == null || v == null) {
+                    throw out.nullValue(tag, k == null ? "a key" : "a value");
+                }
+                out.tag(tag);
+                int start = out.beginRun();
+                out.tag(keyTag);
+                key.write(out, k);
+                out.tag(valueTag);
+                element.write(out, v);
+                out.endRun(start);
+            }
+        }
+
+        @Override
+        public @Nullable Object start() {
+            return null;
+        }
+
+        @Override
+        @SuppressWarnings("unchecked")
+        public Object read(In in, @Nullable Object soFar) {
+            Map<Object, Object> map = soFar == null ? new LinkedHashMap<>() : (Map<Object, Object>) soFar;
+            in.element();
+            int outer = in.beginRun();
+            Object k = key.absent();
+            Object v = element.absent();
+            for (int next; (next = in.tag()) != 0; ) {
+                if (next == keyTag) {
+                    k = key.read(in);
+                } else if (next == valueTag) {
+                    v = element.read(in);
+                } else {
+                    in.skipOfEntry(next, type.name());
+                }
+            }
+            in.endRun(outer);
+            if (k == null || v == null) {
+                throw in.malformed("an entry of " + type.name() + " without a " + (k == null ? "key" : "value"));
+            }
+            map.put(k, v);
+            return map;
+        }
+
+        @Override
+        public Object finish(@Nullable Object soFar) {
+            return soFar == null ? Map.of() : Collections.unmodifiableMap((Map<?, ?>) soFar);
+        }
+    }
+}

@@ -1,0 +1,512 @@
+package dev.rpcx.codec;
+
+import io.netty.buffer.ByteBuf;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.time.DateTimeException;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.ZoneOffset;
+import java.util.Arrays;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Protobuf's wire format, read. Public only because generated codecs call it. Not thread-safe: one belongs to one message at a time.
+ *
+ * <p>Every length is held against what is left of the message around it before anything is made. Longer than 400 lines because every
+ * scalar has its reader here, where the just-in-time compiler sees plain final methods.
+ */
+public final class In {
+    private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
+            .withInvokeExactBehavior();
+    private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN)
+            .withInvokeExactBehavior();
+    private static final VarHandle LONG_BIG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN)
+            .withInvokeExactBehavior();
+
+    private static final int KEPT_BYTES = 256 << 10;
+    private static final Pool<In> POOL = new Pool<>(In::new);
+    static final byte[] NONE = {};
+
+    private byte[] own = new byte[512];
+    private byte[] buf = NONE;
+    private int pos;
+    private int end;
+    private int depth;
+    private int elements;
+    private Limits limits = Limits.STANDARD;
+    private @Nullable MessageCodec current;
+
+    private In() {}
+
+    static Object read(MessageCodec codec, ByteBuf from, Limits limits) {
+        int length = from.readableBytes();
+        if (length > limits.messageBytes()) {
+            throw new CodecException(
+                    CodecException.Code.TOO_LARGE,
+                    codec.type().protoName() + ": " + length + " bytes (limit of a message: " + limits.messageBytes()
+                            + ")");
+        }
+        In in = POOL.take();
+        try {
+            in.open(from, length, limits);
+            in.current = codec;
+            return codec.read(in);
+        } catch (CodecException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            // a constructor that checks its arguments
+            throw new CodecException(CodecException.Code.REFUSED, in.name() + " refused what was read: " + e, e);
+        } finally {
+            from.readerIndex(from.writerIndex());
+            in.reset();
+            POOL.give(in);
+        }
+    }
+
+    private void open(ByteBuf from, int length, Limits within) {
+        limits = within;
+        elements = within.elements();
+        depth = 1;
+        if (from.hasArray()) {
+            buf = from.array();
+            pos = from.arrayOffset() + from.readerIndex();
+        } else {
+            if (own.length < length) {
+                own = new byte[length];
+            }
+            buf = own;
+            pos = 0;
+            from.getBytes(from.readerIndex(), buf, 0, length);
+        }
+        end = pos + length;
+    }
+
+    private void reset() {
+        buf = NONE;
+        current = null;
+        pos = 0;
+        end = 0;
+        if (own.length > KEPT_BYTES) {
+            own = new byte[512];
+        }
+    }
+
+    private String name() {
+        MessageCodec codec = current;
+        return codec == null ? "message" : codec.type().protoName();
+    }
+
+    CodecException malformed(String what) {
+        return new CodecException(CodecException.Code.MALFORMED, name() + ": " + what);
+    }
+
+    CodecException refused(CodecException.Code code, String what) {
+        return new CodecException(code, name() + ": " + what);
+    }
+
+    /** The next field's number and wire type; 0 at the message's end. */
+    public int tag() {
+        if (pos >= end) {
+            return 0;
+        }
+        int b = buf[pos];
+        if (b > 7) {
+            pos++;
+            return b;
+        }
+        long tag = varint();
+        if (tag >>> 32 != 0 || (int) tag >>> 3 == 0) {
+            throw malformed("a tag of " + Long.toUnsignedString(tag) + " (expected: a field's number and wire type)");
+        }
+        return (int) tag;
+    }
+
+    boolean atEnd() {
+        return pos >= end;
+    }
+
+    private long varint() {
+        if (pos >= end) {
+            throw malformed("ends where a number was expected");
+        }
+        byte b = buf[pos];
+        if (b >= 0) {
+            pos++;
+            return b;
+        }
+        return longVarint();
+    }
+
+    private long longVarint() {
+        long result = 0;
+        int p = pos;
+        int last = Math.min(end, p + 10);
+        byte[] b = buf;
+        for (int shift = 0; p < last; shift += 7) {
+            byte each = b[p++];
+            result |= (long) (each & 0x7F) << shift;
+            if (each >= 0) {
+                pos = p;
+                return result;
+            }
+        }
+        throw malformed(last == end ? "ends in the middle of a number" : "a number of more than ten bytes");
+    }
+
+    private int length() {
+        long length = varint();
+        if (length < 0 || length > end - pos) {
+            throw malformed("a length of " + length + ", while " + (end - pos) + " bytes are left");
+        }
+        return (int) length;
+    }
+
+    private void fixed(int bytes) {
+        if (end - pos < bytes) {
+            throw malformed("ends in the middle of " + bytes + " bytes");
+        }
+    }
+
+    /**
+     * A field that this version does not know: passed over. A number that it does know, with another wire type, is refused.
+     *
+     * <p>Groups, which Protobuf has given up, are passed over as well.
+     */
+    public void skip(int tag) {
+        MessageCodec codec = current;
+        if (codec != null && codec.knows(tag >>> 3)) {
+            throw new CodecException(
+                    CodecException.Code.MALFORMED,
+                    codec.describe(tag >>> 3) + ": wire type " + (tag & 7) + " does not fit it");
+        }
+        skipValue(tag);
+    }
+
+    private void skipValue(int tag) {
+        switch (tag & 7) {
+            case 0 -> varint();
+            case 1 -> {
+                fixed(8);
+                pos += 8;
+            }
+            case 2 -> {
+                int length = length();
+                pos += length;
+            }
+            case 3 -> {
+                enter();
+                int inner = tag();
+                while (inner != (tag & ~7 | 4)) {
+                    if (inner == 0) {
+                        throw malformed("ends inside a group");
+                    }
+                    skipValue(inner);
+                    inner = tag();
+                }
+                depth--;
+            }
+            case 5 -> {
+                fixed(4);
+                pos += 4;
+            }
+            default -> throw malformed("wire type " + (tag & 7) + " of field " + (tag >>> 3));
+        }
+    }
+
+    private void enter() {
+        if (++depth > limits.depth()) {
+            throw new CodecException(
+                    CodecException.Code.TOO_DEEP,
+                    name() + ": more than " + limits.depth() + " messages inside each other");
+        }
+    }
+
+    /** Counts one element of a list, set or map. */
+    void element() {
+        if (--elements < 0) {
+            throw new CodecException(
+                    CodecException.Code.TOO_LARGE,
+                    name() + ": more than " + limits.elements()
+                            + " elements in lists, sets and maps (limit of a message)");
+        }
+    }
+
+    public boolean bool() {
+        return varint() != 0;
+    }
+
+    public int int32() {
+        return (int) varint();
+    }
+
+    public byte int8() {
+        int v = int32();
+        if (v != (byte) v) {
+            throw malformed(v + " for a byte (expected: -128 to 127)");
+        }
+        return (byte) v;
+    }
+
+    public short int16() {
+        int v = int32();
+        if (v != (short) v) {
+            throw malformed(v + " for a short (expected: -32768 to 32767)");
+        }
+        return (short) v;
+    }
+
+    public char char16() {
+        int v = int32();
+        if (v != (char) v) {
+            throw malformed(v + " for a char (expected: 0 to 65535)");
+        }
+        return (char) v;
+    }
+
+    public long int64() {
+        return varint();
+    }
+
+    public float float32() {
+        fixed(4);
+        float v = Float.intBitsToFloat((int) INT.get(buf, pos));
+        pos += 4;
+        return v;
+    }
+
+    public double float64() {
+        fixed(8);
+        double v = Double.longBitsToDouble((long) LONG.get(buf, pos));
+        pos += 8;
+        return v;
+    }
+
+    public String string() {
+        int length = length();
+        int start = pos;
+        pos = start + length;
+        String s = new String(buf, start, length, StandardCharsets.UTF_8);
+        // the JDK puts this character where bytes are no UTF-8; a string of one byte a character cannot hold it and
+        // answers at once
+        if (s.indexOf('\uFFFD') >= 0) {
+            checkUtf8(start, length);
+        }
+        return s;
+    }
+
+    private void checkUtf8(int start, int length) {
+        try {
+            StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(buf, start, length));
+        } catch (CharacterCodingException e) {
+            throw malformed("a string that is not UTF-8");
+        }
+    }
+
+    public byte[] bytes() {
+        int length = length();
+        pos += length;
+        return Arrays.copyOfRange(buf, pos - length, pos);
+    }
+
+    /** Null for no bytes at all, which is how Protobuf writes bytes that were never set. */
+    public @Nullable UUID uuid() {
+        int length = length();
+        if (length == 0) {
+            return null;
+        }
+        if (length != 16) {
+            throw malformed(length + " bytes for a UUID (expected: 16)");
+        }
+        pos += 16;
+        return new UUID((long) LONG_BIG.get(buf, pos - 16), (long) LONG_BIG.get(buf, pos - 8));
+    }
+
+    /** Null for no bytes at all, which is how Protobuf writes bytes that were never set. */
+    public @Nullable BigInteger bigInteger() {
+        int length = length();
+        checkDigits(length);
+        pos += length;
+        if (length == 0) {
+            return null;
+        }
+        return length <= 8
+                ? BigInteger.valueOf(twosComplement(pos - length, length))
+                : new BigInteger(buf, pos - length, length);
+    }
+
+    private void checkDigits(int bytes) {
+        if (bytes > limits.digits() * 3.33 / 8 + 1) {
+            throw new CodecException(
+                    CodecException.Code.TOO_LARGE,
+                    "in " + name() + ": a number of more than " + limits.digits() + " digits");
+        }
+    }
+
+    private long twosComplement(int at, int length) {
+        byte[] b = buf;
+        long v = b[at];
+        for (int i = 1; i < length; i++) {
+            v = v << 8 | b[at + i] & 0xFF;
+        }
+        return v;
+    }
+
+    public BigDecimal decimal() {
+        int length = length();
+        int outerEnd = end;
+        end = pos + length;
+        int at = 0;
+        int bytes = 0;
+        int scale = 0;
+        for (int tag; (tag = tag()) != 0; ) {
+            switch (tag) {
+                case 1 << 3 | 2 -> {
+                    bytes = length();
+                    at = pos;
+                    pos += bytes;
+                }
+                case 2 << 3 -> {
+                    int zigzag = int32();
+                    scale = zigzag >>> 1 ^ -(zigzag & 1);
+                }
+                default -> skipUnknown(tag, 2, "Decimal");
+            }
+        }
+        end = outerEnd;
+        checkDigits(bytes);
+        if (scale > limits.scale() || scale < -limits.scale()) {
+            throw new CodecException(
+                    CodecException.Code.TOO_LARGE,
+                    "in " + name() + ": a decimal of scale " + scale + " (limit: " + limits.scale() + " either way)");
+        }
+        if (bytes <= 8) {
+            return BigDecimal.valueOf(bytes == 0 ? 0 : twosComplement(at, bytes), scale);
+        }
+        return new BigDecimal(new BigInteger(buf, at, bytes), scale);
+    }
+
+    private void skipUnknown(int tag, int known, String what) {
+        if (tag >>> 3 <= known) {
+            throw malformed("wire type " + (tag & 7) + " for field " + (tag >>> 3) + " of a " + what);
+        }
+        skipValue(tag);
+    }
+
+    void skipOfEntry(int tag, String field) {
+        skipUnknown(tag, 2, "entry of " + field);
+    }
+
+    /** Both fields of a moment; the second is left in {@link #nanos}. */
+    private long time(String what) {
+        int length = length();
+        int outerEnd = end;
+        end = pos + length;
+        long seconds = 0;
+        int n = 0;
+        for (int tag; (tag = tag()) != 0; ) {
+            switch (tag) {
+                case 1 << 3 -> seconds = varint();
+                case 2 << 3 -> n = (int) varint();
+                default -> skipUnknown(tag, 2, what);
+            }
+        }
+        end = outerEnd;
+        nanos = n;
+        return seconds;
+    }
+
+    private int nanos;
+
+    public Instant instant() {
+        long seconds = time("Timestamp");
+        checkNanos(nanos >= 0);
+        try {
+            return Instant.ofEpochSecond(seconds, nanos);
+        } catch (DateTimeException e) {
+            throw malformed(seconds + " s for an instant (expected: within a thousand million years)");
+        }
+    }
+
+    public Duration duration() {
+        long seconds = time("Duration");
+        checkNanos(nanos > -1_000_000_000 && (nanos == 0 || seconds == 0 || seconds > 0 == nanos > 0));
+        try {
+            return Duration.ofSeconds(seconds, nanos);
+        } catch (ArithmeticException e) {
+            throw malformed(seconds + " s and " + nanos + " ns for a duration");
+        }
+    }
+
+    public LocalDateTime localDateTime() {
+        long seconds = time("LocalDateTime");
+        checkNanos(nanos >= 0);
+        try {
+            return LocalDateTime.ofEpochSecond(seconds, nanos, ZoneOffset.UTC);
+        } catch (DateTimeException e) {
+            throw malformed(seconds + " s for a date and time (expected: within a thousand million years)");
+        }
+    }
+
+    private void checkNanos(boolean sign) {
+        if (!sign || nanos > 999_999_999) {
+            throw malformed(nanos + " ns (expected: below a second, and with the sign of the seconds)");
+        }
+    }
+
+    public LocalDate localDate() {
+        int length = length();
+        int outerEnd = end;
+        end = pos + length;
+        long days = 0;
+        for (int tag; (tag = tag()) != 0; ) {
+            if (tag == 1 << 3) {
+                long zigzag = varint();
+                days = zigzag >>> 1 ^ -(zigzag & 1);
+            } else {
+                skipUnknown(tag, 1, "LocalDate");
+            }
+        }
+        end = outerEnd;
+        try {
+            return LocalDate.ofEpochDay(days);
+        } catch (DateTimeException e) {
+            throw malformed(days + " days for a date (expected: within a thousand million years)");
+        }
+    }
+
+    Object message(MessageCodec codec) {
+        int length = length();
+        int outerEnd = end;
+        MessageCodec outer = current;
+        end = pos + length;
+        current = codec;
+        enter();
+        Object v = codec.read(this);
+        depth--;
+        current = outer;
+        end = outerEnd;
+        return v;
+    }
+
+    /** Narrows to a packed run or a map's entry; {@link #endRun} takes what this gives. */
+    int beginRun() {
+        int length = length();
+        int outerEnd = end;
+        end = pos + length;
+        return outerEnd;
+    }
+
+    void endRun(int outerEnd) {
+        end = outerEnd;
+    }
+}

@@ -1,0 +1,632 @@
+package dev.rpcx.codec;
+
+import io.netty.buffer.ByteBuf;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.ZoneOffset;
+import java.util.Arrays;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Protobuf's wire format, written. Public only because generated codecs call it. Not thread-safe: one belongs to one message at a time.
+ *
+ * <p>Everything is written once, front to back, into a byte array: the array of the target itself where that is a heap buffer, otherwise an
+ * array that is kept and copied over at the end. A message inside another leaves room for its length by the width that its last sibling
+ * needed, and is moved by a byte or two when that guess was wrong; so no size is computed beforehand, and no string is looked at twice.
+ *
+ * <p>Longer than 400 lines because every scalar has its writer here, where the just-in-time compiler sees plain final methods.
+ */
+public final class Out {
+    private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
+            .withInvokeExactBehavior();
+    private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN)
+            .withInvokeExactBehavior();
+    private static final VarHandle LONG_BIG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN)
+            .withInvokeExactBehavior();
+
+    /** Larger arrays are not kept: what one rare message needed is not held for ever. */
+    private static final int KEPT_BYTES = 256 << 10;
+
+    /** From here on the JDK's vectorised encoder wins over a loop, in spite of the array that it makes. */
+    private static final int LONG_STRING = 96;
+
+    /** At least this many bytes of a string or byte array at the outermost level go to a direct buffer without a stop in the array. */
+    private static final int PASSED_ON = 4 << 10;
+
+    private static final Pool<Out> POOL = new Pool<>(Out::new);
+    private static final byte[] NONE = {};
+
+    private byte[] own = new byte[512];
+    private byte[] buf = NONE;
+    private int pos;
+    private int end;
+    /** Where the message starts in the array. */
+    private int base;
+
+    private @Nullable ByteBuf target;
+    private boolean heap;
+    private int targetStart;
+    /** Bytes already handed to a direct target. */
+    private int passedOn;
+
+    private int depth;
+    private Limits limits = Limits.STANDARD;
+    private @Nullable MessageCodec current;
+
+    private Out() {}
+
+    static void write(MessageCodec codec, Object value, ByteBuf target, Limits limits) {
+        Out out = POOL.take();
+        int start = target.writerIndex();
+        boolean done = false;
+        try {
+            out.open(target, limits);
+            out.current = codec;
+            out.depth = 1;
+            codec.write(value, out);
+            out.close();
+            done = true;
+        } catch (CodecException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            // an accessor's own, or a buffer that may not grow
+            throw new CodecException(CodecException.Code.REFUSED, out.name() + " could not be written: " + e, e);
+        } finally {
+            if (!done) {
+                target.writerIndex(start);
+            }
+            out.reset();
+            POOL.give(out);
+        }
+    }
+
+    private void open(ByteBuf to, Limits within) {
+        target = to;
+        targetStart = to.writerIndex();
+        limits = within;
+        passedOn = 0;
+        heap = to.hasArray();
+        if (heap) {
+            buf = to.array();
+            base = to.arrayOffset() + targetStart;
+            pos = base;
+            end = to.arrayOffset() + to.capacity();
+        } else {
+            buf = own;
+            base = 0;
+            pos = 0;
+            end = buf.length;
+        }
+    }
+
+    private void close() {
+        ByteBuf to = target();
+        checkSize(0);
+        if (heap) {
+            to.writerIndex(pos - to.arrayOffset());
+        } else {
+            to.writeBytes(buf, 0, pos);
+        }
+    }
+
+    private void reset() {
+        target = null;
+        current = null;
+        buf = NONE;
+        pos = 0;
+        end = 0;
+        if (own.length > KEPT_BYTES) {
+            own = new byte[512];
+        }
+    }
+
+    private ByteBuf target() {
+        ByteBuf to = target;
+        if (to == null) {
+            throw new IllegalStateException("no message is being written");
+        }
+        return to;
+    }
+
+    private int written() {
+        return passedOn + pos - base;
+    }
+
+    private void checkSize(int more) {
+        if ((long) written() + more > limits.messageBytes()) {
+            throw new CodecException(
+                    CodecException.Code.TOO_LARGE,
+                    name() + ": more than " + limits.messageBytes() + " bytes (limit of a message)");
+        }
+    }
+
+    private String name() {
+        MessageCodec codec = current;
+        return codec == null ? "message" : codec.type().protoName();
+    }
+
+    private void need(int bytes) {
+        if (end - pos < bytes) {
+            grow(bytes);
+        }
+    }
+
+    private void grow(int bytes) {
+        checkSize(bytes > 16 ? bytes : 0);
+        if (heap) {
+            ByteBuf to = target();
+            to.writerIndex(pos - to.arrayOffset());
+            to.ensureWritable(bytes);
+            buf = to.array();
+            base = to.arrayOffset() + targetStart;
+            pos = to.arrayOffset() + to.writerIndex();
+            end = to.arrayOffset() + to.capacity();
+        } else {
+            own = Arrays.copyOf(buf, Math.max(pos + bytes, (int) Math.min(Integer.MAX_VALUE - 64, buf.length * 2L)));
+            buf = own;
+            end = own.length;
+        }
+    }
+
+    // what a field's value may be made of: no checks of room
+
+    private void putVarint(int v) {
+        byte[] b = buf;
+        int p = pos;
+        if ((v & ~0x7F) == 0) {
+            b[p++] = (byte) v;
+        } else if ((v & ~0x3FFF) == 0) {
+            b[p++] = (byte) (v | 0x80);
+            b[p++] = (byte) (v >>> 7);
+        } else if ((v & ~0x1FFFFF) == 0) {
+            b[p++] = (byte) (v | 0x80);
+            b[p++] = (byte) (v >>> 7 | 0x80);
+            b[p++] = (byte) (v >>> 14);
+        } else if ((v & ~0xFFFFFFF) == 0) {
+            b[p++] = (byte) (v | 0x80);
+            b[p++] = (byte) (v >>> 7 | 0x80);
+            b[p++] = (byte) (v >>> 14 | 0x80);
+            b[p++] = (byte) (v >>> 21);
+        } else {
+            b[p++] = (byte) (v | 0x80);
+            b[p++] = (byte) (v >>> 7 | 0x80);
+            b[p++] = (byte) (v >>> 14 | 0x80);
+            b[p++] = (byte) (v >>> 21 | 0x80);
+            b[p++] = (byte) (v >>> 28);
+        }
+        pos = p;
+    }
+
+    private void putVarint(long v) {
+        if (v >>> 31 == 0) {
+            putVarint((int) v);
+            return;
+        }
+        byte[] b = buf;
+        int p = pos;
+        b[p] = (byte) (v | 0x80);
+        b[p + 1] = (byte) (v >>> 7 | 0x80);
+        b[p + 2] = (byte) (v >>> 14 | 0x80);
+        b[p + 3] = (byte) (v >>> 21 | 0x80);
+        p += 4;
+        v >>>= 28;
+        while (v >>> 7 != 0) {
+            b[p++] = (byte) (v | 0x80);
+            v >>>= 7;
+        }
+        b[p++] = (byte) v;
+        pos = p;
+    }
+
+    /** Number and wire type. */
+    void tag(int tag) {
+        need(16);
+        if (tag < 0x80) {
+            buf[pos++] = (byte) tag;
+        } else {
+            putVarint(tag);
+        }
+    }
+
+    private static int width(int length) {
+        return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : length < 1 << 21 ? 3 : length < 1 << 28 ? 4 : 5;
+    }
+
+    // values without a tag, as they stand in a packed run or after a tag that is already written
+
+    void rawBool(boolean v) {
+        need(1);
+        buf[pos++] = (byte) (v ? 1 : 0);
+    }
+
+    void rawInt32(int v) {
+        need(10);
+        if (v >= 0) {
+            putVarint(v);
+        } else {
+            putVarint((long) v);
+        }
+    }
+
+    void rawInt64(long v) {
+        need(10);
+        putVarint(v);
+    }
+
+    void rawFloat(float v) {
+        need(4);
+        INT.set(buf, pos, Float.floatToRawIntBits(v));
+        pos += 4;
+    }
+
+    void rawDouble(double v) {
+        need(8);
+        LONG.set(buf, pos, Double.doubleToRawLongBits(v));
+        pos += 8;
+    }
+
+    void rawString(String s) {
+        int n = s.length();
+        if (n < LONG_STRING) {
+            shortString(s, n);
+        } else {
+            rawBytes(s.getBytes(StandardCharsets.UTF_8), s);
+        }
+    }
+
+    /** Taken for ASCII until a character says otherwise; then it begins anew. */
+    private void shortString(String s, int n) {
+        need(n + 1);
+        byte[] b = buf;
+        int p = pos;
+        b[p++] = (byte) n;
+        for (int i = 0; i < n; i++) {
+            char c = s.charAt(i);
+            if (c >= 0x80) {
+                rawBytes(s.getBytes(StandardCharsets.UTF_8), s);
+                return;
+            }
+            b[p++] = (byte) c;
+        }
+        pos = p;
+    }
+
+    /** Half a pair of surrogates has no form in UTF-8; the JDK writes a question mark for it, and a silent change is worse than a refusal. */
+    private void rawBytes(byte[] utf8, String of) {
+        if (utf8.length != of.length() && hasLoneSurrogate(of)) {
+            throw new CodecException(
+                    CodecException.Code.REFUSED,
+                    "in " + name() + ": a string with half a surrogate pair (no UTF-8 for it)");
+        }
+        rawBytes(utf8);
+    }
+
+    private static boolean hasLoneSurrogate(String s) {
+        for (int i = 0; i < s.length(); i++) {
+            char c = s.charAt(i);
+            if (Character.isSurrogate(c)) {
+                if (Character.isLowSurrogate(c) || i + 1 == s.length() || !Character.isLowSurrogate(s.charAt(i + 1))) {
+                    return true;
+                }
+                i++;
+            }
+        }
+        return false;
+    }
+
+    void rawBytes(byte[] v) {
+        need(5);
+        putVarint(v.length);
+        if (depth == 1 && !heap && v.length >= PASSED_ON) {
+            checkSize(v.length);
+            target().writeBytes(buf, 0, pos).writeBytes(v);
+            passedOn += pos + v.length;
+            pos = 0;
+            return;
+        }
+        need(v.length);
+        System.arraycopy(v, 0, buf, pos, v.length);
+        pos += v.length;
+    }
+
+    void rawUuid(UUID v) {
+        need(17);
+        buf[pos] = 16;
+        LONG_BIG.set(buf, pos + 1, v.getMostSignificantBits());
+        LONG_BIG.set(buf, pos + 9, v.getLeastSignificantBits());
+        pos += 17;
+    }
+
+    void rawBigInteger(BigInteger v) {
+        checkDigits(v.bitLength());
+        if (v.bitLength() < 64) {
+            need(9);
+            putTwosComplement(v.longValue(), v.bitLength() / 8 + 1);
+        } else {
+            rawBytes(v.toByteArray());
+        }
+    }
+
+    private void putTwosComplement(long v, int bytes) {
+        byte[] b = buf;
+        int p = pos;
+        b[p++] = (byte) bytes;
+        for (int shift = (bytes - 1) * 8; shift >= 0; shift -= 8) {
+            b[p++] = (byte) (v >> shift);
+        }
+        pos = p;
+    }
+
+    private void checkDigits(int bits) {
+        if (bits > limits.digits() * 3.33) {
+            throw new CodecException(
+                    CodecException.Code.TOO_LARGE,
+                    "in " + name() + ": a number of more than " + limits.digits() + " digits");
+        }
+    }
+
+    void rawDecimal(BigDecimal v) {
+        int scale = v.scale();
+        if (scale > limits.scale() || scale < -limits.scale()) {
+            throw new CodecException(
+                    CodecException.Code.TOO_LARGE,
+                    "in " + name() + ": a decimal of scale " + scale + " (limit: " + limits.scale() + " either way)");
+        }
+        need(24);
+        int zigzag = scale << 1 ^ scale >> 31;
+        if (v.precision() <= 18) {
+            // up to 18 digits are always in a long; this is the one way to it that makes no BigInteger
+            long unscaled = v.scaleByPowerOfTen(scale).longValue();
+            int at = pos++;
+            if (unscaled != 0) {
+                buf[pos++] = 1 << 3 | 2;
+                putTwosComplement(unscaled, (64 - Long.numberOfLeadingZeros(unscaled ^ unscaled >> 63)) / 8 + 1);
+            }
+            putScale(zigzag);
+            buf[at] = (byte) (pos - at - 1);
+            return;
+        }
+        BigInteger unscaled = v.unscaledValue();
+        checkDigits(unscaled.bitLength());
+        byte[] bytes = unscaled.toByteArray();
+        int length = 1 + width(bytes.length) + bytes.length + (zigzag == 0 ? 0 : 1 + width(zigzag));
+        need(length + 5);
+        putVarint(length);
+        buf[pos++] = 1 << 3 | 2;
+        putVarint(bytes.length);
+        System.arraycopy(bytes, 0, buf, pos, bytes.length);
+        pos += bytes.length;
+        putScale(zigzag);
+    }
+
+    private void putScale(int zigzag) {
+        if (zigzag != 0) {
+            buf[pos++] = 2 << 3;
+            putVarint(zigzag);
+        }
+    }
+
+    void rawInstant(Instant v) {
+        rawTime(v.getEpochSecond(), v.getNano());
+    }
+
+    /** Java's nanoseconds are never negative; Protobuf's have the sign of the seconds. */
+    void rawDuration(Duration v) {
+        long seconds = v.getSeconds();
+        int nanos = v.getNano();
+        if (seconds < 0 && nanos > 0) {
+            seconds++;
+            nanos -= 1_000_000_000;
+        }
+        rawTime(seconds, nanos);
+    }
+
+    void rawLocalDateTime(LocalDateTime v) {
+        rawTime(v.toEpochSecond(ZoneOffset.UTC), v.getNano());
+    }
+
+    private void rawTime(long seconds, int nanos) {
+        need(24);
+        int at = pos++;
+        if (seconds != 0) {
+            buf[pos++] = 1 << 3;
+            putVarint(seconds);
+        }
+        if (nanos != 0) {
+            buf[pos++] = 2 << 3;
+            putVarint((long) nanos);
+        }
+        buf[at] = (byte) (pos - at - 1);
+    }
+
+    void rawLocalDate(LocalDate v) {
+        need(12);
+        int at = pos++;
+        long days = v.toEpochDay();
+        if (days != 0) {
+            buf[pos++] = 1 << 3;
+            putVarint(days << 1 ^ days >> 63);
+        }
+        buf[at] = (byte) (pos - at - 1);
+    }
+
+    void rawMessage(Object v, MessageCodec codec) {
+        need(5);
+        int guess = codec.lengthWidth;
+        pos += guess;
+        int start = pos - base;
+        MessageCodec outer = current;
+        current = codec;
+        if (++depth > limits.depth()) {
+            throw new CodecException(
+                    CodecException.Code.TOO_DEEP,
+                    name() + ": more than " + limits.depth() + " messages inside each other");
+        }
+        codec.write(v, this);
+        depth--;
+        current = outer;
+        int width = endLength(start, guess);
+        if (width != guess) {
+            codec.lengthWidth = width;
+        }
+    }
+
+    /** Opens a packed run or a map's entry; {@link #endRun} takes what this gives. */
+    int beginRun() {
+        need(5);
+        pos++;
+        depth++;
+        return pos - base;
+    }
+
+    void endRun(int start) {
+        depth--;
+        endLength(start, 1);
+    }
+
+    /**
+     * Puts the length before what was written since start, for which so many bytes were left as guessed.
+     *
+     * @param start relative to the base, since the array may have been exchanged
+     */
+    private int endLength(int start, int guess) {
+        int length = pos - base - start;
+        int width = width(length);
+        if (width != guess) {
+            need(5);
+            int at = base + start;
+            System.arraycopy(buf, at, buf, at + width - guess, length);
+            pos += width - guess;
+        }
+        int after = pos;
+        pos = after - length - width;
+        putVarint(length);
+        pos = after;
+        return width;
+    }
+
+    /** Null where Protobuf has none. */
+    CodecException nullValue(int tag, String what) {
+        MessageCodec codec = current;
+        return new CodecException(
+                CodecException.Code.NULL_VALUE,
+                (codec == null ? "message" : codec.describe(tag >>> 3)) + ": " + what
+                        + " is null (expected: a value; Optional or an annotation @Nullable on it allows null)");
+    }
+
+    // a whole field of implicit presence: a default is not sent; called by generated codecs
+
+    public void bool(int tag, boolean v) {
+        if (v) {
+            tag(tag);
+            buf[pos++] = 1;
+        }
+    }
+
+    public void int32(int tag, int v) {
+        if (v != 0) {
+            tag(tag);
+            rawInt32(v);
+        }
+    }
+
+    public void int64(int tag, long v) {
+        if (v != 0) {
+            tag(tag);
+            rawInt64(v);
+        }
+    }
+
+    /** Minus zero is not the default. */
+    public void float32(int tag, float v) {
+        if (Float.floatToRawIntBits(v) != 0) {
+            tag(tag);
+            rawFloat(v);
+        }
+    }
+
+    public void float64(int tag, double v) {
+        if (Double.doubleToRawLongBits(v) != 0) {
+            tag(tag);
+            rawDouble(v);
+        }
+    }
+
+    public void string(int tag, @Nullable String v) {
+        if (v == null) {
+            throw nullValue(tag, "a string");
+        }
+        if (!v.isEmpty()) {
+            tag(tag);
+            rawString(v);
+        }
+    }
+
+    public void bytes(int tag, byte @Nullable [] v) {
+        if (v == null) {
+            throw nullValue(tag, "a byte array");
+        }
+        if (v.length > 0) {
+            tag(tag);
+            rawBytes(v);
+        }
+    }
+
+    public void uuid(int tag, @Nullable UUID v) {
+        if (v != null) {
+            tag(tag);
+            rawUuid(v);
+        }
+    }
+
+    public void bigInteger(int tag, @Nullable BigInteger v) {
+        if (v != null) {
+            tag(tag);
+            rawBigInteger(v);
+        }
+    }
+
+    public void decimal(int tag, @Nullable BigDecimal v) {
+        if (v != null) {
+            tag(tag);
+            rawDecimal(v);
+        }
+    }
+
+    public void instant(int tag, @Nullable Instant v) {
+        if (v != null) {
+            tag(tag);
+            rawInstant(v);
+        }
+    }
+
+    public void duration(int tag, @Nullable Duration v) {
+        if (v != null) {
+            tag(tag);
+            rawDuration(v);
+        }
+    }
+
+    public void localDate(int tag, @Nullable LocalDate v) {
+        if (v != null) {
+            tag(tag);
+            rawLocalDate(v);
+        }
+    }
+
+    public void localDateTime(int tag, @Nullable LocalDateTime v) {
+        if (v != null) {
+            tag(tag);
+            rawLocalDateTime(v);
+        }
+    }
+}

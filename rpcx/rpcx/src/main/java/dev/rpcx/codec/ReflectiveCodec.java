@@ -1,0 +1,150 @@
+package dev.rpcx.codec;
+
+import dev.rpcx.schema.MessageType;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.AccessibleObject;
+import org.jspecify.annotations.Nullable;
+
+/** Records and classes by method handles, where no class can be generated; the same bytes as a generated codec. */
+final class ReflectiveCodec extends MessageCodec {
+    private final FieldsByNumber fields;
+    private final MethodHandle[] getters;
+    private final MethodHandle[] setters;
+    private final MethodHandle constructor;
+
+    ReflectiveCodec(MessageType type, FieldCodec[] fields) {
+        super(type);
+        this.fields = new FieldsByNumber(fields);
+        MethodHandles.Lookup lookup = MethodHandles.lookup();
+        try {
+            getters = new MethodHandle[fields.length];
+            setters = new MethodHandle[type.setters().size()];
+            for (int i = 0; i < fields.length; i++) {
+                open(type.getters().get(i));
+                getters[i] = lookup.unreflect(type.getters().get(i))
+                        .asType(MethodType.methodType(Object.class, Object.class));
+            }
+            for (int i = 0; i < setters.length; i++) {
+                open(type.setters().get(i));
+                setters[i] = lookup.unreflect(type.setters().get(i))
+                        .asType(MethodType.methodType(void.class, Object.class, Object.class));
+            }
+            open(type.constructor());
+            MethodHandle made = lookup.unreflectConstructor(type.constructor());
+            constructor = setters.length > 0
+                    ? made.asType(MethodType.methodType(Object.class))
+                    : made.asFixedArity()
+                            .asType(MethodType.genericMethodType(fields.length))
+                            .asSpreader(Object[].class, fields.length);
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException(type + " cannot be reached by reflection", e);
+        }
+    }
+
+    private static void open(AccessibleObject member) {
+        member.trySetAccessible();
+    }
+
+    @Override
+    public void write(Object value, Out out) {
+        try {
+            for (int i = 0; i < getters.length; i++) {
+                fields.at(i).write(out, (Object) getters[i].invokeExact(value));
+            }
+        } catch (Throwable e) {
+            throw unchecked(e);
+        }
+    }
+
+    @Override
+    public Object read(In in) {
+        @Nullable Object[] values = fields.read(in);
+        try {
+            if (setters.length == 0) {
+                return (Object) constructor.invokeExact(values);
+            }
+            Object bean = (Object) constructor.invokeExact();
+            for (int i = 0; i < setters.length; i++) {
+                setters[i].invokeExact(bean, values[i]);
+            }
+            return bean;
+        } catch (Throwable e) {
+            throw unchecked(e);
+        }
+    }
+
+    private static RuntimeException unchecked(Throwable e) {
+        if (e instanceof Error error) {
+            throw error;
+        }
+        return e instanceof RuntimeException runtime ? runtime : new IllegalStateException(e);
+    }
+
+    /** Fields found by tag, read into an array in the order of declaration. */
+    static final class FieldsByNumber {
+        private final FieldCodec[] fields;
+        /** By number up to a bound; beyond it they are looked for one by one. */
+        private final byte[] dense;
+
+        FieldsByNumber(FieldCodec[] fields) {
+            this.fields = fields;
+            this.dense = new byte[256];
+            for (int i = 0; i < fields.length && i < 127; i++) {
+                int number = fields[i].type.number();
+                if (number < dense.length) {
+                    dense[number] = (byte) (i + 1);
+                }
+            }
+        }
+
+        FieldCodec at(int index) {
+            return fields[index];
+        }
+
+        int size() {
+            return fields.length;
+        }
+
+        @Nullable
+        Object[] read(In in) {
+            @Nullable Object[] values = new Object[fields.length];
+            for (int i = 0; i < values.length; i++) {
+                values[i] = fields[i].start();
+            }
+            for (int tag; (tag = in.tag()) != 0; ) {
+                int i = index(tag >>> 3);
+                if (i < 0) {
+                    in.skip(tag);
+                    continue;
+                }
+                FieldCodec field = fields[i];
+                if (tag == field.tag) {
+                    values[i] = field.read(in, values[i]);
+                } else if (field.type.packed()
+                        && (tag & 7) == field.type.shape().wireType()) {
+                    values[i] = field.readUnpacked(in, values[i]);
+                } else {
+                    in.skip(tag);
+                }
+            }
+            for (int i = 0; i < values.length; i++) {
+                values[i] = fields[i].finish(values[i]);
+            }
+            return values;
+        }
+
+        int index(int number) {
+            if (number < dense.length && dense[number] != 0) {
+                return dense[number] - 1;
+            }
+            for (int i = 0; i < fields.length; i++) {
+                if (fields[i].type.number() == number) {
+                    return i;
+                }
+            }
+            return -1;
+        }
+    }
+}

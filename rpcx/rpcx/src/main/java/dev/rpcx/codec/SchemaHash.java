@@ -1,0 +1,66 @@
+package dev.rpcx.codec;
+
+import dev.rpcx.schema.EnumType;
+import dev.rpcx.schema.FieldType;
+import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.Scalar;
+import dev.rpcx.schema.Shape;
+import dev.rpcx.schema.WellKnown;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** FNV-1a over what decides the bytes: numbers, labels, wire forms. Names and Java classes may differ on the two sides of a call. */
+final class SchemaHash {
+    private long hash = 0xcbf29ce484222325L;
+    /** By first meeting, so that a type that contains itself ends. */
+    private final Map<MessageType, Integer> met = new HashMap<>();
+
+    static long of(List<MessageType> types) {
+        SchemaHash hash = new SchemaHash();
+        types.forEach(hash::shape);
+        return hash.hash;
+    }
+
+    private void text(String text) {
+        for (int i = 0; i < text.length(); i++) {
+            hash = (hash ^ text.charAt(i)) * 0x100000001b3L;
+        }
+    }
+
+    private void shape(Shape shape) {
+        if (shape instanceof MessageType message) {
+            Integer index = met.putIfAbsent(message, met.size());
+            if (index != null) {
+                text("@" + index);
+                return;
+            }
+            text(message.kind() == MessageType.Kind.ONEOF ? "oneof{" : "{");
+            List<FieldType> fields = new ArrayList<>(message.fields());
+            fields.sort(Comparator.comparingInt(FieldType::number));
+            fields.forEach(this::field);
+            text("}");
+        } else if (shape instanceof Scalar || shape instanceof WellKnown) {
+            text(shape.protoName());
+        } else if (shape instanceof EnumType type) {
+            text("enum" + type.numbers().stream().sorted().toList());
+        }
+    }
+
+    private void field(FieldType field) {
+        text(";" + field.number()
+                + switch (field.holder()) {
+                    case PLAIN -> "";
+                    case NULLABLE, OPTIONAL -> "?";
+                    case LIST, SET -> "*";
+                    case MAP -> "%";
+                });
+        Shape key = field.key();
+        if (key != null) {
+            shape(key);
+        }
+        shape(field.shape());
+    }
+}

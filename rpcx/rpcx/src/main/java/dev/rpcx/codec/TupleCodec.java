@@ -1,0 +1,47 @@
+package dev.rpcx.codec;
+
+import dev.rpcx.schema.MessageType;
+import org.jspecify.annotations.Nullable;
+
+/** The parameters of a method as an array, or a single value as field 1. */
+final class TupleCodec extends MessageCodec {
+    /** What stands for null where a value is expected: only inside this package. */
+    static final Object NULL = new Object();
+
+    private final ReflectiveCodec.FieldsByNumber fields;
+    private final boolean single;
+
+    TupleCodec(MessageType type, FieldCodec[] fields) {
+        super(type);
+        this.fields = new ReflectiveCodec.FieldsByNumber(fields);
+        single = type.kind() == MessageType.Kind.WRAPPER;
+    }
+
+    @Override
+    public void write(Object value, Out out) {
+        if (single) {
+            if (fields.size() == 1) {
+                fields.at(0).write(out, value == NULL ? null : value);
+            }
+            return;
+        }
+        // java.lang.reflect.Proxy gives null for no arguments
+        @Nullable Object[] values = value == NULL ? new Object[0] : (Object[]) value;
+        if (values.length != fields.size()) {
+            throw new IllegalArgumentException(values.length + " arguments (expected: " + fields.size() + ")");
+        }
+        for (int i = 0; i < values.length; i++) {
+            fields.at(i).write(out, values[i]);
+        }
+    }
+
+    @Override
+    public Object read(In in) {
+        @Nullable Object[] values = fields.read(in);
+        if (!single) {
+            return values;
+        }
+        Object value = values.length == 0 ? null : values[0];
+        return value == null ? NULL : value;
+    }
+}

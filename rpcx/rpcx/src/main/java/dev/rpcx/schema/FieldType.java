@@ -1,0 +1,56 @@
+package dev.rpcx.schema;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One field of a message.
+ *
+ * @param name as in Java
+ * @param holder how the Java value holds the shape
+ * @param shape of the value, the element, or the map's value
+ * @param key of a map, otherwise null
+ * @param javaClass the component's erased type
+ */
+public record FieldType(
+        String name,
+        int number,
+        Holder holder,
+        Shape shape,
+        @Nullable Shape key,
+        Class<?> javaClass) {
+    /** How a Java value holds what is on the wire. */
+    public enum Holder {
+        /** The value itself; a default is not sent. */
+        PLAIN,
+        /** Null or the value; {@code optional}. */
+        NULLABLE,
+        /** {@link java.util.Optional}; {@code optional}. */
+        OPTIONAL,
+        /** {@link java.util.List} or {@link java.util.Collection}; {@code repeated}. */
+        LIST,
+        /** {@link java.util.Set}; {@code repeated}. */
+        SET,
+        /** {@link java.util.Map}. */
+        MAP
+    }
+
+    public FieldType {
+        if ((key != null) != (holder == Holder.MAP)) {
+            throw new IllegalArgumentException(name + ": a map and only a map has a key");
+        }
+        if (number < 1 || number > 536_870_911 || number >= 19_000 && number <= 19_999) {
+            throw new SchemaException(name + ": number " + number
+                    + " (expected: 1 to 536870911 without 19000 to 19999, which Protobuf keeps)");
+        }
+    }
+
+    /** Whether several values stand in one length-delimited run. */
+    public boolean packed() {
+        return (holder == Holder.LIST || holder == Holder.SET) && shape.wireType() != 2;
+    }
+
+    /** What stands before the value on the wire: number and wire type. */
+    public int tag() {
+        return number << 3 | (packed() || holder == Holder.MAP ? 2 : shape.wireType());
+    }
+}

@@ -1,0 +1,127 @@
+package dev.rpcx.schema;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The committed numbers of types that have no {@link Field}: a text file to which lines are only ever added. A type is a line that is not
+ * indented, each number an indented line of number, name and type; a removed field keeps its line with {@code removed} before it.
+ *
+ * <pre>
+ * message com.acme.Greeting
+ *   1 name string
+ *   removed 2 mood int32
+ * </pre>
+ */
+public final class Lock {
+    /** Where a jar carries its lock file. */
+    public static final String RESOURCE = "META-INF/rpcx/schema.lock";
+
+    /** What is locked of one type. */
+    public record Entry(String kind, String type, Map<String, Line> lines) {
+        public Entry {
+            lines = Collections.unmodifiableMap(new LinkedHashMap<>(lines));
+        }
+    }
+
+    /** One number, once given, for ever. */
+    public record Line(int number, String name, String type, boolean removed) {}
+
+    private final Map<String, Entry> entries;
+
+    Lock(Map<String, Entry> entries) {
+        this.entries = Collections.unmodifiableMap(new LinkedHashMap<>(entries));
+    }
+
+    /** Nothing locked. */
+    public static Lock none() {
+        return new Lock(Map.of());
+    }
+
+    /** All lock files that this loader finds under {@link #RESOURCE}. */
+    public static Lock of(@Nullable ClassLoader loader) {
+        Map<String, Entry> all = new LinkedHashMap<>();
+        try {
+            List<URL> urls = Collections.list(
+                    loader == null ? ClassLoader.getSystemResources(RESOURCE) : loader.getResources(RESOURCE));
+            for (URL url : urls) {
+                try (InputStream in = url.openStream()) {
+                    all.putAll(parse(new String(in.readAllBytes(), StandardCharsets.UTF_8), url.toString()).entries);
+                }
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("reading " + RESOURCE, e);
+        }
+        return new Lock(all);
+    }
+
+    /** @param source named in errors: file or URL */
+    public static Lock parse(String text, String source) {
+        Map<String, Entry> entries = new LinkedHashMap<>();
+        String kind = "";
+        String type = "";
+        Map<String, Line> lines = new LinkedHashMap<>();
+        int lineNumber = 0;
+        for (String raw : text.lines().toList()) {
+            lineNumber++;
+            String where = source + ":" + lineNumber + ": ";
+            if (raw.isBlank() || raw.startsWith("#")) {
+                continue;
+            }
+            List<String> words = new ArrayList<>(List.of(raw.strip().split("\\s+")));
+            if (!Character.isWhitespace(raw.charAt(0))) {
+                if (words.size() != 2 || !List.of("message", "enum", "oneof").contains(words.get(0))) {
+                    throw new SchemaException(where + raw + " (expected: message, enum or oneof and a class)");
+                }
+                if (!type.isEmpty()) {
+                    entries.put(type, new Entry(kind, type, lines));
+                }
+                kind = words.get(0);
+                type = words.get(1);
+                lines = new LinkedHashMap<>();
+                if (entries.containsKey(type)) {
+                    throw new SchemaException(where + type + " is locked twice");
+                }
+                continue;
+            }
+            boolean removed = words.get(0).equals("removed") && words.remove(0) != null;
+            if (type.isEmpty() || words.size() < 2 || !words.get(0).matches("\\d{1,9}")) {
+                throw new SchemaException(where + raw.strip() + " (expected: number, name, type under a type)");
+            }
+            int number = Integer.parseInt(words.get(0));
+            for (Line line : lines.values()) {
+                if (line.number == number) {
+                    throw new SchemaException(where + number + " is taken by " + line.name);
+                }
+            }
+            String name = words.get(1);
+            Line line = new Line(number, name, String.join(" ", words.subList(2, words.size())), removed);
+            if (lines.put(name, line) != null) {
+                throw new SchemaException(where + name + " has two numbers");
+            }
+        }
+        if (!type.isEmpty()) {
+            entries.put(type, new Entry(kind, type, lines));
+        }
+        return new Lock(entries);
+    }
+
+    /** By Java class name. */
+    public Map<String, Entry> entries() {
+        return entries;
+    }
+
+    @Nullable
+    Entry entry(Class<?> type) {
+        return entries.get(type.getName());
+    }
+}

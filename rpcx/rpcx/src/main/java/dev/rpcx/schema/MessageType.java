@@ -1,0 +1,128 @@
+package dev.rpcx.schema;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** One Protobuf message and the Java type that it carries. Two uses of a generic type are two messages. */
+public final class MessageType implements Shape {
+    /** What stands behind a message on the Java side. */
+    public enum Kind {
+        /** A record: accessors and the canonical constructor. */
+        RECORD,
+        /** A class with a constructor without parameters, getters and setters. */
+        BEAN,
+        /** A sealed type: one field for each case, of which at most one is set. */
+        ONEOF,
+        /** Any value that is no message of its own, as field 1. */
+        WRAPPER,
+        /** The parameters of a method. */
+        PARAMETERS
+    }
+
+    private final String protoName;
+    private final Kind kind;
+    private final Class<?> javaClass;
+    private NumberSource source = NumberSource.FIXED;
+    private List<FieldType> fields = List.of();
+    private List<Method> getters = List.of();
+    private List<Method> setters = List.of();
+    private @Nullable Constructor<?> constructor;
+    private @Nullable Object unknownCase;
+    private List<Reserved> reserved = List.of();
+
+    /** A number that a removed field had, with its name. */
+    public record Reserved(int number, String name) {}
+
+    MessageType(String protoName, Kind kind, Class<?> javaClass) {
+        this.protoName = protoName;
+        this.kind = kind;
+        this.javaClass = javaClass;
+    }
+
+    MessageType fields(List<FieldType> ofMessage, NumberSource numbersFrom) {
+        fields = List.copyOf(ofMessage);
+        source = numbersFrom;
+        return this;
+    }
+
+    MessageType members(List<Method> ofGetters, List<Method> ofSetters, Constructor<?> ofConstructor) {
+        getters = List.copyOf(ofGetters);
+        setters = List.copyOf(ofSetters);
+        constructor = ofConstructor;
+        return this;
+    }
+
+    MessageType unknownCase(@Nullable Object value) {
+        unknownCase = value;
+        return this;
+    }
+
+    MessageType reserved(List<Reserved> removed) {
+        reserved = List.copyOf(removed);
+        return this;
+    }
+
+    @Override
+    public String protoName() {
+        return protoName;
+    }
+
+    @Override
+    public int wireType() {
+        return 2;
+    }
+
+    public Kind kind() {
+        return kind;
+    }
+
+    /** The erased Java type of a value; {@code Object[]} for parameters. */
+    public Class<?> javaClass() {
+        return javaClass;
+    }
+
+    /** Where the numbers came from. */
+    public NumberSource source() {
+        return source;
+    }
+
+    /** In the order of declaration, which is the order of the constructor's parameters. */
+    public List<FieldType> fields() {
+        return fields;
+    }
+
+    /** Of a record or bean, one a field. */
+    public List<Method> getters() {
+        return getters;
+    }
+
+    /** Of a bean, one a field. */
+    public List<Method> setters() {
+        return setters;
+    }
+
+    /** Of a record the canonical one, of a bean the one without parameters. */
+    public Constructor<?> constructor() {
+        if (constructor == null) {
+            throw new IllegalStateException(protoName + " is a " + kind + " and has no constructor");
+        }
+        return constructor;
+    }
+
+    /** Of a sealed type: what a case of a newer peer is read as. */
+    public @Nullable Object unknownCase() {
+        return unknownCase;
+    }
+
+    /** Numbers and names of removed fields. */
+    public List<Reserved> reserved() {
+        return reserved;
+    }
+
+    @Override
+    public String toString() {
+        return kind + " " + protoName + " (" + javaClass.getName() + ")";
+    }
+}

@@ -1,0 +1,89 @@
+package dev.rpcx.schema;
+
+import java.lang.reflect.AnnotatedElement;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Gives out the numbers of one type's members, from one source only. */
+final class Numbers {
+    private final String where;
+    private final Lock.@Nullable Entry locked;
+    private final NumberSource source;
+    private final Map<Integer, String> taken = new HashMap<>();
+
+    /** @param otherwise where numbers come from when there is neither annotation nor lock */
+    Numbers(
+            String where,
+            Lock.@Nullable Entry locked,
+            NumberSource otherwise,
+            Collection<? extends AnnotatedElement> members) {
+        this.where = where;
+        this.locked = locked;
+        long annotated =
+                members.stream().filter(m -> m.isAnnotationPresent(Field.class)).count();
+        if (annotated > 0) {
+            source = NumberSource.ANNOTATION;
+        } else {
+            source = locked != null ? NumberSource.LOCK : otherwise;
+        }
+        if (locked != null) {
+            locked.lines().values().stream()
+                    .filter(Lock.Line::removed)
+                    .forEach(line -> taken.put(line.number(), line.name() + ", which was removed"));
+        }
+    }
+
+    NumberSource source() {
+        return source;
+    }
+
+    int of(AnnotatedElement member, String name, int position) {
+        int number = switch (source) {
+            case ANNOTATION -> annotated(member, name);
+            case LOCK -> locked(name);
+            case ORDER, FIXED -> position;
+        };
+        String other = taken.putIfAbsent(number, name);
+        if (other != null) {
+            throw new SchemaException(where + "." + name + ": number " + number + " is taken by " + other);
+        }
+        return number;
+    }
+
+    private int annotated(AnnotatedElement member, String name) {
+        Field field = member.getAnnotation(Field.class);
+        if (field == null) {
+            throw new SchemaException(
+                    where + "." + name + ": no @Field, while others of " + where + " have one (expected: all or none)");
+        }
+        return field.value();
+    }
+
+    private int locked(String name) {
+        Lock.Line line = locked == null ? null : locked.lines().get(name);
+        if (line == null) {
+            throw new SchemaException(
+                    where + "." + name + ": not in " + Lock.RESOURCE + ", which has " + where + ": run `rpcx lock`");
+        }
+        if (line.removed()) {
+            throw new SchemaException(where + "." + name + ": was removed, and number " + line.number()
+                    + " is reserved in " + Lock.RESOURCE + ": give the new component another name");
+        }
+        return line.number();
+    }
+
+    /** Removed fields, whose numbers are never given again. */
+    List<MessageType.Reserved> reserved() {
+        List<MessageType.Reserved> reserved = new ArrayList<>();
+        if (locked != null) {
+            locked.lines().values().stream()
+                    .filter(Lock.Line::removed)
+                    .forEach(line -> reserved.add(new MessageType.Reserved(line.number(), line.name())));
+        }
+        return reserved;
+    }
+}

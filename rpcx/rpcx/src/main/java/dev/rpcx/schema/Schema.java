@@ -1,0 +1,458 @@
+package dev.rpcx.schema;
+
+import dev.rpcx.schema.FieldType.Holder;
+import java.lang.reflect.AnnotatedElement;
+import java.lang.reflect.AnnotatedType;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.Parameter;
+import java.lang.reflect.RecordComponent;
+import java.lang.reflect.Type;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Java types as Protobuf messages. A type is looked at once; what cannot be mapped is a {@link SchemaException} that names the component.
+ * Thread-safe.
+ *
+ * <p>Rules. A method's parameters are the fields 1 to n of one message, except that a single parameter that is itself a message (a record, a
+ * class, a sealed type) is that message; a result likewise, otherwise it is field 1. A value with a Protobuf default (number, boolean,
+ * string, bytes, an enum with an unknown) is not sent when it is that default, and must not be null unless boxed, {@code Optional} or
+ * annotated {@code Nullable}. A value without one (a message, a date, a decimal, a big integer, a UUID, an enum without an unknown) is null
+ * when absent.
+ *
+ * <p>Numbers: {@link Field}, or the {@link Lock}, or else the order of declaration.
+ */
+public final class Schema {
+    private static final Map<Class<?>, Shape> SIMPLE = Map.ofEntries(
+            Map.entry(boolean.class, Scalar.BOOL),
+            Map.entry(byte.class, Scalar.BYTE),
+            Map.entry(short.class, Scalar.SHORT),
+            Map.entry(char.class, Scalar.CHAR),
+            Map.entry(int.class, Scalar.INT),
+            Map.entry(long.class, Scalar.LONG),
+            Map.entry(float.class, Scalar.FLOAT),
+            Map.entry(double.class, Scalar.DOUBLE),
+            Map.entry(String.class, Scalar.STRING),
+            Map.entry(byte[].class, Scalar.BYTES),
+            Map.entry(BigInteger.class, Scalar.BIG_INTEGER),
+            Map.entry(UUID.class, Scalar.UUID),
+            Map.entry(BigDecimal.class, WellKnown.DECIMAL),
+            Map.entry(Instant.class, WellKnown.INSTANT),
+            Map.entry(Duration.class, WellKnown.DURATION),
+            Map.entry(LocalDate.class, WellKnown.LOCAL_DATE),
+            Map.entry(LocalDateTime.class, WellKnown.LOCAL_DATE_TIME));
+
+    private static final Map<Class<?>, Scalar> BOXES = Map.of(
+            Boolean.class, Scalar.BOOL,
+            Byte.class, Scalar.BYTE,
+            Short.class, Scalar.SHORT,
+            Character.class, Scalar.CHAR,
+            Integer.class, Scalar.INT,
+            Long.class, Scalar.LONG,
+            Float.class, Scalar.FLOAT,
+            Double.class, Scalar.DOUBLE);
+
+    private final Lock lock;
+    private final Map<Use, Shape> shapes = new HashMap<>();
+    private final Map<String, Use> names = new HashMap<>();
+
+    public Schema(Lock lock) {
+        this.lock = lock;
+    }
+
+    /** The message that a call of this method sends. */
+    public synchronized MessageType parameters(Method method) {
+        Parameter[] parameters = method.getParameters();
+        String where = method.getDeclaringClass().getName() + "." + method.getName();
+        if (parameters.length == 1 && !nullable(parameters[0], parameters[0].getAnnotatedType())) {
+            Use use = Use.of(parameters[0].getParameterizedType(), Map.of(), where);
+            if (isMessage(use.raw()) && shape(use, where) instanceof MessageType message) {
+                return message;
+            }
+        }
+        List<FieldType> fields = new ArrayList<>();
+        Numbers numbers = new Numbers(where, null, NumberSource.FIXED, List.of(parameters));
+        for (int i = 0; i < parameters.length; i++) {
+            Parameter parameter = parameters[i];
+            String name = parameter.getName();
+            Use use = Use.of(parameter.getParameterizedType(), Map.of(), where);
+            int number = numbers.of(parameter, name, i + 1);
+            fields.add(field(
+                    name, number, use, nullable(parameter, parameter.getAnnotatedType()), where + "(" + name + ")"));
+        }
+        return new MessageType(capital(method.getName()) + "Request", MessageType.Kind.PARAMETERS, Object[].class)
+                .fields(fields, numbers.source());
+    }
+
+    /** The message that a call of this method brings back: of what a {@link CompletionStage} completes with, of each item of a stream. */
+    public synchronized MessageType result(Method method) {
+        String where = "result of " + method.getDeclaringClass().getName() + "." + method.getName();
+        Use use = Use.of(method.getGenericReturnType(), Map.of(), where);
+        if (use.args().size() == 1
+                && Set.of(CompletionStage.class, CompletableFuture.class, Future.class, Flow.Publisher.class)
+                        .contains(use.raw())) {
+            use = use.args().get(0);
+        }
+        return message(
+                use, nullable(method, method.getAnnotatedReturnType()), capital(method.getName()) + "Reply", where);
+    }
+
+    /** The message that carries one value of this type. */
+    public synchronized MessageType value(Type type) {
+        Use use = Use.of(type, Map.of(), type.getTypeName());
+        return message(use, false, use.simpleName() + "Value", type.getTypeName());
+    }
+
+    private MessageType message(Use use, boolean nullable, String wrapperName, String where) {
+        if (use.raw() == void.class || use.raw() == Void.class) {
+            return new MessageType(wrapperName, MessageType.Kind.WRAPPER, Void.class);
+        }
+        if (!nullable && isMessage(use.raw()) && shape(use, where) instanceof MessageType message) {
+            return message;
+        }
+        return new MessageType(wrapperName, MessageType.Kind.WRAPPER, use.raw())
+                .fields(List.of(field("value", 1, use, nullable, where)), NumberSource.FIXED);
+    }
+
+    private static boolean isMessage(Class<?> raw) {
+        return !SIMPLE.containsKey(raw)
+                && !BOXES.containsKey(raw)
+                && !raw.isEnum()
+                && raw != Optional.class
+                && !isContainer(raw);
+    }
+
+    private static boolean isContainer(Class<?> raw) {
+        return raw == List.class || raw == Collection.class || raw == Set.class || raw == Map.class;
+    }
+
+    private FieldType field(String name, int number, Use use, boolean nullable, String where) {
+        Class<?> raw = use.raw();
+        Scalar box = BOXES.get(raw);
+        if (box != null) {
+            return new FieldType(name, number, Holder.NULLABLE, box, null, raw);
+        }
+        if (raw == Optional.class) {
+            return new FieldType(name, number, Holder.OPTIONAL, element(use.only(where), where), null, raw);
+        }
+        if (isContainer(raw) && nullable) {
+            return new FieldType(name, number, Holder.PLAIN, wrapper(use, where), null, raw);
+        }
+        if (raw == List.class || raw == Collection.class) {
+            return new FieldType(name, number, Holder.LIST, element(use.only(where), where), null, raw);
+        }
+        if (raw == Set.class) {
+            return new FieldType(name, number, Holder.SET, element(use.only(where), where), null, raw);
+        }
+        if (raw == Map.class) {
+            if (use.args().size() != 2) {
+                throw new SchemaException(where + ": a Map without its types (expected: Map<K, V>)");
+            }
+            Shape key = element(use.args().get(0), where + ", key");
+            return new FieldType(name, number, Holder.MAP, element(use.args().get(1), where + ", value"), key, raw);
+        }
+        Shape shape = shape(use, where);
+        Holder holder = nullable && !hasNull(shape) && !raw.isPrimitive() ? Holder.NULLABLE : Holder.PLAIN;
+        return new FieldType(name, number, holder, shape, null, raw);
+    }
+
+    /** Whether absence is null for this shape without being told so. */
+    private static boolean hasNull(Shape shape) {
+        return shape instanceof MessageType
+                || shape instanceof WellKnown
+                || shape == Scalar.UUID
+                || shape == Scalar.BIG_INTEGER;
+    }
+
+    private Shape element(Use use, String where) {
+        Scalar box = BOXES.get(use.raw());
+        if (box != null) {
+            return box;
+        }
+        if (use.raw() == Optional.class) {
+            throw new SchemaException(where + ": an Optional inside another container cannot be mapped");
+        }
+        return isContainer(use.raw()) ? wrapper(use, where) : shape(use, where);
+    }
+
+    /** A container where Protobuf has room for one value only: a message with the container as field 1. */
+    private MessageType wrapper(Use use, String where) {
+        Shape known = shapes.get(use);
+        if (known instanceof MessageType message) {
+            return message;
+        }
+        MessageType message = new MessageType(name(use), MessageType.Kind.WRAPPER, use.raw());
+        shapes.put(use, message);
+        try {
+            return message.fields(List.of(field("items", 1, use, false, where)), NumberSource.FIXED);
+        } catch (SchemaException e) {
+            shapes.remove(use);
+            throw e;
+        }
+    }
+
+    private Shape shape(Use use, String where) {
+        Class<?> raw = use.raw();
+        Shape simple = SIMPLE.get(raw);
+        if (simple != null) {
+            return simple;
+        }
+        Shape known = shapes.get(use);
+        if (known != null) {
+            return known;
+        }
+        if (raw.isEnum()) {
+            Shape type = enumType(use);
+            shapes.put(use, type);
+            return type;
+        }
+        String hint = refusal(raw);
+        if (hint != null) {
+            throw new SchemaException(where + ": " + use + " cannot be mapped to Protobuf: " + hint);
+        }
+        MessageType.Kind kind = raw.isRecord()
+                ? MessageType.Kind.RECORD
+                : raw.isSealed() && Modifier.isAbstract(raw.getModifiers())
+                        ? MessageType.Kind.ONEOF
+                        : MessageType.Kind.BEAN;
+        MessageType message = new MessageType(name(use), kind, raw);
+        // before its fields, so that a type may contain itself
+        shapes.put(use, message);
+        try {
+            switch (kind) {
+                case RECORD -> record(message, use);
+                case ONEOF -> oneOf(message, use);
+                default -> bean(message, use);
+            }
+        } catch (SchemaException e) {
+            shapes.remove(use);
+            throw e;
+        }
+        return message;
+    }
+
+    private static @Nullable String refusal(Class<?> raw) {
+        if (raw.isArray()) {
+            return "write it as a List (only byte[] is a value of its own)";
+        }
+        if (Collection.class.isAssignableFrom(raw) || Map.class.isAssignableFrom(raw)) {
+            return "declare it as List, Set or Map";
+        }
+        String name = raw.getName();
+        if (name.startsWith("java.") || name.startsWith("javax.") || raw.isPrimitive()) {
+            return raw == Object.class
+                    ? "it may be anything (expected: a record or another type with known components)"
+                    : "expected a record, a class with accessors, an enum, a sealed interface, or one of the simple types";
+        }
+        if (!raw.isSealed() && Modifier.isAbstract(raw.getModifiers())) {
+            return "it is abstract and not sealed, so its implementations are not known";
+        }
+        return null;
+    }
+
+    private void record(MessageType message, Use use) {
+        Class<?> raw = use.raw();
+        RecordComponent[] components = raw.getRecordComponents();
+        Numbers numbers = new Numbers(raw.getName(), lock.entry(raw), NumberSource.ORDER, List.of(components));
+        List<FieldType> fields = new ArrayList<>();
+        List<Method> getters = new ArrayList<>();
+        Class<?>[] types = new Class<?>[components.length];
+        for (int i = 0; i < components.length; i++) {
+            RecordComponent component = components[i];
+            String where = raw.getName() + "." + component.getName();
+            types[i] = component.getType();
+            getters.add(component.getAccessor());
+            Use type = Use.of(component.getGenericType(), use.bindings(), where);
+            FieldType field = field(
+                    component.getName(),
+                    numbers.of(component, component.getName(), i + 1),
+                    type,
+                    nullable(component, component.getAnnotatedType()),
+                    where);
+            fields.add(field);
+        }
+        try {
+            message.fields(fields, numbers.source())
+                    .members(getters, List.of(), raw.getDeclaredConstructor(types))
+                    .reserved(numbers.reserved());
+        } catch (NoSuchMethodException e) {
+            throw new IllegalStateException(raw + " has no canonical constructor", e);
+        }
+    }
+
+    private void bean(MessageType message, Use use) {
+        Class<?> raw = use.raw();
+        Constructor<?> constructor;
+        try {
+            constructor = raw.getDeclaredConstructor();
+        } catch (NoSuchMethodException e) {
+            throw new SchemaException(raw.getName()
+                    + ": a class needs a constructor without parameters, getters and setters; or make it a record");
+        }
+        Map<String, BeanProperty> properties = new LinkedHashMap<>();
+        for (Class<?> c = raw; c != null && c != Object.class; c = c.getSuperclass()) {
+            Map<String, BeanProperty> own = BeanProperty.of(c);
+            own.putAll(properties);
+            properties = own;
+        }
+        if (properties.isEmpty()) {
+            throw new SchemaException(raw.getName() + ": a class without any property that has a getter and a setter");
+        }
+        List<BeanProperty> list = List.copyOf(properties.values());
+        List<AnnotatedElement> elements = new ArrayList<>();
+        list.forEach(p -> elements.add(p.annotated()));
+        Numbers numbers = new Numbers(raw.getName(), lock.entry(raw), NumberSource.ORDER, elements);
+        List<FieldType> fields = new ArrayList<>();
+        List<Method> getters = new ArrayList<>();
+        List<Method> setters = new ArrayList<>();
+        for (int i = 0; i < list.size(); i++) {
+            BeanProperty property = list.get(i);
+            String where = raw.getName() + "." + property.name();
+            Use type = Use.of(property.getter().getGenericReturnType(), use.bindings(), where);
+            boolean nullable = nullable(property.annotated(), property.getter().getAnnotatedReturnType())
+                    || nullable(property.getter(), property.getter().getAnnotatedReturnType());
+            fields.add(field(
+                    property.name(), numbers.of(property.annotated(), property.name(), i + 1), type, nullable, where));
+            getters.add(property.getter());
+            setters.add(property.setter());
+        }
+        message.fields(fields, numbers.source())
+                .members(getters, setters, constructor)
+                .reserved(numbers.reserved());
+    }
+
+    private void oneOf(MessageType message, Use use) {
+        Class<?> raw = use.raw();
+        Set<Class<?>> cases = new LinkedHashSet<>();
+        permitted(raw, cases);
+        Numbers numbers = new Numbers(raw.getName(), lock.entry(raw), NumberSource.ORDER, cases);
+        List<FieldType> fields = new ArrayList<>();
+        int position = 0;
+        for (Class<?> each : cases) {
+            if (each.isAnnotationPresent(Unknown.class)) {
+                message.unknownCase(instance(each));
+                continue;
+            }
+            position++;
+            String where = raw.getName() + ", case " + each.getName();
+            if (each.isEnum() || !isMessage(each)) {
+                throw new SchemaException(where + ": expected a record or a class with accessors");
+            }
+            if (each.getTypeParameters().length > 0) {
+                throw new SchemaException(where + ": a generic case cannot be mapped");
+            }
+            String name = Character.toLowerCase(each.getSimpleName().charAt(0))
+                    + each.getSimpleName().substring(1);
+            Shape shape = shape(Use.of(each, Map.of(), where), where);
+            fields.add(new FieldType(name, numbers.of(each, name, position), Holder.PLAIN, shape, null, each));
+        }
+        message.fields(fields, numbers.source()).reserved(numbers.reserved());
+    }
+
+    private static void permitted(Class<?> sealed, Set<Class<?>> into) {
+        for (Class<?> each : sealed.getPermittedSubclasses()) {
+            if (each.isSealed() && Modifier.isAbstract(each.getModifiers())) {
+                permitted(each, into);
+            } else {
+                into.add(each);
+            }
+        }
+    }
+
+    private static Object instance(Class<?> unknown) {
+        if (!unknown.isRecord() || unknown.getRecordComponents().length > 0) {
+            throw new SchemaException(unknown.getName() + ": an unknown case must be a record without components");
+        }
+        try {
+            Constructor<?> constructor = unknown.getDeclaredConstructor();
+            constructor.setAccessible(true);
+            return constructor.newInstance();
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(unknown + " cannot be made", e);
+        }
+    }
+
+    private EnumType enumType(Use use) {
+        Class<?> raw = use.raw();
+        Enum<?>[] constants = (Enum<?>[]) raw.getEnumConstants();
+        Enum<?> unknown = null;
+        List<AnnotatedElement> elements = new ArrayList<>();
+        for (Enum<?> constant : constants) {
+            AnnotatedElement element = constantField(raw, constant);
+            boolean declared = element.isAnnotationPresent(Unknown.class);
+            if (declared
+                    || unknown == null
+                            && Set.of("UNKNOWN", "UNSPECIFIED", "UNRECOGNIZED").contains(constant.name())) {
+                unknown = constant;
+            }
+            elements.add(element);
+        }
+        if (unknown != null) {
+            elements.remove(unknown.ordinal());
+        }
+        Numbers numbers = new Numbers(raw.getName(), lock.entry(raw), NumberSource.ORDER, elements);
+        List<Integer> all = new ArrayList<>();
+        int position = 0;
+        for (Enum<?> constant : constants) {
+            all.add(constant == unknown ? 0 : numbers.of(constantField(raw, constant), constant.name(), ++position));
+        }
+        return new EnumType(name(use), raw, all, unknown, numbers.source());
+    }
+
+    private static AnnotatedElement constantField(Class<?> type, Enum<?> constant) {
+        try {
+            return type.getField(constant.name());
+        } catch (NoSuchFieldException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** Any annotation of that name counts: JSpecify's, Jakarta's, Spring's, one of the user's own, if it is kept at run time. */
+    private static boolean nullable(AnnotatedElement element, AnnotatedType type) {
+        for (AnnotatedElement each : List.of(element, type)) {
+            for (var annotation : each.getAnnotations()) {
+                if (annotation.annotationType().getSimpleName().equals("Nullable")) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    private String name(Use use) {
+        String simple = use.simpleName();
+        Use taken = names.putIfAbsent(simple, use);
+        for (int i = 2; taken != null && !taken.equals(use); i++) {
+            taken = names.putIfAbsent(simple + i, use);
+            if (taken == null || taken.equals(use)) {
+                return simple + i;
+            }
+        }
+        return simple;
+    }
+
+    static String capital(String name) {
+        return Character.toUpperCase(name.charAt(0)) + name.substring(1);
+    }
+}

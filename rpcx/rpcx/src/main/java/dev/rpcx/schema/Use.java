@@ -1,0 +1,77 @@
+package dev.rpcx.schema;
+
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.Type;
+import java.lang.reflect.TypeVariable;
+import java.lang.reflect.WildcardType;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** One use of a class, with what its type parameters stand for there. */
+record Use(Class<?> raw, List<Use> args) {
+    static Use of(Type type, Map<String, Use> bindings, String where) {
+        if (type instanceof Class<?> c) {
+            if (c.getTypeParameters().length > 0) {
+                throw new SchemaException(where + ": " + c.getSimpleName() + " without its types (expected: "
+                        + c.getSimpleName() + "<…>)");
+            }
+            return new Use(c, List.of());
+        }
+        if (type instanceof ParameterizedType p) {
+            List<Use> args = new ArrayList<>();
+            for (Type arg : p.getActualTypeArguments()) {
+                args.add(of(arg, bindings, where));
+            }
+            return new Use((Class<?>) p.getRawType(), List.copyOf(args));
+        }
+        if (type instanceof WildcardType w && w.getLowerBounds().length == 0) {
+            return of(w.getUpperBounds()[0], bindings, where);
+        }
+        if (type instanceof TypeVariable<?> v) {
+            Use bound = bindings.get(v.getName());
+            if (bound != null) {
+                return bound;
+            }
+            throw new SchemaException(where + ": what " + v.getName() + " stands for is not known here");
+        }
+        throw new SchemaException(where + ": " + type.getTypeName() + " cannot be mapped to Protobuf");
+    }
+
+    Map<String, Use> bindings() {
+        Map<String, Use> bindings = new HashMap<>();
+        for (int i = 0; i < args.size(); i++) {
+            bindings.put(raw.getTypeParameters()[i].getName(), args.get(i));
+        }
+        return bindings;
+    }
+
+    Use only(String where) {
+        if (args.size() != 1) {
+            throw new SchemaException(where + ": " + raw.getSimpleName() + " without its type");
+        }
+        return args.get(0);
+    }
+
+    /** {@code Page<Item>} is {@code PageOfItem}. */
+    String simpleName() {
+        StringBuilder name = new StringBuilder(
+                raw == byte[].class
+                        ? "Bytes"
+                        : Schema.capital(raw.getSimpleName()).replace("[]", "Array"));
+        for (int i = 0; i < args.size(); i++) {
+            name.append(i == 0 ? "Of" : "And").append(args.get(i).simpleName());
+        }
+        return name.toString();
+    }
+
+    @Override
+    public String toString() {
+        StringBuilder text = new StringBuilder(raw.getTypeName());
+        for (int i = 0; i < args.size(); i++) {
+            text.append(i == 0 ? "<" : ", ").append(args.get(i));
+        }
+        return args.isEmpty() ? text.toString() : text.append('>').toString();
+    }
+}

@@ -1,0 +1,163 @@
+package dev.rpcx.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.rpcx.schema.Field;
+import dev.rpcx.schema.Unknown;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.lang.reflect.Method;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletionStage;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+class RoundTripTest {
+    enum Colour {
+        RED,
+        GREEN,
+        UNKNOWN
+    }
+
+    sealed interface Figure permits Circle, Square, Other {}
+
+    record Circle(double radius) implements Figure {}
+
+    record Square(int side, List<Figure> inside) implements Figure {}
+
+    @Unknown
+    record Other() implements Figure {}
+
+    record Pair<A, B>(A first, B second) {}
+
+    private record Everything(
+            @Field(1) boolean bool,
+            @Field(2) byte int8,
+            @Field(3) short int16,
+            @Field(4) char char16,
+            @Field(5) int int32,
+            @Field(6) long int64,
+            @Field(7) float float32,
+            @Field(8) double float64,
+            @Field(9) String text,
+            @Field(10) byte[] bytes,
+            @Field(11) Boolean boxedBool,
+            @Field(12) Integer boxed,
+            @Field(13) Optional<String> optional,
+            @Field(14) List<Integer> ints,
+            @Field(15) Set<String> strings,
+            @Field(16) Map<String, Pair<Integer, String>> map,
+            @Field(17) List<List<String>> nested,
+            @Field(18) Colour colour,
+            @Field(19) Figure figure,
+            @Field(20) BigDecimal decimal,
+            @Field(21) BigInteger big,
+            @Field(22) Instant instant,
+            @Field(23) Duration duration,
+            @Field(24) LocalDate date,
+            @Field(25) LocalDateTime dateTime,
+            @Field(300) UUID uuid) {}
+
+    interface Service {
+        CompletionStage<Everything> call(String name, int count, List<Pair<String, Long>> pairs);
+
+        String hello(String name);
+
+        void nothing();
+
+        Pair<String, String> swap(Pair<String, String> pair);
+    }
+
+    static Method method(Class<?> type, String name) {
+        for (Method method : type.getDeclaredMethods()) {
+            if (method.getName().equals(name)) {
+                return method;
+            }
+        }
+        throw new AssertionError(name);
+    }
+
+    private static Everything everything() {
+        return new Everything(
+                true,
+                (byte) -1,
+                (short) -300,
+                'ä',
+                Integer.MIN_VALUE,
+                Long.MAX_VALUE,
+                -0f,
+                Math.PI,
+                "Grüße 🙂",
+                new byte[] {1, 2},
+                false,
+                0,
+                Optional.of(""),
+                IntStream.range(-500, 500).boxed().toList(),
+                Set.of("a", "b"),
+                Map.of("k", new Pair<>(null, "v"), "", new Pair<>(7, "")),
+                List.of(List.of("x", "y"), List.of()),
+                Colour.GREEN,
+                new Square(3, List.of(new Circle(1), new Square(0, List.of()))),
+                new BigDecimal("-12345.6700"),
+                new BigInteger("123456789012345678901234567890"),
+                Instant.parse("1969-12-31T23:59:59.5Z"),
+                Duration.ofMillis(-1500),
+                LocalDate.of(1969, 7, 20),
+                LocalDateTime.of(2026, 11, 1, 12, 0, 0, 5),
+                UUID.fromString("00112233-4455-6677-8899-aabbccddeeff"));
+    }
+
+    @Test
+    void everyTypeComesBack() {
+        Codec<Object> codec = Codecs.standard().result(method(Service.class, "call"));
+        for (ByteBuf buffer : List.of(Unpooled.buffer(0), Unpooled.directBuffer())) {
+            buffer.writeZero(3).skipBytes(3);
+            codec.write(everything(), buffer);
+            Everything back = (Everything) codec.read(buffer);
+            assertThat(back).usingRecursiveComparison().isEqualTo(everything());
+            assertThat(buffer.isReadable()).isFalse();
+            buffer.release();
+        }
+    }
+
+    @Test
+    void parametersComeBack() {
+        Codec<Object[]> codec = Codecs.standard().parameters(method(Service.class, "call"));
+        ByteBuf buffer = Unpooled.buffer();
+        Object[] values = {"x".repeat(10_000), 7, Collections.nCopies(3, new Pair<>("a", 5L))};
+        codec.write(values, buffer);
+        assertThat(codec.read(buffer)).isEqualTo(values);
+    }
+
+    @Test
+    void aRecordAloneIsTheMessageItself() {
+        Codec<Object[]> codec = Codecs.standard().parameters(method(Service.class, "swap"));
+        ByteBuf buffer = Unpooled.buffer();
+        codec.write(new Object[] {new Pair<>("a", "b")}, buffer);
+        assertThat(buffer.readableBytes()).isEqualTo(6);
+        assertThat(codec.read(buffer)).containsExactly(new Pair<>("a", "b"));
+    }
+
+    @Test
+    void nothingIsNoBytes() {
+        Codecs codecs = Codecs.standard();
+        ByteBuf buffer = Unpooled.buffer();
+        codecs.result(method(Service.class, "nothing")).write(null, buffer);
+        codecs.parameters(method(Service.class, "nothing")).write(null, buffer);
+        assertThat(buffer.readableBytes()).isZero();
+        assertThat(codecs.parameters(method(Service.class, "nothing")).read(buffer))
+                .isEmpty();
+        assertThat(codecs.result(method(Service.class, "nothing")).read(buffer)).isNull();
+    }
+}
