@@ -1,0 +1,176 @@
+package dev.parley.load;
+
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Topology;
+import dev.parley.model.TrialSpec;
+import dev.parley.spi.CallException;
+import dev.parley.spi.Location;
+import dev.parley.spi.Neighbour;
+import dev.parley.spi.Transport;
+import dev.parley.spi.TransportProvider;
+import dev.parley.spi.Work;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The process: reads {@link Command}s from standard input and writes {@link Event}s to standard output, a line of JSON each. Ends when its
+ * input ends. Whatever a technology prints goes to standard error, so that it cannot break the lines.
+ */
+public final class GeneratorMain {
+    private static final long RETRY_NS = 5_000_000;
+    private static final Duration PROBE_TIMEOUT = Duration.ofSeconds(5);
+
+    private final PrintStream out;
+    private final Map<String, Neighbour> connected = new HashMap<>();
+    private @Nullable Session session;
+
+    private record Session(Transport transport, Topology topology, Work work, long seed) {}
+
+    private GeneratorMain(PrintStream out) {
+        this.out = out;
+    }
+
+    public static void main(String[] args) throws IOException {
+        PrintStream events = System.out;
+        System.setOut(System.err);
+        GeneratorMain generator = new GeneratorMain(events);
+        BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        // commands are carried out on a thread of their own: the input may end in the middle of a trial, and then
+        // everything ends at once
+        BlockingQueue<String> lines = new LinkedBlockingQueue<>();
+        Thread obeying = Thread.ofPlatform().name("generator").daemon().start(() -> generator.obey(lines));
+        for (String line = commands.readLine(); line != null && obeying.isAlive(); line = commands.readLine()) {
+            lines.add(line);
+        }
+        System.exit(0);
+    }
+
+    private void obey(BlockingQueue<String> lines) {
+        try {
+            while (true) {
+                String line = lines.take();
+                try {
+                    carryOut(Protocol.command(line));
+                } catch (CallException | IllegalArgumentException e) {
+                    tell(new Event.Failed(String.valueOf(e.getMessage())));
+                } catch (RuntimeException e) {
+                    e.printStackTrace();
+                    tell(new Event.Failed(e.toString()));
+                }
+            }
+        } catch (InterruptedException told) {
+            System.exit(0);
+        }
+    }
+
+    private void carryOut(Command command) throws InterruptedException {
+        switch (command) {
+            case Command.Use use -> {
+                session = new Session(
+                        TransportProvider.named(use.transport()),
+                        Topology.parse(use.topology()),
+                        Work.named(use.work()),
+                        use.seed());
+                tell(new Event.Done());
+            }
+            case Command.AwaitReady await -> awaitReady(await);
+            case Command.Count count -> count(count);
+            case Command.RunTrial run -> run(run);
+        }
+    }
+
+    private Session session() {
+        Session current = session;
+        if (current == null) {
+            throw new IllegalArgumentException("no technology yet (expected: the command use first)");
+        }
+        return current;
+    }
+
+    private Neighbour connected(String location) {
+        Session current = session();
+        return connected.computeIfAbsent(
+                location,
+                to -> current.transport().connect("client", current.work().contract(), Location.parse(to)));
+    }
+
+    private Work.Exchange<?, ?> exchange(String message, String asked) {
+        Session current = session();
+        Topology topology = current.topology();
+        return current.work().exchange(MessageSpec.parse(message), topology, topology.node(asked), current.seed());
+    }
+
+    private void awaitReady(Command.AwaitReady await) throws InterruptedException {
+        Target target =
+                ServiceTarget.of(connected(await.location()), exchange(await.message(), await.asked()), PROBE_TIMEOUT);
+        long untilNs = System.nanoTime() + await.timeoutMs() * 1_000_000;
+        String last = "";
+        for (int attempt = 1; System.nanoTime() < untilNs; attempt++) {
+            long begin = System.nanoTime();
+            try {
+                if (target.call(0)) {
+                    tell(new Event.Ready(await.asked(), System.nanoTime() - begin, attempt));
+                    return;
+                }
+                last = "a wrong reply";
+            } catch (CallException notYet) {
+                last = notYet.toString();
+            }
+            Clock.SYSTEM.awaitNs(System.nanoTime() + RETRY_NS);
+        }
+        tell(new Event.Failed(await.asked() + " at " + await.location() + " gave no right reply within "
+                + await.timeoutMs() + " ms; the last said: " + last));
+    }
+
+    private void count(Command.Count count) {
+        ServiceTarget<?, ?> target = new ServiceTarget<>(
+                connected(count.location()),
+                exchange(count.message(), session().topology().entry().name()),
+                PROBE_TIMEOUT);
+        long[] payloads = target.payloads(0);
+        for (int i = 1; i < count.calls(); i++) {
+            if (!target.call(i)) {
+                throw new CallException(CallException.Code.PROTOCOL, "a wrong reply while bytes were counted");
+            }
+        }
+        tell(new Event.Counted(count.calls(), payloads[0], payloads[1]));
+    }
+
+    private void run(Command.RunTrial run) throws InterruptedException {
+        Duration callTimeout = Duration.ofMillis(run.callTimeoutMs());
+        Target target = ServiceTarget.of(
+                connected(run.location()),
+                exchange(run.message(), session().topology().entry().name()),
+                callTimeout);
+        TrialSpec.Window window = new TrialSpec.Window(
+                Duration.ofMillis(run.warmUpLeastMs()),
+                Duration.ofMillis(run.warmUpMostMs()),
+                Duration.ofMillis(run.windowMs()));
+        new Engine(Clock.SYSTEM, this::tell)
+                .run(
+                        new Engine.Trial(
+                                run.trialId(),
+                                Load.parse(run.load()),
+                                window,
+                                Duration.ofMillis(run.limitMs()),
+                                callTimeout,
+                                run.inFlightMost(),
+                                session().seed()),
+                        target);
+    }
+
+    private void tell(Event event) {
+        out.println(Protocol.line(event));
+        out.flush();
+    }
+}

@@ -1,0 +1,207 @@
+package dev.parley.load;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.parley.model.HistogramRow;
+import dev.parley.model.Load;
+import dev.parley.model.Load.Arrivals;
+import dev.parley.model.TrialSpec;
+import dev.parley.spi.CallException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import org.HdrHistogram.Histogram;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class EngineTest {
+    private final ScheduledExecutorService later = Executors.newScheduledThreadPool(1);
+
+    @AfterEach
+    void end() {
+        later.shutdownNow();
+    }
+
+    /** Answers what the function says, after so many nanoseconds. */
+    private interface Behaviour extends Target {
+        CompletableFuture<Boolean> answer(long index);
+
+        @Override
+        default boolean call(long index) {
+            try {
+                return answer(index).join();
+            } catch (RuntimeException e) {
+                throw CallException.of(e);
+            }
+        }
+
+        @Override
+        default CompletableFuture<Boolean> send(long index) {
+            return answer(index);
+        }
+    }
+
+    private static Engine.Trial trial(Load load, Duration window, int inFlightMost) {
+        return new Engine.Trial(
+                7,
+                load,
+                new TrialSpec.Window(Duration.ofMillis(300), Duration.ofMillis(300), window),
+                Duration.ofMillis(200),
+                Duration.ofSeconds(2),
+                inFlightMost,
+                1);
+    }
+
+    private static List<Event> run(Engine.Trial trial, Target target) throws InterruptedException {
+        List<Event> events = new ArrayList<>();
+        new Engine(Clock.SYSTEM, events::add).run(trial, target);
+        return events;
+    }
+
+    private static Event.Finished finished(List<Event> events) {
+        return (Event.Finished) events.getLast();
+    }
+
+    private static Histogram histogram(List<Event> events, HistogramRow.Kind kind) throws Exception {
+        for (Event event : events) {
+            if (event instanceof Event.Distribution d && d.kind().equals(kind.key())) {
+                return Histogram.decodeFromCompressedByteBuffer(ByteBuffer.wrap(d.histogram()), 0);
+            }
+        }
+        throw new AssertionError("no distribution " + kind);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1_000, 10_000})
+    void openArrivalsAreCountedExactly(int perSecond) throws Exception {
+        Event.Finished finished =
+                finished(run(trial(new Load.Open(perSecond, Arrivals.EVEN), Duration.ofSeconds(2), 100_000), (Behaviour)
+                        index -> CompletableFuture.completedFuture(true)));
+        assertThat(finished.due()).isEqualTo(2L * perSecond);
+        assertThat(finished.wrong() + finished.failed()).isZero();
+    }
+
+    @Test
+    void aFrozenServerIsSeenInFullUnderOpenLoadAndHiddenByAClosedOne() throws Exception {
+        // a server that answers at once, but for one half of each second
+        Behaviour frozen = index -> {
+            long now = System.nanoTime();
+            long intoSecond = now % 1_000_000_000;
+            if (intoSecond < 500_000_000) {
+                LockSupport.parkNanos(500_000_000 - intoSecond);
+            }
+            return CompletableFuture.completedFuture(true);
+        };
+        Engine.Trial open = new Engine.Trial(
+                1,
+                new Load.Open(200, Arrivals.EVEN),
+                new TrialSpec.Window(Duration.ofMillis(300), Duration.ofMillis(300), Duration.ofSeconds(2)),
+                Duration.ofSeconds(1),
+                Duration.ofSeconds(2),
+                1000,
+                1);
+        Engine.Trial closed = new Engine.Trial(
+                2, new Load.Closed(1), open.window(), open.limit(), open.callTimeout(), open.inFlightMost(), 1);
+        Histogram seen = histogram(run(open, frozen), HistogramRow.Kind.RESPONSE);
+        Histogram hidden = histogram(run(closed, frozen), HistogramRow.Kind.RESPONSE);
+        // half of all requests fall due in a freeze: their wait is 250 ms in the mean
+        assertThat(seen.getValueAtPercentile(75)).isGreaterThan(100_000_000);
+        assertThat(seen.getValueAtPercentile(99)).isGreaterThan(400_000_000);
+        assertThat(hidden.getValueAtPercentile(99)).isLessThan(1_000_000);
+    }
+
+    @Test
+    void everyKindOfEndIsCountedAsWhatItIs() throws Exception {
+        // of ten requests: one wrong, one late, one dropped, one refused, six right
+        Behaviour mixed = index -> switch ((int) (index % 10)) {
+            case 0 -> CompletableFuture.completedFuture(false);
+            case 1 -> {
+                CompletableFuture<Boolean> late = new CompletableFuture<>();
+                later.schedule(() -> late.complete(true), 300, TimeUnit.MILLISECONDS);
+                yield late;
+            }
+            case 2 -> new CompletableFuture<Boolean>().orTimeout(400, TimeUnit.MILLISECONDS);
+            case 3 -> CompletableFuture.failedFuture(new CallException(CallException.Code.REMOTE_ERROR, "planted"));
+            default -> CompletableFuture.completedFuture(true);
+        };
+        Event.Finished finished =
+                finished(run(trial(new Load.Open(500, Arrivals.EVEN), Duration.ofSeconds(2), 10_000), mixed));
+        assertThat(finished.due()).isEqualTo(1000);
+        assertThat(finished.wrong()).isBetween(99L, 101L);
+        assertThat(finished.late()).isBetween(99L, 101L);
+        assertThat(finished.failed()).isBetween(199L, 201L);
+        assertThat(finished.voidReasons()).anyMatch(reason -> reason.contains("wrong replies"));
+        assertThat(finished.firstFailure()).isNotEmpty();
+    }
+
+    @Test
+    void whatCannotBeSentIsCountedAndNotSentLater() throws Exception {
+        List<CompletableFuture<Boolean>> held = new ArrayList<>();
+        AtomicLong sent = new AtomicLong();
+        Behaviour holding = index -> {
+            sent.incrementAndGet();
+            CompletableFuture<Boolean> never = new CompletableFuture<Boolean>().orTimeout(1500, TimeUnit.MILLISECONDS);
+            held.add(never);
+            return never;
+        };
+        Event.Finished finished =
+                finished(run(trial(new Load.Open(100, Arrivals.EVEN), Duration.ofSeconds(1), 5), holding));
+        assertThat(finished.due()).isEqualTo(100);
+        assertThat(finished.notSent()).isGreaterThan(80);
+        assertThat(finished.voidReasons()).anyMatch(reason -> reason.contains("could not be sent"));
+    }
+
+    @Test
+    void closedClientsObeyLittlesLaw() throws Exception {
+        Behaviour fiveMilliseconds = index -> {
+            CompletableFuture<Boolean> reply = new CompletableFuture<>();
+            later.schedule(() -> reply.complete(true), 5, TimeUnit.MILLISECONDS);
+            return reply;
+        };
+        Event.Finished finished = finished(run(trial(new Load.Closed(8), Duration.ofSeconds(2), 0), fiveMilliseconds));
+        assertThat(finished.littlesLaw()).isBetween(0.95, 1.05);
+        assertThat(finished.replied()).isBetween(1000L, 3200L);
+    }
+
+    @Test
+    void secondsAddUpToTheWindow() throws Exception {
+        List<Event> events =
+                run(trial(new Load.Open(1000, Arrivals.POISSON), Duration.ofSeconds(3), 10_000), (Behaviour)
+                        index -> CompletableFuture.completedFuture(true));
+        long bySecond = events.stream()
+                .filter(Event.Second.class::isInstance)
+                .mapToLong(e -> ((Event.Second) e).replied())
+                .sum();
+        assertThat(events.stream().filter(Event.Second.class::isInstance)).hasSize(3);
+        // what ends after the last second is in the distribution only
+        assertThat(finished(events).replied() - bySecond).isBetween(0L, 5L);
+    }
+
+    @Test
+    void aKnownDistributionIsRecoveredWithinOnePercent() {
+        // answers are not slept but told: recorder and percentiles are what is tested, not the machine's timers
+        Outcomes outcomes = new Outcomes(Long.MAX_VALUE);
+        java.util.Random random = new java.util.Random(5);
+        int n = 400_000;
+        long[] truth = new long[n];
+        for (int i = 0; i < n; i++) {
+            truth[i] = (long) (1_000_000 * Math.exp(random.nextGaussian()));
+            outcomes.answered(true, 0, 0, truth[i]);
+        }
+        java.util.Arrays.sort(truth);
+        Histogram recorded = outcomes.responseInterval(null);
+        for (double p : new double[] {50, 90, 99, 99.9}) {
+            long expected = truth[(int) Math.ceil(p / 100 * n) - 1];
+            assertThat((double) recorded.getValueAtPercentile(p) / expected).isBetween(0.99, 1.01);
+        }
+    }
+}
