@@ -21,11 +21,13 @@ import org.jspecify.annotations.Nullable;
 public final class Codecs {
     private final Schema schema;
     private final Limits limits;
+    private final boolean generated;
     private final Map<MessageType, MessageCodec> codecs = new HashMap<>();
 
-    private Codecs(Schema schema, Limits limits) {
+    private Codecs(Schema schema, Limits limits, boolean generated) {
         this.schema = schema;
         this.limits = limits;
+        this.generated = generated;
     }
 
     /** With the lock files of the class path and {@link Limits#STANDARD}. */
@@ -34,7 +36,12 @@ public final class Codecs {
     }
 
     public static Codecs of(Schema schema, Limits limits) {
-        return new Codecs(schema, limits);
+        return new Codecs(schema, limits, true);
+    }
+
+    /** Without generated classes: slower, the same bytes. */
+    public static Codecs reflective(Schema schema, Limits limits) {
+        return new Codecs(schema, limits, false);
     }
 
     /**
@@ -76,6 +83,12 @@ public final class Codecs {
         return schema;
     }
 
+    /** Whether a class was generated for this type. */
+    boolean isGenerated(Type javaType) {
+        MessageCodec codec = codec(schema.value(javaType));
+        return codec.getClass().isHidden();
+    }
+
     private synchronized MessageCodec codec(MessageType type) {
         Map<MessageType, ElementCodec.MessageLink> links = new HashMap<>();
         MessageCodec codec = codec(type, links);
@@ -112,7 +125,8 @@ public final class Codecs {
     }
 
     private MessageCodec object(MessageType type, FieldCodec[] fields) {
-        return new ReflectiveCodec(type, fields);
+        MessageCodec codec = generated ? Generator.generate(type, fields) : null;
+        return codec != null ? codec : new ReflectiveCodec(type, fields);
     }
 
     private ElementCodec element(Shape shape, Map<MessageType, ElementCodec.MessageLink> links) {

@@ -402,6 +402,11 @@ public final class In {
         skipValue(tag);
     }
 
+    /** What bytes that were never set are read as. */
+    public static byte[] noBytes() {
+        return NONE;
+    }
+
     void skipOfEntry(int tag, String field) {
         skipUnknown(tag, 2, "entry of " + field);
     }

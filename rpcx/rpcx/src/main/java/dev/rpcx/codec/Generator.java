@@ -1,0 +1,388 @@
+package dev.rpcx.codec;
+
+import dev.rpcx.codec.ClassFile.Code;
+import dev.rpcx.codec.ClassFile.Label;
+import dev.rpcx.codec.ClassFile.Op;
+import dev.rpcx.schema.FieldType;
+import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.Scalar;
+import dev.rpcx.schema.Shape;
+import dev.rpcx.schema.WellKnown;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Method;
+import java.util.List;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Writes the codec of a record or class as a hidden class beside it, a nest mate, so that private records are reached too: values go from
+ * accessor to {@link Out} and from {@link In} to constructor without a box or a call by reflection. Fields that are neither a scalar nor a
+ * well-known type go through their {@link FieldCodec}.
+ *
+ * <p>What is written, for {@code record Point(int x, String name)}:
+ *
+ * <pre>
+ * void write(Object value, Out out) { Point p = (Point) value; out.int32(8, p.x()); out.string(18, p.name()); }
+ * Object read(In in) {
+ *     int x = 0; String name = "";
+ *     for (;;) switch (tag = in.tag()) {
+ *         case 0: return new Point(x, name);
+ *         case 8: x = in.int32(); break;
+ *         case 18: name = in.string(); break;
+ *         default: in.skip(tag);
+ *     }
+ * }
+ * </pre>
+ */
+final class Generator {
+    private static final System.Logger LOG = System.getLogger(Generator.class.getName());
+
+    private static final String BASE = internal(MessageCodec.class);
+    private static final String FIELD = internal(FieldCodec.class);
+    private static final String OUT = internal(Out.class);
+    private static final String IN = internal(In.class);
+    private static final String OBJECT = "Ljava/lang/Object;";
+
+    private final MessageType type;
+    private final List<FieldType> fields;
+    private final String self;
+    private final String target;
+    private final ClassFile file;
+
+    private Generator(MessageType type) {
+        this.type = type;
+        fields = type.fields();
+        target = internal(type.javaClass());
+        self = target + "$RpcxCodec";
+        file = new ClassFile(self, BASE);
+    }
+
+    /** Null where the type's module, loader or size does not let a class stand beside it. */
+    static @Nullable MessageCodec generate(MessageType type, FieldCodec[] fieldCodecs) {
+        try {
+            ClassLoader loader = type.javaClass().getClassLoader();
+            if (loader == null || loader.loadClass(Out.class.getName()) != Out.class) {
+                return null;
+            }
+            MethodHandles.Lookup lookup = MethodHandles.privateLookupIn(type.javaClass(), MethodHandles.lookup());
+            Class<?> codec = lookup.defineHiddenClass(
+                            new Generator(type).bytes(), true, MethodHandles.Lookup.ClassOption.NESTMATE)
+                    .lookupClass();
+            return (MessageCodec) lookup.findConstructor(
+                            codec, MethodType.methodType(void.class, MessageType.class, FieldCodec[].class))
+                    .invoke(type, fieldCodecs);
+        } catch (ReflectiveOperationException | LinkageError | RuntimeException e) {
+            LOG.log(System.Logger.Level.DEBUG, "no generated codec for " + type + ", reflection instead", e);
+            return null;
+        } catch (Throwable e) {
+            // native images refuse new classes with an error of their own
+            LOG.log(System.Logger.Level.DEBUG, "no generated codec for " + type + " here, reflection instead", e);
+            return null;
+        }
+    }
+
+    private byte[] bytes() {
+        for (int i = 0; i < fields.size(); i++) {
+            if (!direct(i)) {
+                file.addField(ClassFile.ACC_PRIVATE | ClassFile.ACC_FINAL, "f" + i, 'L' + FIELD + ';');
+            }
+        }
+        constructor();
+        write();
+        read();
+        return file.toBytes();
+    }
+
+    /** Whether the field's value needs nothing but a method of {@link Out} and {@link In}. */
+    private boolean direct(int i) {
+        FieldType field = fields.get(i);
+        return field.holder() == FieldType.Holder.PLAIN
+                && (field.shape() instanceof Scalar || field.shape() instanceof WellKnown);
+    }
+
+    private void constructor() {
+        Code code = file.code(4, 3);
+        code.local(Op.ALOAD, 0)
+                .local(Op.ALOAD, 1)
+                .op2(Op.INVOKESPECIAL, file.method(BASE, "<init>", '(' + MessageType.class.descriptorString() + ")V"));
+        for (int i = 0; i < fields.size(); i++) {
+            if (!direct(i)) {
+                code.local(Op.ALOAD, 0)
+                        .local(Op.ALOAD, 2)
+                        .push(i)
+                        .op(Op.AALOAD)
+                        .op2(Op.PUTFIELD, file.field(self, "f" + i, 'L' + FIELD + ';'));
+            }
+        }
+        code.op(Op.RETURN);
+        String descriptor = MethodType.methodType(void.class, MessageType.class, FieldCodec[].class)
+                .toMethodDescriptorString();
+        file.addMethod(ClassFile.ACC_PUBLIC, "<init>", descriptor, code);
+    }
+
+    private void write() {
+        Code code = file.code(6, 4);
+        code.local(Op.ALOAD, 1).op2(Op.CHECKCAST, file.classOf(target)).local(Op.ASTORE, 3);
+        for (int i = 0; i < fields.size(); i++) {
+            FieldType field = fields.get(i);
+            Method getter = type.getters().get(i);
+            if (direct(i)) {
+                code.local(Op.ALOAD, 2).push(field.tag());
+                get(code, getter);
+                cast(code, getter.getReturnType(), Form.of(field.shape()).javaClass);
+                Form form = Form.of(field.shape());
+                code.virtual(OUT, form.out, "(I" + form.outDescriptor() + ")V");
+            } else {
+                code.local(Op.ALOAD, 0)
+                        .op2(Op.GETFIELD, file.field(self, "f" + i, 'L' + FIELD + ';'))
+                        .local(Op.ALOAD, 2);
+                get(code, getter);
+                code.virtual(FIELD, "write", "(L" + OUT + ';' + OBJECT + ")V");
+            }
+        }
+        code.op(Op.RETURN);
+        file.addMethod(ClassFile.ACC_PUBLIC, "write", '(' + OBJECT + 'L' + OUT + ";)V", code);
+    }
+
+    private void get(Code code, Method getter) {
+        code.local(Op.ALOAD, 3)
+                .virtual(target, getter.getName(), "()" + getter.getReturnType().descriptorString());
+    }
+
+    private void cast(Code code, Class<?> from, Class<?> to) {
+        if (!to.isPrimitive() && !to.isAssignableFrom(from)) {
+            code.op2(Op.CHECKCAST, file.classOf(internal(to)));
+        }
+    }
+
+    private void read() {
+        int[] slots = new int[fields.size()];
+        int next = 3;
+        for (int i = 0; i < slots.length; i++) {
+            slots[i] = next;
+            next += direct(i) ? Form.of(fields.get(i).shape()).slots() : 1;
+        }
+        int bean = next++;
+        Code code = file.code(next + 8, next);
+        for (int i = 0; i < slots.length; i++) {
+            initial(code, i, slots[i]);
+        }
+        Label loop = new Label();
+        Label done = new Label();
+        Label otherwise = new Label();
+        TreeMap<Integer, Label> cases = new TreeMap<>();
+        cases.put(0, done);
+        for (FieldType field : fields) {
+            cases.put(field.tag(), new Label());
+            if (field.packed()) {
+                cases.put(unpackedTag(field), new Label());
+            }
+        }
+        code.place(loop)
+                .local(Op.ALOAD, 1)
+                .virtual(IN, "tag", "()I")
+                .op(Op.DUP)
+                .local(Op.ISTORE, 2)
+                .lookupSwitch(cases, otherwise);
+        for (int i = 0; i < slots.length; i++) {
+            FieldType field = fields.get(i);
+            code.place(label(cases, field.tag()));
+            if (direct(i)) {
+                Form form = Form.of(field.shape());
+                code.local(Op.ALOAD, 1)
+                        .virtual(IN, form.in, "()" + form.javaClass.descriptorString())
+                        .local(form.store(), slots[i]);
+            } else {
+                readByField(code, i, slots[i], "read");
+            }
+            code.jump(Op.GOTO, loop);
+            if (field.packed()) {
+                code.place(label(cases, unpackedTag(field)));
+                readByField(code, i, slots[i], "readUnpacked");
+                code.jump(Op.GOTO, loop);
+            }
+        }
+        code.place(otherwise)
+                .local(Op.ALOAD, 1)
+                .local(Op.ILOAD, 2)
+                .virtual(IN, "skip", "(I)V")
+                .jump(Op.GOTO, loop)
+                .place(done);
+        if (type.kind() == MessageType.Kind.RECORD) {
+            makeRecord(code, slots);
+        } else {
+            makeBean(code, slots, bean);
+        }
+        code.op(Op.ARETURN);
+        file.addMethod(ClassFile.ACC_PUBLIC, "read", "(L" + IN + ";)" + OBJECT, code);
+    }
+
+    private static Label label(TreeMap<Integer, Label> cases, int tag) {
+        Label label = cases.get(tag);
+        if (label == null) {
+            throw new IllegalStateException("no label for tag " + tag);
+        }
+        return label;
+    }
+
+    private static int unpackedTag(FieldType field) {
+        return field.number() << 3 | field.shape().wireType();
+    }
+
+    private void initial(Code code, int i, int slot) {
+        if (!direct(i)) {
+            code.local(Op.ALOAD, 0)
+                    .op2(Op.GETFIELD, file.field(self, "f" + i, 'L' + FIELD + ';'))
+                    .virtual(FIELD, "start", "()" + OBJECT)
+                    .local(Op.ASTORE, slot);
+            return;
+        }
+        Form form = Form.of(fields.get(i).shape());
+        if (form == Form.STRING) {
+            code.op2(Op.LDC_W, file.string(""));
+        } else if (form == Form.BYTES) {
+            code.op2(Op.INVOKESTATIC, file.method(IN, "noBytes", "()[B"));
+        } else {
+            code.op(form.zero());
+        }
+        code.local(form.store(), slot);
+    }
+
+    private void readByField(Code code, int i, int slot, String method) {
+        code.local(Op.ALOAD, 0)
+                .op2(Op.GETFIELD, file.field(self, "f" + i, 'L' + FIELD + ';'))
+                .local(Op.ALOAD, 1)
+                .local(Op.ALOAD, slot)
+                .virtual(FIELD, method, "(L" + IN + ';' + OBJECT + ')' + OBJECT)
+                .local(Op.ASTORE, slot);
+    }
+
+    private void makeRecord(Code code, int[] slots) {
+        code.op2(Op.NEW, file.classOf(target)).op(Op.DUP);
+        Class<?>[] parameters = type.constructor().getParameterTypes();
+        for (int i = 0; i < slots.length; i++) {
+            load(code, i, slots[i], parameters[i]);
+        }
+        String descriptor = MethodType.methodType(void.class, parameters).toMethodDescriptorString();
+        code.op2(Op.INVOKESPECIAL, file.method(target, "<init>", descriptor));
+    }
+
+    private void makeBean(Code code, int[] slots, int bean) {
+        code.op2(Op.NEW, file.classOf(target))
+                .op(Op.DUP)
+                .op2(Op.INVOKESPECIAL, file.method(target, "<init>", "()V"))
+                .local(Op.ASTORE, bean);
+        for (int i = 0; i < slots.length; i++) {
+            Method setter = type.setters().get(i);
+            code.local(Op.ALOAD, bean);
+            load(code, i, slots[i], setter.getParameterTypes()[0]);
+            Class<?> result = setter.getReturnType();
+            String descriptor =
+                    MethodType.methodType(result, setter.getParameterTypes()).toMethodDescriptorString();
+            code.virtual(target, setter.getName(), descriptor);
+            if (result == long.class || result == double.class) {
+                code.op(Op.POP2);
+            } else if (result != void.class) {
+                code.op(Op.POP);
+            }
+        }
+        code.local(Op.ALOAD, bean);
+    }
+
+    private void load(Code code, int i, int slot, Class<?> as) {
+        if (direct(i)) {
+            Form form = Form.of(fields.get(i).shape());
+            code.local(form.load(), slot);
+            cast(code, form.javaClass, as);
+            return;
+        }
+        code.local(Op.ALOAD, 0)
+                .op2(Op.GETFIELD, file.field(self, "f" + i, 'L' + FIELD + ';'))
+                .local(Op.ALOAD, slot)
+                .virtual(FIELD, "finish", '(' + OBJECT + ')' + OBJECT);
+        cast(code, Object.class, as);
+    }
+
+    private static String internal(Class<?> c) {
+        return c.isArray() ? c.descriptorString() : c.getName().replace('.', '/');
+    }
+
+    /** A shape's Java type and its methods of {@link Out} and {@link In}. */
+    private enum Form {
+        BOOL(Scalar.BOOL, boolean.class, "bool", "bool"),
+        BYTE(Scalar.BYTE, byte.class, "int32", "int8"),
+        SHORT(Scalar.SHORT, short.class, "int32", "int16"),
+        CHAR(Scalar.CHAR, char.class, "int32", "char16"),
+        INT(Scalar.INT, int.class, "int32", "int32"),
+        LONG(Scalar.LONG, long.class, "int64", "int64"),
+        FLOAT(Scalar.FLOAT, float.class, "float32", "float32"),
+        DOUBLE(Scalar.DOUBLE, double.class, "float64", "float64"),
+        STRING(Scalar.STRING, String.class, "string", "string"),
+        BYTES(Scalar.BYTES, byte[].class, "bytes", "bytes"),
+        BIG_INTEGER(Scalar.BIG_INTEGER, java.math.BigInteger.class, "bigInteger", "bigInteger"),
+        UUID(Scalar.UUID, java.util.UUID.class, "uuid", "uuid"),
+        INSTANT(WellKnown.INSTANT, java.time.Instant.class, "instant", "instant"),
+        DURATION(WellKnown.DURATION, java.time.Duration.class, "duration", "duration"),
+        DECIMAL(WellKnown.DECIMAL, java.math.BigDecimal.class, "decimal", "decimal"),
+        LOCAL_DATE(WellKnown.LOCAL_DATE, java.time.LocalDate.class, "localDate", "localDate"),
+        LOCAL_DATE_TIME(WellKnown.LOCAL_DATE_TIME, java.time.LocalDateTime.class, "localDateTime", "localDateTime");
+
+        private final Shape shape;
+        private final Class<?> javaClass;
+        private final String out;
+        private final String in;
+
+        Form(Shape shape, Class<?> javaClass, String out, String in) {
+            this.shape = shape;
+            this.javaClass = javaClass;
+            this.out = out;
+            this.in = in;
+        }
+
+        static Form of(Shape shape) {
+            for (Form form : values()) {
+                if (form.shape == shape) {
+                    return form;
+                }
+            }
+            throw new IllegalArgumentException(shape.toString());
+        }
+
+        String outDescriptor() {
+            return out.equals("int32") ? "I" : javaClass.descriptorString();
+        }
+
+        int slots() {
+            return this == LONG || this == DOUBLE ? 2 : 1;
+        }
+
+        private int kind(int ofInt) {
+            return switch (this) {
+                case BOOL, BYTE, SHORT, CHAR, INT -> ofInt;
+                case LONG -> ofInt + 1;
+                case FLOAT -> ofInt + 2;
+                case DOUBLE -> ofInt + 3;
+                default -> ofInt + 4;
+            };
+        }
+
+        int load() {
+            return kind(Op.ILOAD);
+        }
+
+        int store() {
+            return kind(Op.ISTORE);
+        }
+
+        int zero() {
+            return switch (this) {
+                case BOOL, BYTE, SHORT, CHAR, INT -> Op.ICONST_0;
+                case LONG -> Op.LCONST_0;
+                case FLOAT -> Op.FCONST_0;
+                case DOUBLE -> Op.DCONST_0;
+                default -> Op.ACONST_NULL;
+            };
+        }
+    }
+}
