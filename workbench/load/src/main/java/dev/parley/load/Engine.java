@@ -66,7 +66,8 @@ final class Engine {
             long cpuBeforeNs = cpuNs();
             driver.phase(window, trial.window().length().toNanos());
             long windowBeganNs = clock.nowNs();
-            Histogram all = window(trial, driver, window, windowBeganNs);
+            Seconds seconds = new Seconds(trial.trialId(), window);
+            window(trial, driver, seconds, windowBeganNs);
             driver.stop();
             long windowNs = clock.nowNs() - windowBeganNs;
             long cpuNs = cpuNs() - cpuBeforeNs;
@@ -79,8 +80,11 @@ final class Engine {
                         windowBeganNs,
                         clock.nowNs());
             }
-            all.add(window.responseInterval(null));
-            finish(trial, window, all, windowNs, warmUpMs, isStable, (double) cpuNs / windowNs);
+            // the last second has what was sent in the window and ended after it, so that seconds add up to what was
+            // due
+            seconds.take();
+            seconds.end(events);
+            finish(trial, window, seconds.all, windowNs, warmUpMs, isStable, (double) cpuNs / windowNs);
         }
     }
 
@@ -112,39 +116,61 @@ final class Engine {
         }
     }
 
-    private Histogram window(Trial trial, Driver driver, Outcomes outcomes, long beganNs) throws InterruptedException {
+    private void window(Trial trial, Driver driver, Seconds seconds, long beganNs) throws InterruptedException {
         long lengthNs = trial.window().length().toNanos();
-        Histogram all = new Histogram(Outcomes.DIGITS);
-        Histogram second = new Histogram(Outcomes.DIGITS);
-        Histogram interval = null;
-        Outcomes.Counts countsBefore = outcomes.counts();
         long atNs = 0;
-        int secondIndex = 0;
         while (atNs < lengthNs) {
             long nextNs = Math.min(atNs + HALF_SECOND_NS, lengthNs);
             clock.awaitNs(beganNs + nextNs);
-            interval = outcomes.responseInterval(interval);
-            second.add(interval);
-            progress(trial, Phase.WINDOW, nextNs, interval, nextNs - atNs, outcomes, driver);
+            Histogram interval = seconds.take();
+            progress(trial, Phase.WINDOW, nextNs, interval, nextNs - atNs, seconds.outcomes, driver);
             atNs = nextNs;
-            if (atNs % SECOND_NS == 0 || atNs == lengthNs) {
-                Outcomes.Counts counts = outcomes.counts();
-                Outcomes.Counts since = counts.since(countsBefore);
-                events.accept(new Event.Second(
-                        trial.trialId(),
-                        secondIndex++,
-                        second.getTotalCount(),
-                        since.late(),
-                        since.wrong(),
-                        since.failed(),
-                        since.notSent(),
-                        encoded(second)));
-                countsBefore = counts;
-                all.add(second);
-                second.reset();
+            if (atNs % SECOND_NS == 0 && atNs < lengthNs) {
+                seconds.end(events);
             }
         }
-        return all;
+    }
+
+    /** The window second by second. One thread. */
+    private static final class Seconds {
+        private final int trialId;
+        private final Outcomes outcomes;
+        private final Histogram all = new Histogram(Outcomes.DIGITS);
+        private final Histogram second = new Histogram(Outcomes.DIGITS);
+        private Histogram interval;
+        private Outcomes.Counts countsBefore;
+        private int index;
+
+        Seconds(int trialId, Outcomes outcomes) {
+            this.trialId = trialId;
+            this.outcomes = outcomes;
+            this.countsBefore = outcomes.counts();
+            this.interval = outcomes.responseInterval(null);
+            second.add(interval);
+        }
+
+        Histogram take() {
+            interval = outcomes.responseInterval(interval);
+            second.add(interval);
+            return interval;
+        }
+
+        void end(Consumer<Event> events) {
+            Outcomes.Counts counts = outcomes.counts();
+            Outcomes.Counts since = counts.since(countsBefore);
+            events.accept(new Event.Second(
+                    trialId,
+                    index++,
+                    second.getTotalCount(),
+                    since.late(),
+                    since.wrong(),
+                    since.failed(),
+                    since.notSent(),
+                    encoded(second)));
+            countsBefore = counts;
+            all.add(second);
+            second.reset();
+        }
     }
 
     private void progress(

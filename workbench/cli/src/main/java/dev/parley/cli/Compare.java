@@ -1,0 +1,170 @@
+package dev.parley.cli;
+
+import dev.parley.lab.Catalog;
+import dev.parley.lab.Comparison;
+import dev.parley.lab.Comparison.Effort;
+import dev.parley.lab.Lab;
+import dev.parley.model.BadInput;
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Topology;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.LocalDateTime;
+import java.time.format.DateTimeFormatter;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** The main job. */
+@Command(
+        name = "compare",
+        description = {"Measures technologies side by side on one topology and prints a table and a report.", ""},
+        footer = {
+            "",
+            "Example: parley compare --technologies rest,grpc,rpcx --topology line:5 --messages text:1000,types:100 --clients 1,16 --quick"
+        })
+final class Compare implements Callable<Integer> {
+    private static final DateTimeFormatter FOLDER = DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss");
+
+    @Option(
+            names = "--technologies",
+            paramLabel = "LIST",
+            defaultValue = "rest,grpc,rpcx",
+            description = "Comma-separated, or all. Default: ${DEFAULT-VALUE}.")
+    private String technologies = "";
+
+    @Option(
+            names = "--topology",
+            paramLabel = "T",
+            defaultValue = "line:5",
+            description =
+                    "line:n, star:n, star, tree (six services each), pair (clients reach the first over REST), or graph:a>b,c;b>d&e (, one after the other, & at once). Default: ${DEFAULT-VALUE}.")
+    private String topology = "";
+
+    @Option(
+            names = "--work",
+            paramLabel = "W",
+            defaultValue = "messages",
+            description = "What the services do. Default: ${DEFAULT-VALUE}.")
+    private String work = "";
+
+    @Option(
+            names = "--messages",
+            paramLabel = "LIST",
+            defaultValue = "text:1000,types:100",
+            description = "text:CHARACTERS, types:PROPERTIES (10, 100, 1000, 10000). Default: ${DEFAULT-VALUE}.")
+    private String messages = "";
+
+    @Option(
+            names = "--clients",
+            paramLabel = "LIST",
+            defaultValue = "1,16",
+            description = "Closed clients at once. Default: ${DEFAULT-VALUE}.")
+    private String clients = "";
+
+    @Option(names = "--quick", description = "Three restarts and windows of 3 s: indicative, within five minutes.")
+    private boolean isQuick;
+
+    @Option(
+            names = "--restarts",
+            paramLabel = "N",
+            description = "Fresh starts of the services. Default: 3 with --quick, else 10.")
+    private Optional<Integer> restarts = Optional.empty();
+
+    @Option(
+            names = "--limit",
+            paramLabel = "MS",
+            defaultValue = "1000",
+            description = "A reply counts only within this time. Default: ${DEFAULT-VALUE} ms.")
+    private int limitMs;
+
+    @Option(
+            names = "--seed",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "Of order and messages. Default: ${DEFAULT-VALUE}.")
+    private long seed;
+
+    @Option(
+            names = "--out",
+            paramLabel = "DIR",
+            description = "Where results go. Default: a new folder results/<date-time>/.")
+    private Optional<Path> out = Optional.empty();
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    @Override
+    public Integer call() throws Exception {
+        Catalog catalog = Catalog.read();
+        Effort effort = isQuick ? Effort.QUICK : Effort.STANDARD;
+        if (limitMs < 1) {
+            throw new BadInput("--limit", limitMs, "1 or more milliseconds");
+        }
+        Comparison comparison = new Comparison(
+                catalog.select(technologies),
+                List.of(Topology.parse(topology)),
+                work,
+                split(messages).stream().map(MessageSpec::parse).toList(),
+                split(clients).stream().map(Compare::closed).toList(),
+                effort,
+                restarts.orElse(effort.restarts()),
+                Duration.ofMillis(limitMs),
+                seed);
+        Path folder = folder();
+        Progress progress = Progress.toTerminal();
+        String command = "./parley "
+                + String.join(
+                        " ", spec.commandLine().getParent().getParseResult().originalArgs());
+        Lab.Ending ending;
+        try {
+            ending = new Lab(catalog, progress).run(comparison, folder, command);
+        } catch (InterruptedException e) {
+            progress.end();
+            System.err.println("parley: interrupted; finished trials are in " + folder.resolve(Lab.STORE_FILE)
+                    + ", and ./parley report " + folder + " shows them");
+            return 1;
+        }
+        progress.end();
+        Path report = Results.write(folder, System.out);
+        ending.firstFailure()
+                .ifPresent(why -> System.err.println("parley: " + ending.failed() + " of "
+                        + (ending.failed() + ending.finished()) + " trials failed; the first: " + why));
+        System.out.println("report: " + report);
+        return ending.failed() > 0 ? 1 : 0;
+    }
+
+    private Path folder() {
+        Path folder = out.orElseGet(() -> Path.of("results", LocalDateTime.now().format(FOLDER)));
+        if (Files.exists(folder.resolve(Lab.STORE_FILE))) {
+            throw new BadInput("--out", folder, "a folder without a run in it");
+        }
+        try {
+            Files.createDirectories(folder);
+            Files.delete(Files.createTempFile(folder, "writable", ""));
+        } catch (IOException e) {
+            throw new BadInput("--out", folder, "a folder that can be written (" + e.getMessage() + ")");
+        }
+        return folder;
+    }
+
+    private static List<String> split(String list) {
+        return Arrays.stream(list.split(",", -1)).map(String::strip).toList();
+    }
+
+    private static Load closed(String text) {
+        try {
+            return new Load.Closed(Integer.parseInt(text));
+        } catch (NumberFormatException e) {
+            throw new BadInput("--clients", text, "whole numbers, such as 1,16");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+package dev.parley.cli;
+
+import dev.parley.lab.LabException;
+import dev.parley.model.BadInput;
+import dev.parley.store.StoreException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ScopeType;
+import picocli.CommandLine.Spec;
+
+/** {@code main()}. */
+@Command(
+        name = "parley",
+        mixinStandardHelpOptions = true,
+        scope = ScopeType.INHERIT,
+        version = "parley 0.1.0",
+        description = {
+            "Shows how REST, gRPC, RPCX and others behave between services, on this machine, with your messages and topology.",
+            ""
+        },
+        subcommands = {Compare.class, ReportAgain.class, Doctor.class, CommandLine.HelpCommand.class},
+        synopsisSubcommandLabel = "COMMAND",
+        footer = {
+            "",
+            "Exit codes: 0 good, 1 error, 2 not valid or nothing to hold it against, 3 worse than the baseline."
+        })
+public final class Parley implements Runnable {
+    @Option(names = "--debug", scope = ScopeType.INHERIT, description = "Show stack traces.")
+    private boolean isDebug;
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    @Override
+    public void run() {
+        throw new ParameterException(
+                spec.commandLine(), "no command (expected: one of compare, report, doctor; see parley --help)");
+    }
+
+    public static void main(String[] args) {
+        System.setOut(new PrintStream(
+                new java.io.FileOutputStream(java.io.FileDescriptor.out), true, StandardCharsets.UTF_8));
+        System.exit(run(args));
+    }
+
+    static int run(String... args) {
+        Parley parley = new Parley();
+        return new CommandLine(parley)
+                .setParameterExceptionHandler((e, given) -> {
+                    System.err.println("parley: " + oneLine(e.getMessage()));
+                    return 1;
+                })
+                .setExecutionExceptionHandler((e, command, parsed) -> {
+                    if (parley.isDebug) {
+                        e.printStackTrace();
+                    }
+                    if (e instanceof InterruptedException) {
+                        System.err.println("parley: interrupted");
+                    } else if (e instanceof BadInput || e instanceof LabException || e instanceof StoreException) {
+                        System.err.println("parley: " + oneLine(e.getMessage()));
+                    } else {
+                        System.err.println("parley: unexpected: " + oneLine(e.toString()) + " (--debug shows where)");
+                    }
+                    return 1;
+                })
+                .setUsageHelpWidth(100)
+                .execute(args);
+    }
+
+    private static String oneLine(@Nullable String message) {
+        return message == null ? "unknown error" : message.strip().replaceAll("\\s*\\R\\s*", " ");
+    }
+}

@@ -1,0 +1,156 @@
+package dev.parley.lab;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStreamWriter;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A Java process of ours on a leash: it reads its commands from a pipe and ends when the pipe does. Its lines of output are queued, what it
+ * says on standard error goes to a file.
+ */
+final class Child implements AutoCloseable {
+    private static final Duration GRACE = Duration.ofSeconds(3);
+    /** Marks the end of the output in the queue: no process of ours prints it. */
+    private static final String END = "\u0000end";
+
+    private final String name;
+    private final Process process;
+    private final Path log;
+    private final long startedNs;
+    private final PrintWriter in;
+    private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
+
+    private Child(String name, Process process, Path log, long startedNs) {
+        this.name = name;
+        this.process = process;
+        this.log = log;
+        this.startedNs = startedNs;
+        this.in = new PrintWriter(new OutputStreamWriter(process.getOutputStream(), StandardCharsets.UTF_8), true);
+        Thread.ofVirtual().name("output-of-" + name).start(this::read);
+    }
+
+    /** @param jvmFlags before the class path */
+    static Child start(
+            String name, List<String> jvmFlags, Installation installation, String main, List<String> args, Path log) {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(jvmFlags);
+        command.addAll(List.of("-cp", installation.classPath(), main));
+        command.addAll(args);
+        try {
+            long startedNs = System.nanoTime();
+            Process process = new ProcessBuilder(command)
+                    .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
+                    .start();
+            Child child = new Child(name, process, log, startedNs);
+            Children.add(child);
+            return child;
+        } catch (IOException e) {
+            throw new LabException("could not start " + name + ": " + e.getMessage(), e);
+        }
+    }
+
+    private void read() {
+        try (BufferedReader out =
+                new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
+            for (String line = out.readLine(); line != null; line = out.readLine()) {
+                lines.add(line);
+            }
+        } catch (IOException ended) {
+            // the end of the process is what the reader of the queue is told
+        }
+        lines.add(END);
+    }
+
+    void tell(String line) {
+        in.println(line);
+    }
+
+    /** The next line it prints; empty when none came in time. */
+    Optional<String> line(Duration within) throws InterruptedException {
+        String line = lines.poll(within.toNanos(), TimeUnit.NANOSECONDS);
+        if (line == null) {
+            return Optional.empty();
+        }
+        if (line.equals(END)) {
+            lines.add(END);
+            throw new LabException(howItEnded());
+        }
+        return Optional.of(line);
+    }
+
+    /** One sentence for a process that is gone: exit code, last words, where the rest stands. */
+    String howItEnded() throws InterruptedException {
+        String exit = process.waitFor(1, TimeUnit.SECONDS)
+                ? "exit code " + process.exitValue()
+                        + (process.exitValue() > 128 ? " (killed by signal " + (process.exitValue() - 128) + ")" : "")
+                : "its output closed";
+        String last = lastWords();
+        return name + " ended by itself: " + exit + (last.isEmpty() ? "" : "; its last words: " + last) + "; log: "
+                + log;
+    }
+
+    private String lastWords() {
+        try {
+            List<String> text = Files.readAllLines(log).stream()
+                    .filter(line -> !line.isBlank() && !line.startsWith("WARNING"))
+                    .toList();
+            // of a stack trace, the line that names the fault
+            return text.stream()
+                    .filter(line -> !line.startsWith("\tat "))
+                    .reduce((first, second) -> second)
+                    .orElse("");
+        } catch (IOException unreadable) {
+            return "";
+        }
+    }
+
+    String name() {
+        return name;
+    }
+
+    ProcessHandle handle() {
+        return process.toHandle();
+    }
+
+    boolean isAlive() {
+        return process.isAlive();
+    }
+
+    /** Just before the process was started, on this JVM's clock. */
+    long startedNs() {
+        return startedNs;
+    }
+
+    /** Ends its input and waits; one that does not end by itself is killed. */
+    @Override
+    public void close() {
+        in.close();
+        try {
+            if (!process.waitFor(GRACE)) {
+                kill();
+                process.waitFor();
+            }
+        } catch (InterruptedException e) {
+            kill();
+            Thread.currentThread().interrupt();
+        }
+        Children.remove(this);
+    }
+
+    void kill() {
+        process.destroyForcibly();
+    }
+}

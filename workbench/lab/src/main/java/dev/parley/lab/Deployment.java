@@ -1,0 +1,352 @@
+package dev.parley.lab;
+
+import dev.parley.load.Command;
+import dev.parley.load.Event;
+import dev.parley.load.Event.Phase;
+import dev.parley.model.FigureRow;
+import dev.parley.model.HistogramRow;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Metric;
+import dev.parley.model.SecondRow;
+import dev.parley.model.Topology;
+import dev.parley.model.TrialRow;
+import dev.parley.model.TrialSpec;
+import dev.parley.probe.ByteRelay;
+import dev.parley.probe.MachineMood;
+import dev.parley.spi.Location;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * One boot of a topology's services and the generator in front of them, for some trials. One thread. Closing ends all of its processes.
+ */
+final class Deployment implements AutoCloseable {
+    private static final Duration TO_ANSWER = Duration.ofSeconds(60);
+    /** A call of a trial that is not answered within this time has failed. */
+    private static final Duration CALL_TIMEOUT = Duration.ofSeconds(5);
+    /** Requests of an open load that may wait for their replies at once. */
+    private static final int IN_FLIGHT_MOST = 10_000;
+    /** Bytes are counted over this many calls, after half as many that open connections and fill header tables. */
+    private static final int COUNTED_CALLS = 100;
+
+    private final Plan.Boot boot;
+    private final Installations installations;
+    private final Path logs;
+    private final LabListener listener;
+    /** Callees first. */
+    private final List<ServiceProcess> services = new ArrayList<>();
+
+    private final Map<String, Location> locations = new HashMap<>();
+    private final Map<MessageSpec, List<FigureRow>> bytesByMessage = new HashMap<>();
+    private final Generator generator;
+
+    /** A trial's rows, to be appended together. */
+    record Measured(
+            TrialRow trial,
+            List<SecondRow> seconds,
+            List<HistogramRow> histograms,
+            List<FigureRow> figures,
+            Event.Finished finished) {}
+
+    Deployment(Plan.Boot boot, Installations installations, Path logs, long seed, LabListener listener)
+            throws InterruptedException {
+        this.boot = boot;
+        this.installations = installations;
+        this.logs = logs;
+        this.listener = listener;
+        this.generator = new Generator(Child.start(
+                "generator",
+                ServiceJvm.GENERATOR_FLAGS,
+                installations.generator(boot.technology(), boot.topology(), boot.work()),
+                ServiceJvm.GENERATOR,
+                List.of(),
+                log("generator")));
+        try {
+            generator.ask(
+                    new Command.Use(
+                            Installations.entryTechnology(boot.technology(), boot.topology()),
+                            boot.topology().text(),
+                            boot.work(),
+                            seed),
+                    Event.Done.class,
+                    TO_ANSWER);
+        } catch (RuntimeException | InterruptedException e) {
+            generator.close();
+            throw e;
+        }
+    }
+
+    private Path log(String process) {
+        return logs.resolve(boot.block() + "-" + boot.technology() + "-" + process + ".log");
+    }
+
+    /** Starts the services from the last to the first, each timed from outside, and tells the figures of the boot. */
+    List<FigureRow> boot() throws InterruptedException {
+        List<FigureRow> figures = new ArrayList<>();
+        List<Topology.Node> order = boot.topology().calleesFirst();
+        List<Integer> ports = Ports.free(order.size());
+        for (int i = 0; i < order.size(); i++) {
+            locations.put(order.get(i).name(), new Location.Socket("127.0.0.1", ports.get(i)));
+        }
+        int firstTrial = boot.trials().getFirst().id();
+        for (Topology.Node node : order) {
+            Installation installation = installations.service(boot.technology(), boot.topology(), node, boot.work());
+            ServiceProcess service = start(node, installation);
+            services.add(service);
+            service.awaitListening();
+            Event.Ready ready = readiness(node);
+            double bootMs = (System.nanoTime() - service.startedNs()) / 1e6;
+            figures.add(new FigureRow(firstTrial, Metric.BOOT_TIME, node.name(), bootMs));
+            figures.add(new FigureRow(firstTrial, Metric.INSTALLED_SIZE, node.name(), installation.bytes() / 1e6));
+            resident(service)
+                    .ifPresent(bytes ->
+                            figures.add(new FigureRow(firstTrial, Metric.MEMORY_AFTER_BOOT, node.name(), bytes / 1e6)));
+            if (node.equals(boot.topology().entry())) {
+                figures.add(new FigureRow(firstTrial, Metric.FIRST_CALL, FigureRow.SYSTEM, ready.firstCallNs() / 1e6));
+            }
+        }
+        return figures;
+    }
+
+    private ServiceProcess start(Topology.Node node, Installation installation) {
+        String entry = boot.topology().entry().name();
+        String serves = node.name().equals(entry)
+                ? Installations.entryTechnology(boot.technology(), boot.topology())
+                : boot.technology();
+        List<String> arguments = new ArrayList<>(List.of(
+                "name=" + node.name(),
+                "topology=" + boot.topology().text(),
+                "work=" + boot.work(),
+                "transport=" + serves,
+                "neighbour-transport=" + boot.technology(),
+                "at=" + locations.get(node.name()),
+                "timeout-ms=" + CALL_TIMEOUT.toMillis(),
+                "health=0"));
+        for (String callee : node.calls()) {
+            arguments.add("neighbour." + callee + "=" + locations.get(callee));
+        }
+        return new ServiceProcess(Child.start(
+                node.name(), ServiceJvm.FLAGS, installation, ServiceJvm.SERVICE, arguments, log(node.name())));
+    }
+
+    /**
+     * Asks one service until it answers rightly. Behind a REST front the generator cannot speak to the others, so the front's first right
+     * reply proves them all.
+     */
+    private Event.Ready readiness(Topology.Node node) throws InterruptedException {
+        boolean isEntry = node.equals(boot.topology().entry());
+        if (boot.topology().restFront() && !isEntry) {
+            return new Event.Ready(node.name(), 0, 0);
+        }
+        return generator.ask(
+                new Command.AwaitReady(
+                        String.valueOf(locations.get(node.name())),
+                        node.name(),
+                        boot.trials().getFirst().message().toString(),
+                        TO_ANSWER.toMillis()),
+                Event.Ready.class,
+                TO_ANSWER.plusSeconds(10));
+    }
+
+    private static OptionalLong resident(ServiceProcess service) {
+        return service.probe().residentBytes();
+    }
+
+    private Location entry() {
+        Location entry = locations.get(boot.topology().entry().name());
+        if (entry == null) {
+            throw new LabException("the services are not booted");
+        }
+        return entry;
+    }
+
+    /** Carries out one trial. */
+    Measured run(TrialSpec trial) throws InterruptedException {
+        List<FigureRow> figures = new ArrayList<>(bytes(trial));
+        Instant startedAt = Instant.now();
+        TrialSpec.Window window = trial.window();
+        generator.tell(new Command.RunTrial(
+                trial.id(),
+                entry().toString(),
+                trial.message().toString(),
+                trial.load().toString(),
+                window.warmUpLeast().toMillis(),
+                window.warmUpMost().toMillis(),
+                window.length().toMillis(),
+                trial.limit().toMillis(),
+                CALL_TIMEOUT.toMillis(),
+                IN_FLIGHT_MOST));
+        List<SecondRow> seconds = new ArrayList<>();
+        List<HistogramRow> histograms = new ArrayList<>();
+        WindowProbe probe = new WindowProbe(services);
+        long silentUntilNs = System.nanoTime() + TO_ANSWER.toNanos();
+        while (true) {
+            Optional<Event> event = generator.event(Duration.ofMillis(250));
+            for (ServiceProcess service : services) {
+                service.mustBeAlive();
+            }
+            if (event.isEmpty()) {
+                if (System.nanoTime() > silentUntilNs) {
+                    throw new LabException("the load generator was silent for " + TO_ANSWER.toSeconds() + " s");
+                }
+                continue;
+            }
+            silentUntilNs = System.nanoTime() + TO_ANSWER.toNanos();
+            switch (event.get()) {
+                case Event.Progress progress -> {
+                    if (progress.phase() == Phase.WINDOW && progress.elapsedMs() == 0) {
+                        probe.begin();
+                        services.forEach(ServiceProcess::resetHops);
+                    } else if (progress.phase() == Phase.WINDOW
+                            && progress.elapsedMs() >= window.length().toMillis()) {
+                        probe.end();
+                    }
+                    listener.progress(trial, progress);
+                }
+                case Event.Second s ->
+                    seconds.add(new SecondRow(
+                            s.trialId(),
+                            s.second(),
+                            s.replied(),
+                            s.late(),
+                            s.wrong(),
+                            s.failed(),
+                            s.notSent(),
+                            s.responseTimes()));
+                case Event.Distribution d ->
+                    histograms.add(new HistogramRow(
+                            d.trialId(),
+                            HistogramRow.Kind.valueOf(d.kind().toUpperCase(java.util.Locale.ROOT)),
+                            "client",
+                            d.histogram()));
+                case Event.Finished finished -> {
+                    for (ServiceProcess service : services) {
+                        for (ServiceProcess.Hop hop : service.hops()) {
+                            histograms.add(new HistogramRow(
+                                    trial.id(), HistogramRow.Kind.HOP, hop.subject(), hop.histogram()));
+                        }
+                    }
+                    figures.addAll(probe.figures(trial.id(), finished));
+                    List<String> reasons = new ArrayList<>(finished.voidReasons());
+                    reasons.addAll(probe.complaints());
+                    TrialRow row = new TrialRow(
+                            trial, TrialRow.State.FINISHED, startedAt, Instant.now(), reasons, finished.firstFailure());
+                    return new Measured(row, seconds, histograms, figures, finished);
+                }
+                case Event.Done d -> throw unexpected(d);
+                case Event.Ready r -> throw unexpected(r);
+                case Event.Counted c -> throw unexpected(c);
+                case Event.Failed f -> throw unexpected(f);
+            }
+        }
+    }
+
+    private static LabException unexpected(Event event) {
+        return new LabException("the load generator said " + event + " in the middle of a trial");
+    }
+
+    /** Bytes of a message on the first hop, counted once a boot: they do not depend on the load. */
+    private List<FigureRow> bytes(TrialSpec trial) throws InterruptedException {
+        List<FigureRow> known = bytesByMessage.get(trial.message());
+        if (known == null) {
+            known = count(trial);
+            bytesByMessage.put(trial.message(), known);
+        }
+        return known.stream()
+                .map(f -> new FigureRow(trial.id(), f.metric(), f.subject(), f.value()))
+                .toList();
+    }
+
+    private List<FigureRow> count(TrialSpec trial) throws InterruptedException {
+        Location entry = entry();
+        try (ByteRelay relay = ByteRelay.to(entry.host(), entry.port())) {
+            Location relayed = switch (entry) {
+                case Location.Socket s -> new Location.Socket("127.0.0.1", relay.port());
+                case Location.AtBroker b -> new Location.AtBroker("127.0.0.1", relay.port(), b.service());
+            };
+            String message = trial.message().toString();
+            Duration within = TO_ANSWER.multipliedBy(2);
+            generator.ask(
+                    new Command.Count(relayed.toString(), message, COUNTED_CALLS / 2), Event.Counted.class, within);
+            ByteRelay.Counts before = relay.settled();
+            Event.Counted counted = generator.ask(
+                    new Command.Count(relayed.toString(), message, COUNTED_CALLS), Event.Counted.class, within);
+            ByteRelay.Counts bytes = relay.settled().since(before);
+            int id = trial.id();
+            return List.of(
+                    new FigureRow(id, Metric.WIRE_OUT, FigureRow.SYSTEM, (double) bytes.out() / counted.calls()),
+                    new FigureRow(id, Metric.WIRE_BACK, FigureRow.SYSTEM, (double) bytes.back() / counted.calls()),
+                    new FigureRow(id, Metric.PAYLOAD_OUT, FigureRow.SYSTEM, counted.payloadOut()),
+                    new FigureRow(id, Metric.PAYLOAD_BACK, FigureRow.SYSTEM, counted.payloadBack()));
+        }
+    }
+
+    /** What the services used between the edges of a window. */
+    private static final class WindowProbe {
+        private final List<ServiceProcess> services;
+        private final Map<String, Long> cpuBeforeNs = new LinkedHashMap<>();
+        private final Map<String, Long> cpuNs = new LinkedHashMap<>();
+        private MachineMood moodBefore = MachineMood.now();
+        private List<String> complaints = List.of();
+        private long beganNs;
+        private long lengthNs;
+
+        WindowProbe(List<ServiceProcess> services) {
+            this.services = services;
+        }
+
+        void begin() {
+            moodBefore = MachineMood.now();
+            beganNs = System.nanoTime();
+            services.forEach(s -> cpuBeforeNs.put(s.name(), s.probe().cpuNs().orElse(0)));
+        }
+
+        void end() {
+            lengthNs = System.nanoTime() - beganNs;
+            services.forEach(
+                    s -> cpuNs.put(s.name(), s.probe().cpuNs().orElse(0) - cpuBeforeNs.getOrDefault(s.name(), 0L)));
+            complaints = MachineMood.now().complaintsSince(moodBefore);
+        }
+
+        List<String> complaints() {
+            return complaints;
+        }
+
+        List<FigureRow> figures(int trialId, Event.Finished finished) {
+            List<FigureRow> figures = new ArrayList<>();
+            long sumNs = 0;
+            for (ServiceProcess service : services) {
+                long usedNs = cpuNs.getOrDefault(service.name(), 0L);
+                sumNs += usedNs;
+                figures.add(new FigureRow(
+                        trialId, Metric.CPU_SHARE, service.name(), 100.0 * usedNs / Math.max(1, lengthNs)));
+                resident(service)
+                        .ifPresent(bytes -> figures.add(
+                                new FigureRow(trialId, Metric.MEMORY_AFTER_LOAD, service.name(), bytes / 1e6)));
+            }
+            long answered = finished.replied() + finished.late();
+            if (answered > 0) {
+                figures.add(new FigureRow(trialId, Metric.CPU_PER_REQUEST, FigureRow.SYSTEM, sumNs / 1e6 / answered));
+            }
+            figures.add(new FigureRow(trialId, Metric.GENERATOR_CPU, "generator", finished.cpuShare() * 100));
+            figures.add(
+                    new FigureRow(trialId, Metric.GENERATOR_LATENESS_P99, "generator", finished.latenessP99Ns() / 1e6));
+            return figures;
+        }
+    }
+
+    @Override
+    public void close() {
+        generator.close();
+        // callers before callees, so that no service sees its neighbour go
+        services.reversed().forEach(ServiceProcess::close);
+    }
+}

@@ -1,0 +1,71 @@
+package dev.parley.lab;
+
+import dev.parley.model.Technology;
+import dev.parley.model.Technology.Style;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** Asks a technology what it says of itself, in a process with its own class path: the lab never loads one. */
+final class Descriptions {
+    private Descriptions() {}
+
+    static Technology of(String technology, Installation installation, Path log) throws InterruptedException {
+        List<String> lines = new ArrayList<>();
+        try (Child child = Child.start(
+                "description of " + technology,
+                ServiceJvm.FLAGS,
+                installation,
+                ServiceJvm.SERVICE,
+                List.of("describe"),
+                log)) {
+            while (true) {
+                Optional<String> line = child.line(Duration.ofSeconds(30));
+                lines.add(
+                        line.orElseThrow(() -> new LabException(technology + " did not describe itself within 30 s")));
+            }
+        } catch (LabException ended) {
+            return parse(technology, lines).orElseThrow(() -> ended);
+        }
+    }
+
+    static Optional<Technology> parse(String technology, List<String> lines) {
+        Map<String, String> fields = new LinkedHashMap<>();
+        Map<String, String> settings = new LinkedHashMap<>();
+        List<String> components = new ArrayList<>();
+        boolean isMine = false;
+        for (String line : lines) {
+            int equals = line.indexOf('=');
+            if (equals < 0) {
+                continue;
+            }
+            String key = line.substring(0, equals);
+            String value = line.substring(equals + 1);
+            if (key.equals("technology.name")) {
+                isMine = value.equals(technology);
+            }
+            if (isMine && key.equals("component")) {
+                components.add(value);
+            } else if (isMine && key.startsWith("setting.")) {
+                settings.put(key.substring("setting.".length()), value);
+            } else if (isMine) {
+                fields.put(key, value);
+            }
+        }
+        if (!fields.containsKey("technology.name")) {
+            return Optional.empty();
+        }
+        return Optional.of(new Technology(
+                technology,
+                fields.getOrDefault("technology.title", technology),
+                Style.valueOf(fields.getOrDefault("technology.style", Style.SYNCHRONOUS.name())),
+                Optional.ofNullable(fields.get("technology.broker")),
+                components,
+                fields.getOrDefault("technology.knows", ""),
+                settings));
+    }
+}

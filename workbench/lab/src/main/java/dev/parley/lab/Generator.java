@@ -1,0 +1,50 @@
+package dev.parley.lab;
+
+import dev.parley.load.Command;
+import dev.parley.load.Event;
+import dev.parley.load.Protocol;
+import java.time.Duration;
+import java.util.Optional;
+
+/** The load generator's process, as something to ask. One thread. */
+final class Generator implements AutoCloseable {
+    private final Child child;
+
+    Generator(Child child) {
+        this.child = child;
+    }
+
+    void tell(Command command) {
+        child.tell(Protocol.line(command));
+    }
+
+    /**
+     * The next event; empty when none came in time.
+     *
+     * @throws LabException if the generator says it could not, or is gone
+     */
+    Optional<Event> event(Duration within) throws InterruptedException {
+        Optional<Event> event = child.line(within).map(Protocol::event);
+        if (event.isPresent() && event.get() instanceof Event.Failed failed) {
+            throw new LabException(failed.message());
+        }
+        return event;
+    }
+
+    <E extends Event> E ask(Command command, Class<E> expected, Duration within) throws InterruptedException {
+        tell(command);
+        Event event = event(within)
+                .orElseThrow(() ->
+                        new LabException("the load generator did not answer within " + within.toSeconds() + " s"));
+        if (!expected.isInstance(event)) {
+            throw new LabException(
+                    "the load generator said " + event + " (expected: " + expected.getSimpleName() + ")");
+        }
+        return expected.cast(event);
+    }
+
+    @Override
+    public void close() {
+        child.close();
+    }
+}

@@ -1,0 +1,56 @@
+package dev.parley.lab;
+
+import dev.parley.model.Topology;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Which modules each kind of process is made of. */
+final class Installations {
+    private static final String REST = "transport/rest";
+
+    private final Path home;
+    private final Catalog catalog;
+
+    Installations(Path home, Catalog catalog) {
+        this.home = home;
+        this.catalog = catalog;
+    }
+
+    /** The repository's root, which the launcher names in the system property {@code parley.home}. */
+    static Path home() {
+        String home = System.getProperty("parley.home");
+        if (home == null) {
+            throw new LabException("the system property parley.home is not set: start with ./parley");
+        }
+        return Path.of(home);
+    }
+
+    Path root() {
+        return home;
+    }
+
+    Installation empty() {
+        return Installation.of(home, List.of("service"));
+    }
+
+    /** A service that speaks {@code technology}; in front of a pair it also serves REST. */
+    Installation service(String technology, Topology topology, Topology.Node node, String work) {
+        List<String> modules = new ArrayList<>(List.of("service", catalog.module(technology)));
+        if (topology.restFront() && node.equals(topology.entry()) && !modules.contains(REST)) {
+            modules.add(REST);
+        }
+        modules.add("work/" + work);
+        return Installation.of(home, modules);
+    }
+
+    Installation generator(String technology, Topology topology, String work) {
+        return Installation.of(
+                home, List.of("load", topology.restFront() ? REST : catalog.module(technology), "work/" + work));
+    }
+
+    /** The technology that clients speak to the entry service. */
+    static String entryTechnology(String technology, Topology topology) {
+        return topology.restFront() ? "rest" : technology;
+    }
+}

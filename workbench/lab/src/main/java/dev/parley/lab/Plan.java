@@ -1,0 +1,98 @@
+package dev.parley.lab;
+
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Topology;
+import dev.parley.model.TrialSpec;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+
+/**
+ * All trials of a comparison, in the order in which they are carried out: a block for each restart, and within it every technology and
+ * topology once in seeded random order, so that a machine that grows slower slows all of them. The same comparison gives the same plan.
+ */
+public record Plan(List<Boot> boots) {
+    /** Services started once, and the trials they serve. */
+    public record Boot(int block, String technology, Topology topology, String work, List<TrialSpec> trials) {}
+
+    /** Measured here: a JVM with a transport answers within this time on two cores. Only for the estimate. */
+    private static final Duration BOOT_EACH = Duration.ofMillis(900);
+
+    public static Plan of(Comparison comparison) {
+        Random random = new Random(comparison.seed());
+        List<Boot> boots = new ArrayList<>();
+        int id = 0;
+        for (int block = 1; block <= comparison.restarts(); block++) {
+            List<Boot> order = new ArrayList<>();
+            for (String technology : comparison.technologies()) {
+                for (Topology topology : comparison.topologies()) {
+                    order.add(new Boot(block, technology, topology, comparison.work(), List.of()));
+                }
+            }
+            Collections.shuffle(order, random);
+            for (Boot boot : order) {
+                List<TrialSpec> trials = trials(comparison, boot, id, random);
+                id += trials.size();
+                boots.add(new Boot(block, boot.technology(), boot.topology(), boot.work(), trials));
+            }
+        }
+        return new Plan(List.copyOf(boots));
+    }
+
+    private static List<TrialSpec> trials(Comparison comparison, Boot boot, int firstId, Random random) {
+        record Cell(MessageSpec message, Load load) {}
+        List<Cell> cells = new ArrayList<>();
+        for (MessageSpec message : comparison.messages()) {
+            for (Load load : comparison.loads()) {
+                cells.add(new Cell(message, load));
+            }
+        }
+        Collections.shuffle(cells, random);
+        List<TrialSpec> trials = new ArrayList<>();
+        Comparison.Effort effort = comparison.effort();
+        for (Cell cell : cells) {
+            TrialSpec.Window window = new TrialSpec.Window(
+                    effort.warmUpLeast(),
+                    trials.isEmpty() ? effort.firstWarmUpMost() : effort.warmUpMost(),
+                    effort.window());
+            trials.add(new TrialSpec(
+                    firstId + trials.size(),
+                    boot.technology(),
+                    boot.topology(),
+                    boot.work(),
+                    cell.message(),
+                    cell.load(),
+                    boot.block(),
+                    boot.block(),
+                    window,
+                    comparison.limit()));
+        }
+        return List.copyOf(trials);
+    }
+
+    public List<TrialSpec> trials() {
+        return boots.stream().flatMap(boot -> boot.trials().stream()).toList();
+    }
+
+    /** Between warm-ups that end at once and warm-ups that take as long as they may: the middle. */
+    public Duration estimate() {
+        Duration sum = Duration.ZERO;
+        for (Boot boot : boots) {
+            sum = sum.plus(estimate(boot));
+        }
+        return sum;
+    }
+
+    static Duration estimate(Boot boot) {
+        Duration sum = BOOT_EACH.multipliedBy(boot.topology().nodes().size() + 2L);
+        for (TrialSpec trial : boot.trials()) {
+            TrialSpec.Window window = trial.window();
+            sum = sum.plus(window.warmUpLeast().plus(window.warmUpMost()).dividedBy(2))
+                    .plus(window.length());
+        }
+        return sum;
+    }
+}

@@ -1,0 +1,83 @@
+package dev.parley.lab;
+
+import dev.parley.probe.ProcessProbe;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** One microservice under way. One thread. */
+final class ServiceProcess implements AutoCloseable {
+    private static final Duration TO_LISTEN = Duration.ofSeconds(60);
+    private static final String LISTENING = "listening health=";
+
+    /** A neighbour's times, as the service tells them. */
+    record Hop(String subject, byte[] histogram) {}
+
+    private final Child child;
+    private final ProcessProbe probe;
+    private int healthPort;
+
+    ServiceProcess(Child child) {
+        this.child = child;
+        this.probe = ProcessProbe.of(child.handle());
+    }
+
+    /** Waits until it says that it serves. */
+    void awaitListening() throws InterruptedException {
+        String line = child.line(TO_LISTEN)
+                .orElseThrow(() -> new LabException(
+                        child.name() + " did not begin to serve within " + TO_LISTEN.toSeconds() + " s"));
+        if (!line.startsWith(LISTENING)) {
+            throw new LabException(child.name() + " said " + line + " (expected: " + LISTENING + "PORT)");
+        }
+        healthPort = Integer.parseInt(line.substring(LISTENING.length()));
+    }
+
+    int healthPort() {
+        return healthPort;
+    }
+
+    String name() {
+        return child.name();
+    }
+
+    long startedNs() {
+        return child.startedNs();
+    }
+
+    ProcessProbe probe() {
+        return probe;
+    }
+
+    /** @throws LabException saying how it ended, if it is gone */
+    void mustBeAlive() throws InterruptedException {
+        if (!child.isAlive()) {
+            throw new LabException(child.howItEnded());
+        }
+    }
+
+    void resetHops() {
+        child.tell("hops-reset");
+    }
+
+    List<Hop> hops() throws InterruptedException {
+        child.tell("hops");
+        List<Hop> hops = new ArrayList<>();
+        while (true) {
+            Optional<String> line = child.line(Duration.ofSeconds(5));
+            String[] words = line.orElseThrow(
+                            () -> new LabException(child.name() + " did not tell its hops within 5 s"))
+                    .split(" ");
+            if (words[0].equals("hops-end")) {
+                return hops;
+            }
+            hops.add(new Hop(words[1], java.util.Base64.getDecoder().decode(words[2])));
+        }
+    }
+
+    @Override
+    public void close() {
+        child.close();
+    }
+}

@@ -1,0 +1,79 @@
+package dev.parley.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.parley.lab.Comparison.Effort;
+import dev.parley.model.BadInput;
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Topology;
+import dev.parley.model.TrialSpec;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+class PlanTest {
+    private static Comparison comparison(long seed, int restarts) {
+        return new Comparison(
+                List.of("rest", "grpc", "rpcx"),
+                List.of(Topology.parse("line:5")),
+                "messages",
+                List.of(MessageSpec.parse("text:1000"), MessageSpec.parse("types:100")),
+                List.of(new Load.Closed(1), new Load.Closed(16)),
+                Effort.QUICK,
+                restarts,
+                Duration.ofSeconds(1),
+                seed);
+    }
+
+    @Test
+    void everyTechnologyBootsOnceInEveryBlock() {
+        Plan plan = Plan.of(comparison(1, 3));
+        assertThat(plan.boots()).hasSize(9);
+        for (int block = 1; block <= 3; block++) {
+            int b = block;
+            assertThat(plan.boots().stream().filter(boot -> boot.block() == b).map(Plan.Boot::technology))
+                    .containsExactlyInAnyOrder("rest", "grpc", "rpcx");
+        }
+    }
+
+    @Test
+    void everyCellIsThereOnceARestartAndIdsFollowTheOrder() {
+        List<TrialSpec> trials = Plan.of(comparison(1, 3)).trials();
+        assertThat(trials).hasSize(36);
+        assertThat(trials.stream().map(TrialSpec::id))
+                .containsExactlyElementsOf(IntStream.range(0, 36).boxed().toList());
+        assertThat(trials.stream()
+                        .map(t -> t.technology() + t.message() + t.load() + t.restart())
+                        .distinct())
+                .hasSize(36);
+    }
+
+    @Test
+    void theSameSeedGivesTheSamePlanAndAnotherSeedAnother() {
+        assertThat(Plan.of(comparison(1, 5))).isEqualTo(Plan.of(comparison(1, 5)));
+        assertThat(Plan.of(comparison(1, 5))).isNotEqualTo(Plan.of(comparison(2, 5)));
+    }
+
+    @Test
+    void aQuickComparisonIsEstimatedUnderFiveMinutes() {
+        assertThat(Plan.of(comparison(1, 3)).estimate()).isLessThan(Duration.ofMinutes(5));
+    }
+
+    @Test
+    void nothingIsMeasuredTwice() {
+        assertThatThrownBy(() -> new Comparison(
+                        List.of("rest"),
+                        List.of(Topology.parse("line:2")),
+                        "messages",
+                        List.of(MessageSpec.parse("text:10"), MessageSpec.parse("text:10")),
+                        List.of(new Load.Closed(1)),
+                        Effort.QUICK,
+                        3,
+                        Duration.ofSeconds(1),
+                        1))
+                .isInstanceOf(BadInput.class);
+    }
+}
