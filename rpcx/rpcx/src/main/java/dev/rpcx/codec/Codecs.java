@@ -85,8 +85,7 @@ public final class Codecs {
 
     /** Whether a class was generated for this type. */
     boolean isGenerated(Type javaType) {
-        MessageCodec codec = codec(schema.value(javaType));
-        return codec.getClass().isHidden();
+        return !(codec(schema.value(javaType)) instanceof ReflectiveCodec);
     }
 
     private synchronized MessageCodec codec(MessageType type) {

@@ -11,8 +11,10 @@ import dev.rpcx.schema.WellKnown;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.util.List;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,6 +40,8 @@ import org.jspecify.annotations.Nullable;
 final class Generator {
     private static final System.Logger LOG = System.getLogger(Generator.class.getName());
 
+    private static final AtomicInteger ORDINARY = new AtomicInteger();
+
     private static final String BASE = internal(MessageCodec.class);
     private static final String FIELD = internal(FieldCodec.class);
     private static final String OUT = internal(Out.class);
@@ -50,11 +54,12 @@ final class Generator {
     private final String target;
     private final ClassFile file;
 
-    private Generator(MessageType type) {
+    /** @param suffix makes the names of ordinary classes differ; hidden ones need none */
+    private Generator(MessageType type, String suffix) {
         this.type = type;
         fields = type.fields();
         target = internal(type.javaClass());
-        self = target + "$RpcxCodec";
+        self = target + "$RpcxCodec" + suffix;
         file = new ClassFile(self, BASE);
     }
 
@@ -66,9 +71,10 @@ final class Generator {
                 return null;
             }
             MethodHandles.Lookup lookup = MethodHandles.privateLookupIn(type.javaClass(), MethodHandles.lookup());
-            Class<?> codec = lookup.defineHiddenClass(
-                            new Generator(type).bytes(), true, MethodHandles.Lookup.ClassOption.NESTMATE)
-                    .lookupClass();
+            Class<?> codec = define(type, lookup);
+            if (codec == null) {
+                return null;
+            }
             return (MessageCodec) lookup.findConstructor(
                             codec, MethodType.methodType(void.class, MessageType.class, FieldCodec[].class))
                     .invoke(type, fieldCodecs);
@@ -80,6 +86,20 @@ final class Generator {
             LOG.log(System.Logger.Level.DEBUG, "no generated codec for " + type + " here, reflection instead", e);
             return null;
         }
+    }
+
+    /** A hidden class where we may have one; from another module or loader an ordinary one, which does not reach what is private. */
+    private static @Nullable Class<?> define(MessageType type, MethodHandles.Lookup lookup)
+            throws IllegalAccessException {
+        if (lookup.hasFullPrivilegeAccess()) {
+            byte[] bytes = new Generator(type, "").bytes();
+            return lookup.defineHiddenClass(bytes, true, MethodHandles.Lookup.ClassOption.NESTMATE)
+                    .lookupClass();
+        }
+        if (Modifier.isPrivate(type.constructor().getModifiers())) {
+            return null;
+        }
+        return lookup.defineClass(new Generator(type, Integer.toString(ORDINARY.incrementAndGet())).bytes());
     }
 
     private byte[] bytes() {
@@ -124,7 +144,7 @@ final class Generator {
     private void write() {
         Code code = file.code(6, 4);
         code.local(Op.ALOAD, 1).op2(Op.CHECKCAST, file.classOf(target)).local(Op.ASTORE, 3);
-        for (int i = 0; i < fields.size(); i++) {
+        for (int i : type.inOrderOfNumbers()) {
             FieldType field = fields.get(i);
             Method getter = type.getters().get(i);
             if (direct(i)) {

@@ -13,10 +13,12 @@ final class ReflectiveCodec extends MessageCodec {
     private final MethodHandle[] getters;
     private final MethodHandle[] setters;
     private final MethodHandle constructor;
+    private final int[] order;
 
     ReflectiveCodec(MessageType type, FieldCodec[] fields) {
         super(type);
         this.fields = new FieldsByNumber(fields);
+        order = type.inOrderOfNumbers();
         MethodHandles.Lookup lookup = MethodHandles.lookup();
         try {
             getters = new MethodHandle[fields.length];
@@ -50,7 +52,7 @@ final class ReflectiveCodec extends MessageCodec {
     @Override
     public void write(Object value, Out out) {
         try {
-            for (int i = 0; i < getters.length; i++) {
+            for (int i : order) {
                 fields.at(i).write(out, (Object) getters[i].invokeExact(value));
             }
         } catch (Throwable e) {

@@ -10,10 +10,12 @@ final class TupleCodec extends MessageCodec {
 
     private final ReflectiveCodec.FieldsByNumber fields;
     private final boolean single;
+    private final int[] order;
 
     TupleCodec(MessageType type, FieldCodec[] fields) {
         super(type);
         this.fields = new ReflectiveCodec.FieldsByNumber(fields);
+        order = type.inOrderOfNumbers();
         single = type.kind() == MessageType.Kind.WRAPPER;
     }
 
@@ -30,7 +32,7 @@ final class TupleCodec extends MessageCodec {
         if (values.length != fields.size()) {
             throw new IllegalArgumentException(values.length + " arguments (expected: " + fields.size() + ")");
         }
-        for (int i = 0; i < values.length; i++) {
+        for (int i : order) {
             fields.at(i).write(out, values[i]);
         }
     }

@@ -2,7 +2,9 @@ package dev.rpcx.schema;
 
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
+import java.util.Comparator;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** One Protobuf message and the Java type that it carries. Two uses of a generic type are two messages. */
@@ -91,6 +93,15 @@ public final class MessageType implements Shape {
     /** In the order of declaration, which is the order of the constructor's parameters. */
     public List<FieldType> fields() {
         return fields;
+    }
+
+    /** Places in {@link #fields} in the order of numbers, in which they are written. */
+    public int[] inOrderOfNumbers() {
+        return IntStream.range(0, fields.size())
+                .boxed()
+                .sorted(Comparator.comparingInt(i -> fields.get(i).number()))
+                .mapToInt(i -> i)
+                .toArray();
     }
 
     /** Of a record or bean, one a field. */

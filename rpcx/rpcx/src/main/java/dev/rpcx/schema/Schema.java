@@ -417,7 +417,13 @@ public final class Schema {
         for (Enum<?> constant : constants) {
             all.add(constant == unknown ? 0 : numbers.of(constantField(raw, constant), constant.name(), ++position));
         }
-        return new EnumType(name(use), raw, all, unknown, numbers.source());
+        for (int i = 0; i < all.size(); i++) {
+            if (all.get(i) < 0) {
+                throw new SchemaException(raw.getName() + "." + constants[i].name() + ": number " + all.get(i)
+                        + " (expected: 0 or more)");
+            }
+        }
+        return new EnumType(name(use), raw, all, unknown, numbers.source(), numbers.reserved());
     }
 
     private static AnnotatedElement constantField(Class<?> type, Enum<?> constant) {

@@ -1,0 +1,97 @@
+package dev.rpcx.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.rpcx.schema.Lock;
+import dev.rpcx.schema.ProtoFile;
+import dev.rpcx.schema.Schema;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.lang.reflect.Method;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+class ProtoFileTest {
+    static ProtoFile export() {
+        Schema schema = new Schema(Lock.none());
+        List<ProtoFile.Rpc> rpcs = Stream.of("hello", "items", "numbers", "forget")
+                .map(name -> {
+                    Method method = RoundTripTest.method(AllTypes.class, name);
+                    return new ProtoFile.Rpc(name, schema.parameters(method), schema.result(method), false, false);
+                })
+                .toList();
+        return new ProtoFile("dev.rpcx.exported").service("allTypes", rpcs);
+    }
+
+    /** The file is compiled by protoc in this module's build: so protoc accepts what is exported. */
+    @Test
+    void theCommittedFileIsTheExport() throws Exception {
+        Path file = Path.of("src/test/protobuf/dev/rpcx/exported.proto");
+        assertThat(export().text()).isEqualTo(Files.readString(file));
+    }
+
+    @Test
+    void theTextMeansWhatTheDescriptorSays() {
+        var ours = Oracle.link(export().descriptor());
+        var theirs = dev.rpcx.exported.Exported.getDescriptor();
+        assertThat(ours.getMessageTypes()).hasSameSizeAs(theirs.getMessageTypes());
+        for (var message : ours.getMessageTypes()) {
+            var other = theirs.findMessageTypeByName(message.getName());
+            assertThat(message.getFields().stream()
+                            .map(f -> f.toProto().toBuilder().clearJsonName().build())
+                            .toList())
+                    .isEqualTo(other.getFields().stream()
+                            .map(f -> f.toProto().toBuilder().clearJsonName().build())
+                            .toList());
+        }
+    }
+
+    @Test
+    void bytesAreThoseOfTheTypesThatProtocGenerates() throws Exception {
+        Schema schema = new Schema(Lock.none());
+        Method method = RoundTripTest.method(AllTypes.class, "hello");
+        Codec<Object[]> codec = Codecs.of(schema, Limits.STANDARD).parameters(method);
+        RandomValues values = new RandomValues(7);
+        for (int i = 0; i < 500; i++) {
+            ByteBuf ours = Unpooled.buffer();
+            codec.write(new Object[] {values.message(schema.parameters(method), 0)}, ours);
+            byte[] bytes = ByteBufUtil.getBytes(ours);
+            byte[] theirs = dev.rpcx.exported.Hello.parseFrom(bytes).toByteArray();
+            assertThat(theirs).hasSameSizeAs(bytes);
+            ByteBuf again = Unpooled.buffer();
+            codec.write(codec.read(Unpooled.wrappedBuffer(theirs)), again);
+            // a map's entries keep no order in generated types
+            assertThat(dev.rpcx.exported.Hello.parseFrom(ByteBufUtil.getBytes(again)))
+                    .isEqualTo(dev.rpcx.exported.Hello.parseFrom(bytes));
+        }
+    }
+
+    @Test
+    void aMessageFromAnotherLanguageIsRead() {
+        byte[] theirs = dev.rpcx.exported.Hello.newBuilder()
+                .setName("Ada")
+                .setAge(36)
+                .setMoodValue(17)
+                .setSide(dev.rpcx.exported.Side.SIDE_RIGHT)
+                .putCounts("a", 5)
+                .setPayment(dev.rpcx.exported.Payment.newBuilder()
+                        .setTransfer(dev.rpcx.exported.Transfer.newBuilder().setIban("DE00")))
+                .build()
+                .toByteArray();
+        Codec<Object> codec = Codecs.standard().value(AllTypes.Hello.class);
+        AllTypes.Hello hello = (AllTypes.Hello) codec.read(Unpooled.wrappedBuffer(theirs));
+        assertThat(hello.name()).isEqualTo("Ada");
+        assertThat(hello.age()).isEqualTo(36);
+        assertThat(hello.mood()).isEqualTo(AllTypes.Mood.UNKNOWN);
+        assertThat(hello.side()).isEqualTo(AllTypes.Side.RIGHT);
+        assertThat(hello.counts()).containsExactly(Map.entry("a", 5L));
+        assertThat(hello.payment()).isEqualTo(new AllTypes.Transfer("DE00"));
+        assertThat(hello.born()).isNull();
+        assertThat(hello.friend()).isEmpty();
+    }
+}

@@ -1,0 +1,197 @@
+package dev.rpcx.codec;
+
+import java.io.ByteArrayOutputStream;
+import java.io.OutputStream;
+import java.io.StringWriter;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeSet;
+import javax.tools.FileObject;
+import javax.tools.ForwardingJavaFileManager;
+import javax.tools.JavaCompiler;
+import javax.tools.JavaFileManager;
+import javax.tools.JavaFileObject;
+import javax.tools.SimpleJavaFileObject;
+import javax.tools.ToolProvider;
+
+/** Records, enums and sealed interfaces by a seed, compiled in memory: what users write, only stranger. */
+final class RandomTypes {
+    private static final String[] SIMPLE = {
+        "boolean",
+        "byte",
+        "short",
+        "char",
+        "int",
+        "long",
+        "float",
+        "double",
+        "String",
+        "byte[]",
+        "BigInteger",
+        "UUID",
+        "BigDecimal",
+        "Instant",
+        "Duration",
+        "LocalDate",
+        "LocalDateTime"
+    };
+    private static final String[] OBJECTS = {
+        "Boolean",
+        "Byte",
+        "Short",
+        "Character",
+        "Integer",
+        "Long",
+        "Float",
+        "Double",
+        "String",
+        "byte[]",
+        "BigInteger",
+        "UUID",
+        "BigDecimal",
+        "Instant",
+        "Duration",
+        "LocalDate",
+        "LocalDateTime"
+    };
+    private static final String[] KEYS = {
+        "String", "Integer", "Long", "Boolean", "Short", "Character", "UUID", "Double", "E0", "LocalDate", "BigInteger"
+    };
+    private static final int ENUMS = 6;
+    private static final int SEALED = 6;
+
+    private final Random random;
+    private final int records;
+
+    private RandomTypes(long seed, int records) {
+        this.random = new Random(seed);
+        this.records = records;
+    }
+
+    /** The records R0 to R(n-1). */
+    static List<Class<?>> records(long seed, int records) throws ClassNotFoundException {
+        String source = new RandomTypes(seed, records).source();
+        ClassLoader loader = compile(source);
+        List<Class<?>> classes = new ArrayList<>();
+        for (int i = 0; i < records; i++) {
+            classes.add(loader.loadClass("random.Types$R" + i));
+        }
+        return classes;
+    }
+
+    private String source() {
+        StringBuilder text =
+                new StringBuilder("package random;\nimport java.math.*; import java.time.*; import java.util.*;"
+                        + " import dev.rpcx.schema.*;\npublic class Types {\n"
+                        + "@java.lang.annotation.Retention(java.lang.annotation.RetentionPolicy.RUNTIME) @interface Nullable {}\n"
+                        + "record G<A, B>(A a, List<B> b, Map<String, A> c) {}\n");
+        for (int i = 0; i < ENUMS; i++) {
+            text.append("enum E" + i + " { A, B, " + (i % 2 == 0 ? "UNKNOWN" : "C") + " }\n");
+        }
+        for (int i = 0; i < SEALED; i++) {
+            text.append("sealed interface S" + i + " permits S" + i + "A, S" + i + "B, S" + i + "C {}\n");
+            text.append("record S" + i + "A(" + components() + ") implements S" + i + " {}\n");
+            text.append("record S" + i + "B(" + components() + ") implements S" + i + " {}\n");
+            text.append("@Unknown record S" + i + "C() implements S" + i + " {}\n");
+        }
+        for (int i = 0; i < records; i++) {
+            text.append(random.nextInt(4) == 0 ? "private " : "")
+                    .append("record R" + i + "(" + components() + ") {}\n");
+        }
+        return text.append("}\n").toString();
+    }
+
+    private String components() {
+        int n = random.nextInt(12);
+        boolean numbered = random.nextBoolean();
+        TreeSet<Integer> taken = new TreeSet<>();
+        List<String> components = new ArrayList<>();
+        for (int i = 0; i < n; i++) {
+            String annotations = random.nextInt(6) == 0 ? "@Nullable " : "";
+            if (numbered) {
+                int number;
+                do {
+                    number = 1
+                            + random.nextInt(
+                                    switch (random.nextInt(4)) {
+                                        case 0 -> 18_000;
+                                        case 1 -> 300;
+                                        default -> 20;
+                                    });
+                } while (!taken.add(number));
+                annotations += "@Field(" + number + ") ";
+            }
+            components.add(annotations + type(2) + " c" + i);
+        }
+        return String.join(", ", components);
+    }
+
+    private String type(int depth) {
+        return random.nextInt(2) == 0 ? SIMPLE[random.nextInt(SIMPLE.length)] : composed(depth);
+    }
+
+    private String object(int depth) {
+        return depth == 0 || random.nextInt(2) == 0 ? OBJECTS[random.nextInt(OBJECTS.length)] : composed(depth);
+    }
+
+    private String composed(int depth) {
+        int inner = depth - 1;
+        if (inner < 0) {
+            return OBJECTS[random.nextInt(OBJECTS.length)];
+        }
+        return switch (random.nextInt(9)) {
+            case 0 -> "List<" + object(inner) + ">";
+            case 1 -> "Set<" + KEYS[random.nextInt(KEYS.length)] + ">";
+            case 2 -> "Map<" + KEYS[random.nextInt(KEYS.length)] + ", " + object(inner) + ">";
+            case 3 -> "E" + random.nextInt(ENUMS);
+            case 4 -> "S" + random.nextInt(SEALED);
+            case 5 -> "G<" + object(inner) + ", " + object(inner) + ">";
+            case 6 -> depth == 2 ? "Optional<" + object(inner) + ">" : "String";
+            case 7 -> OBJECTS[random.nextInt(OBJECTS.length)];
+            default -> "R" + random.nextInt(records);
+        };
+    }
+
+    private static ClassLoader compile(String source) {
+        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
+        Map<String, ByteArrayOutputStream> classes = new HashMap<>();
+        JavaFileManager files = new ForwardingJavaFileManager<>(compiler.getStandardFileManager(null, null, null)) {
+            @Override
+            public JavaFileObject getJavaFileForOutput(
+                    Location location, String className, JavaFileObject.Kind kind, FileObject sibling) {
+                return new SimpleJavaFileObject(URI.create("memory:///" + className.replace('.', '/')), kind) {
+                    @Override
+                    public OutputStream openOutputStream() {
+                        return classes.computeIfAbsent(className, name -> new ByteArrayOutputStream());
+                    }
+                };
+            }
+        };
+        JavaFileObject file =
+                new SimpleJavaFileObject(URI.create("memory:///random/Types.java"), JavaFileObject.Kind.SOURCE) {
+                    @Override
+                    public CharSequence getCharContent(boolean ignoreEncodingErrors) {
+                        return source;
+                    }
+                };
+        StringWriter errors = new StringWriter();
+        List<String> options = List.of("-proc:none", "-classpath", System.getProperty("java.class.path"));
+        if (!compiler.getTask(errors, files, null, options, null, List.of(file)).call()) {
+            throw new AssertionError(errors);
+        }
+        return new ClassLoader(RandomTypes.class.getClassLoader()) {
+            @Override
+            protected Class<?> findClass(String name) throws ClassNotFoundException {
+                ByteArrayOutputStream bytes = classes.get(name);
+                if (bytes == null) {
+                    throw new ClassNotFoundException(name);
+                }
+                return defineClass(name, bytes.toByteArray(), 0, bytes.size());
+            }
+        };
+    }
+}

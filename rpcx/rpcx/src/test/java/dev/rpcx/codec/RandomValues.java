@@ -1,0 +1,165 @@
+package dev.rpcx.codec;
+
+import dev.rpcx.schema.EnumType;
+import dev.rpcx.schema.FieldType;
+import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.Scalar;
+import dev.rpcx.schema.Shape;
+import dev.rpcx.schema.WellKnown;
+import java.lang.reflect.Constructor;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import java.util.Set;
+import java.util.UUID;
+
+/** Java values by a seed for any schema: edges more often than a fair die would have them. */
+final class RandomValues {
+    private static final String[] CHARACTERS = {
+        "a", "Z", " ", "\0", "\u007f", "\u0080", "ß", "\u07ff", "€", "\uffff", "🙂"
+    };
+
+    private final Random random;
+
+    RandomValues(long seed) {
+        random = new Random(seed);
+    }
+
+    Object message(MessageType type, int depth) {
+        if (type.kind() == MessageType.Kind.WRAPPER) {
+            return field(type.fields().get(0), depth + 1);
+        }
+        if (type.kind() == MessageType.Kind.ONEOF) {
+            return message(
+                    (MessageType) type.fields()
+                            .get(random.nextInt(type.fields().size()))
+                            .shape(),
+                    depth + 1);
+        }
+        Object[] values =
+                type.fields().stream().map(field -> field(field, depth + 1)).toArray();
+        try {
+            Constructor<?> constructor = type.constructor();
+            constructor.setAccessible(true);
+            return constructor.newInstance(values);
+        } catch (ReflectiveOperationException e) {
+            throw new AssertionError(type.toString(), e);
+        }
+    }
+
+    private Object field(FieldType field, int depth) {
+        boolean end = depth > 5;
+        switch (field.holder()) {
+            case NULLABLE -> {
+                return end || random.nextInt(3) == 0 ? null : present(field.shape(), depth);
+            }
+            case OPTIONAL -> {
+                return end || random.nextInt(3) == 0 ? Optional.empty() : Optional.of(present(field.shape(), depth));
+            }
+            case LIST -> {
+                List<Object> list = new ArrayList<>();
+                elements(end, () -> list.add(present(field.shape(), depth)));
+                return list;
+            }
+            case SET -> {
+                Set<Object> set = new LinkedHashSet<>();
+                elements(end, () -> set.add(present(field.shape(), depth)));
+                return set;
+            }
+            case MAP -> {
+                Map<Object, Object> map = new LinkedHashMap<>();
+                elements(end, () -> map.put(present(field.key(), depth), present(field.shape(), depth)));
+                return map;
+            }
+            default -> {
+                boolean mayBeNull = field.shape() instanceof MessageType
+                        || field.shape() instanceof WellKnown
+                        || field.shape() == Scalar.UUID
+                        || field.shape() == Scalar.BIG_INTEGER
+                        || field.shape() instanceof EnumType type && type.unknown() == null;
+                return mayBeNull && (end || random.nextInt(8) == 0) ? null : present(field.shape(), depth);
+            }
+        }
+    }
+
+    private void elements(boolean end, Runnable add) {
+        int n = end ? 0 : random.nextInt(10) == 0 ? 40 : random.nextInt(4);
+        for (int i = 0; i < n; i++) {
+            add.run();
+        }
+    }
+
+    private Object present(Shape shape, int depth) {
+        if (shape instanceof MessageType type) {
+            return message(type, depth);
+        }
+        if (shape instanceof EnumType type) {
+            return type.constants()[random.nextInt(type.constants().length)];
+        }
+        return shape instanceof WellKnown wellKnown ? wellKnown(wellKnown) : scalar((Scalar) shape);
+    }
+
+    /** Any width of number alike. */
+    private long number() {
+        return random.nextInt(6) == 0 ? 0 : random.nextLong() >> random.nextInt(64);
+    }
+
+    private Object scalar(Scalar scalar) {
+        return switch (scalar) {
+            case BOOL -> random.nextBoolean();
+            case BYTE -> (byte) number();
+            case SHORT -> (short) number();
+            case CHAR -> (char) number();
+            case INT -> (int) number();
+            case LONG -> number();
+            case FLOAT -> new float[] {0, -0f, Float.NaN, Float.MIN_VALUE, random.nextFloat()}[random.nextInt(5)];
+            case DOUBLE -> new double[] {0, -0d, Double.NaN, Double.MAX_VALUE, random.nextDouble()}[random.nextInt(5)];
+            case STRING -> string();
+            case BYTES -> {
+                byte[] bytes = new byte[random.nextInt(200)];
+                random.nextBytes(bytes);
+                yield bytes;
+            }
+            case BIG_INTEGER -> integer();
+            case UUID -> new UUID(number(), number());
+        };
+    }
+
+    private String string() {
+        int n = random.nextInt(20) == 0 ? 5_000 : random.nextInt(3) == 0 ? random.nextInt(300) : random.nextInt(20);
+        boolean ascii = random.nextBoolean();
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < n; i++) {
+            text.append(CHARACTERS[random.nextInt(ascii ? 5 : CHARACTERS.length)]);
+        }
+        return text.toString();
+    }
+
+    private BigInteger integer() {
+        BigInteger v = BigInteger.valueOf(number());
+        return random.nextInt(3) == 0 ? v.multiply(new BigInteger(random.nextInt(2_000), random)) : v;
+    }
+
+    private Object wellKnown(WellKnown wellKnown) {
+        long seconds = random.nextInt(5) == 0 ? 0 : random.nextLong() % 31_556_889_864_403_199L;
+        int nanos = random.nextInt(3) == 0 ? 0 : random.nextInt(1_000_000_000);
+        return switch (wellKnown) {
+            case INSTANT -> Instant.ofEpochSecond(seconds, nanos);
+            case DURATION -> Duration.ofSeconds(number(), nanos);
+            case DECIMAL -> new BigDecimal(integer(), (int) number() % 10_000);
+            case LOCAL_DATE -> LocalDate.ofEpochDay(seconds / 86_400);
+            case LOCAL_DATE_TIME -> LocalDateTime.ofEpochSecond(seconds, nanos, ZoneOffset.UTC);
+        };
+    }
+}
