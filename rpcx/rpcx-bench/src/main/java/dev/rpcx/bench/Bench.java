@@ -50,7 +50,7 @@ public final class Bench {
             int rounds = 5;
             long warmUpMs = 3000;
             long windowMs = 3000;
-            List<String> peers = Peers.all().stream().map(Peer::name).toList();
+            List<String> peers = Peers.NAMES;
             List<BenchCase> cases = List.of(BenchCase.values());
             boolean grid = false;
             long seed = 1;

@@ -24,13 +24,12 @@ final class Pair implements AutoCloseable {
     private final double serverMb;
 
     private record Child(Process process, BufferedReader out, PrintStream in) {
-        static Child start(List<String> prefix, List<String> jvmArgs, Class<?> main, List<String> args)
+        static Child start(List<String> prefix, List<String> jvmArgs, Class<?> main, String peer, int port)
                 throws IOException {
             List<String> command = new ArrayList<>(prefix);
             command.add(ProcessHandle.current().info().command().orElse("java"));
             command.addAll(jvmArgs);
-            command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
-            command.addAll(args);
+            command.addAll(List.of("-cp", Peers.classPath(peer), main.getName(), peer, Integer.toString(port)));
             Process process = new ProcessBuilder(command)
                     .redirectError(ProcessBuilder.Redirect.INHERIT)
                     .start();
@@ -71,7 +70,7 @@ final class Pair implements AutoCloseable {
         List<String> prefix = pinned ? List.of("taskset", "-c", "0") : List.of();
         port = freePort();
         long begin = System.nanoTime();
-        server = Child.start(prefix, jvmArgs, ServerSide.class, List.of(peer, Integer.toString(port)));
+        server = Child.start(prefix, jvmArgs, ServerSide.class, peer, port);
         server.read();
         bootMs = (System.nanoTime() - begin) / 1e6;
         client = connect(peer, prefix, jvmArgs, port);
@@ -79,7 +78,7 @@ final class Pair implements AutoCloseable {
     }
 
     private static Child connect(String peer, List<String> prefix, List<String> jvmArgs, int port) throws IOException {
-        Child client = Child.start(prefix, jvmArgs, ClientSide.class, List.of(peer, Integer.toString(port)));
+        Child client = Child.start(prefix, jvmArgs, ClientSide.class, peer, port);
         String connected = client.read();
         if (!connected.equals("connected right")) {
             throw new IOException(peer + ": " + connected);

@@ -1,0 +1,119 @@
+package dev.rpcx.bench;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import dev.rpcx.bench.proto.Rows;
+import io.rsocket.Payload;
+import io.rsocket.RSocket;
+import io.rsocket.SocketAcceptor;
+import io.rsocket.core.RSocketConnector;
+import io.rsocket.core.RSocketServer;
+import io.rsocket.frame.decoder.PayloadDecoder;
+import io.rsocket.transport.netty.client.TcpClientTransport;
+import io.rsocket.transport.netty.server.CloseableChannel;
+import io.rsocket.transport.netty.server.TcpServerTransport;
+import io.rsocket.util.ByteBufPayload;
+import io.rsocket.util.DefaultPayload;
+import java.util.List;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+import reactor.core.publisher.Mono;
+
+/**
+ * RSocket request/response over TCP, one connection, zero-copy payloads, as its documentation advises. Texts are UTF-8, rows are Protobuf with
+ * the same generated messages as gRPC's.
+ */
+public final class RSocketPeer implements Peer {
+    private static final int FRAME_MOST = 16 * 1024 * 1024;
+
+    @Override
+    public String name() {
+        return "rsocket";
+    }
+
+    @Override
+    public AutoCloseable serve(int port) {
+        CloseableChannel server = RSocketServer.create(SocketAcceptor.forRequestResponse(RSocketPeer::answer))
+                .payloadDecoder(PayloadDecoder.ZERO_COPY)
+                .fragment(0)
+                .maxInboundPayloadSize(FRAME_MOST)
+                .bindNow(TcpServerTransport.create("127.0.0.1", port));
+        return server::dispose;
+    }
+
+    /** Rows come with metadata, texts without. */
+    private static Mono<Payload> answer(Payload payload) {
+        try {
+            if (payload.hasMetadata()) {
+                Rows rows = Rows.parseFrom(payload.getData());
+                return Mono.just(DefaultPayload.create(
+                        ProtobufRows.toMessage(ProtobufRows.fromMessage(rows)).toByteArray()));
+            }
+            return Mono.just(ByteBufPayload.create(payload.getDataUtf8()));
+        } catch (InvalidProtocolBufferException e) {
+            return Mono.error(e);
+        } finally {
+            payload.release();
+        }
+    }
+
+    @Override
+    public Caller connect(int port) {
+        RSocket socket = RSocketConnector.create()
+                .payloadDecoder(PayloadDecoder.ZERO_COPY)
+                .maxInboundPayloadSize(FRAME_MOST)
+                .connect(TcpClientTransport.create("127.0.0.1", port))
+                .block();
+        if (socket == null) {
+            throw new IllegalStateException("no connection");
+        }
+        return new Client(socket);
+    }
+
+    private record Client(RSocket socket) implements Caller {
+        private static String text(Payload payload) {
+            try {
+                return payload.getDataUtf8();
+            } finally {
+                payload.release();
+            }
+        }
+
+        @Override
+        public String hello(String text) {
+            String reply = socket.requestResponse(ByteBufPayload.create(text))
+                    .map(Client::text)
+                    .block();
+            if (reply == null) {
+                throw new IllegalStateException("no reply");
+            }
+            return reply;
+        }
+
+        @Override
+        public void hello(String text, BiConsumer<@Nullable String, @Nullable Throwable> told) {
+            socket.requestResponse(ByteBufPayload.create(text))
+                    .map(Client::text)
+                    .subscribe(reply -> told.accept(reply, null), failure -> told.accept(null, failure));
+        }
+
+        @Override
+        public List<Row> records(List<Row> rows) throws InvalidProtocolBufferException {
+            Payload reply = socket.requestResponse(
+                            DefaultPayload.create(ProtobufRows.toMessage(rows).toByteArray(), new byte[] {1}))
+                    .block();
+            if (reply == null) {
+                throw new IllegalStateException("no reply");
+            }
+            try {
+                return ProtobufRows.fromMessage(Rows.parseFrom(reply.getData()));
+            } finally {
+                reply.release();
+            }
+        }
+
+        @Override
+        public void close() {
+            socket.dispose();
+        }
+    }
+}
