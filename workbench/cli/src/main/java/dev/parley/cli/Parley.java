@@ -2,6 +2,7 @@ package dev.parley.cli;
 
 import dev.parley.lab.LabException;
 import dev.parley.model.BadInput;
+import dev.parley.process.ProcessException;
 import dev.parley.store.StoreException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -62,7 +63,10 @@ public final class Parley implements Runnable {
                     }
                     if (e instanceof InterruptedException) {
                         System.err.println("parley: interrupted");
-                    } else if (e instanceof BadInput || e instanceof LabException || e instanceof StoreException) {
+                    } else if (e instanceof BadInput
+                            || e instanceof LabException
+                            || e instanceof ProcessException
+                            || e instanceof StoreException) {
                         System.err.println("parley: " + oneLine(e.getMessage()));
                     } else {
                         System.err.println("parley: unexpected: " + oneLine(e.toString()) + " (--debug shows where)");

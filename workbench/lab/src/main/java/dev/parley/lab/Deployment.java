@@ -13,6 +13,7 @@ import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.probe.ByteRelay;
 import dev.parley.probe.MachineMood;
+import dev.parley.process.Child;
 import dev.parley.spi.Location;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -62,10 +63,12 @@ final class Deployment implements AutoCloseable {
         this.installations = installations;
         this.logs = logs;
         this.listener = listener;
-        this.generator = new Generator(Child.start(
+        this.generator = new Generator(Child.java(
                 "generator",
                 ServiceJvm.GENERATOR_FLAGS,
-                installations.generator(boot.technology(), boot.topology(), boot.work()),
+                installations
+                        .generator(boot.technology(), boot.topology(), boot.work())
+                        .classPath(),
                 ServiceJvm.GENERATOR,
                 List.of(),
                 log("generator")));
@@ -133,8 +136,13 @@ final class Deployment implements AutoCloseable {
         for (String callee : node.calls()) {
             arguments.add("neighbour." + callee + "=" + locations.get(callee));
         }
-        return new ServiceProcess(Child.start(
-                node.name(), ServiceJvm.FLAGS, installation, ServiceJvm.SERVICE, arguments, log(node.name())));
+        return new ServiceProcess(Child.java(
+                node.name(),
+                ServiceJvm.FLAGS,
+                installation.classPath(),
+                ServiceJvm.SERVICE,
+                arguments,
+                log(node.name())));
     }
 
     /**

@@ -2,6 +2,8 @@ package dev.parley.lab;
 
 import dev.parley.model.Technology;
 import dev.parley.model.Technology.Style;
+import dev.parley.process.Child;
+import dev.parley.process.ProcessException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -16,10 +18,10 @@ final class Descriptions {
 
     static Technology of(String technology, Installation installation, Path log) throws InterruptedException {
         List<String> lines = new ArrayList<>();
-        try (Child child = Child.start(
+        try (Child child = Child.java(
                 "description of " + technology,
                 ServiceJvm.FLAGS,
-                installation,
+                installation.classPath(),
                 ServiceJvm.SERVICE,
                 List.of("describe"),
                 log)) {
@@ -28,7 +30,7 @@ final class Descriptions {
                 lines.add(
                         line.orElseThrow(() -> new LabException(technology + " did not describe itself within 30 s")));
             }
-        } catch (LabException ended) {
+        } catch (ProcessException ended) {
             return parse(technology, lines).orElseThrow(() -> ended);
         }
     }

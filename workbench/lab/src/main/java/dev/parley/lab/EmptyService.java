@@ -2,6 +2,7 @@ package dev.parley.lab;
 
 import dev.parley.model.FigureRow;
 import dev.parley.model.Metric;
+import dev.parley.process.Child;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -16,8 +17,13 @@ final class EmptyService {
     private EmptyService() {}
 
     static List<FigureRow> measure(Installation installation, int trialId, Path log) throws InterruptedException {
-        try (ServiceProcess service = new ServiceProcess(Child.start(
-                        "empty", ServiceJvm.FLAGS, installation, ServiceJvm.SERVICE, List.of("name=empty"), log));
+        try (ServiceProcess service = new ServiceProcess(Child.java(
+                        "empty",
+                        ServiceJvm.FLAGS,
+                        installation.classPath(),
+                        ServiceJvm.SERVICE,
+                        List.of("name=empty"),
+                        log));
                 HttpClient http = HttpClient.newHttpClient()) {
             service.awaitListening();
             HttpResponse<String> health = http.send(

@@ -3,6 +3,7 @@ package dev.parley.lab;
 import dev.parley.load.Command;
 import dev.parley.load.Event;
 import dev.parley.load.Protocol;
+import dev.parley.process.Child;
 import java.time.Duration;
 import java.util.Optional;
 

@@ -9,6 +9,8 @@ import dev.parley.model.Topology;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.probe.MachineFacts;
+import dev.parley.process.Children;
+import dev.parley.process.ProcessException;
 import dev.parley.spi.Work;
 import dev.parley.store.RunStore;
 import java.io.IOException;
@@ -128,7 +130,7 @@ public final class Lab {
                     voided += measured.trial().isValid() ? 0 : 1;
                     listener.trialEnded(measured.trial(), Optional.of(measured.finished()));
                 }
-            } catch (LabException e) {
+            } catch (LabException | ProcessException e) {
                 boolean isToldToEnd = Children.isShuttingDown();
                 TrialRow.State state = isToldToEnd ? TrialRow.State.INTERRUPTED : TrialRow.State.FAILED;
                 String message = isToldToEnd ? "interrupted" : String.valueOf(e.getMessage());

@@ -1,6 +1,8 @@
 package dev.parley.lab;
 
 import dev.parley.probe.ProcessProbe;
+import dev.parley.process.Child;
+import dev.parley.process.ProcessException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -50,10 +52,10 @@ final class ServiceProcess implements AutoCloseable {
         return probe;
     }
 
-    /** @throws LabException saying how it ended, if it is gone */
+    /** @throws ProcessException saying how it ended, if it is gone */
     void mustBeAlive() throws InterruptedException {
         if (!child.isAlive()) {
-            throw new LabException(child.howItEnded());
+            throw new ProcessException(child.howItEnded());
         }
     }
 

@@ -1,4 +1,4 @@
-package dev.parley.lab;
+package dev.parley.process;
 
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -6,7 +6,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /** All processes under way, so that Ctrl-C ends them. Static because a shutdown hook is. */
-final class Children {
+public final class Children {
     private static final Set<Child> ALIVE = ConcurrentHashMap.newKeySet();
     private static final CountDownLatch NOTHING_TO_SAVE = new CountDownLatch(1);
     private static volatile boolean isShuttingDown;
@@ -30,16 +30,16 @@ final class Children {
     }
 
     /** True once the lab itself was told to end. */
-    static boolean isShuttingDown() {
+    public static boolean isShuttingDown() {
         return isShuttingDown;
     }
 
     /** From here until {@link #saved}, a shutdown waits for the rows of the trial under way to be put away. */
-    static void toBeSaved() {
+    public static void toBeSaved() {
         isRunning = true;
     }
 
-    static void saved() {
+    public static void saved() {
         NOTHING_TO_SAVE.countDown();
     }
 

@@ -1,4 +1,4 @@
-package dev.parley.lab;
+package dev.parley.process;
 
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -20,7 +21,7 @@ import java.util.concurrent.TimeUnit;
  * A Java process of ours on a leash: it reads its commands from a pipe and ends when the pipe does. Its lines of output are queued, what it
  * says on standard error goes to a file.
  */
-final class Child implements AutoCloseable {
+public final class Child implements AutoCloseable {
     private static final Duration GRACE = Duration.ofSeconds(3);
     /** Marks the end of the output in the queue: no process of ours prints it. */
     private static final String END = "\u0000end";
@@ -41,24 +42,34 @@ final class Child implements AutoCloseable {
         Thread.ofVirtual().name("output-of-" + name).start(this::read);
     }
 
-    /** @param jvmFlags before the class path */
-    static Child start(
-            String name, List<String> jvmFlags, Installation installation, String main, List<String> args, Path log) {
+    /**
+     * Starts a JVM of the same JDK as this one.
+     *
+     * @param jvmFlags before the class path
+     * @param log what it says on standard error is appended here
+     */
+    public static Child java(
+            String name, List<String> jvmFlags, String classPath, String main, List<String> args, Path log) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(jvmFlags);
-        command.addAll(List.of("-cp", installation.classPath(), main));
+        command.addAll(List.of("-cp", classPath, main));
         command.addAll(args);
+        return start(name, command, Map.of(), log);
+    }
+
+    /** Starts any command that ends with its standard input, with {@code environment} added to this process's own. */
+    public static Child start(String name, List<String> command, Map<String, String> environment, Path log) {
         try {
+            ProcessBuilder builder =
+                    new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()));
+            builder.environment().putAll(environment);
             long startedNs = System.nanoTime();
-            Process process = new ProcessBuilder(command)
-                    .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
-                    .start();
-            Child child = new Child(name, process, log, startedNs);
+            Child child = new Child(name, builder.start(), log, startedNs);
             Children.add(child);
             return child;
         } catch (IOException e) {
-            throw new LabException("could not start " + name + ": " + e.getMessage(), e);
+            throw new ProcessException("could not start " + name + ": " + e.getMessage(), e);
         }
     }
 
@@ -74,25 +85,25 @@ final class Child implements AutoCloseable {
         lines.add(END);
     }
 
-    void tell(String line) {
+    public void tell(String line) {
         in.println(line);
     }
 
     /** The next line it prints; empty when none came in time. */
-    Optional<String> line(Duration within) throws InterruptedException {
+    public Optional<String> line(Duration within) throws InterruptedException {
         String line = lines.poll(within.toNanos(), TimeUnit.NANOSECONDS);
         if (line == null) {
             return Optional.empty();
         }
         if (line.equals(END)) {
             lines.add(END);
-            throw new LabException(howItEnded());
+            throw new ProcessException(howItEnded());
         }
         return Optional.of(line);
     }
 
     /** One sentence for a process that is gone: exit code, last words, where the rest stands. */
-    String howItEnded() throws InterruptedException {
+    public String howItEnded() throws InterruptedException {
         String exit = process.waitFor(1, TimeUnit.SECONDS)
                 ? "exit code " + process.exitValue()
                         + (process.exitValue() > 128 ? " (killed by signal " + (process.exitValue() - 128) + ")" : "")
@@ -117,20 +128,20 @@ final class Child implements AutoCloseable {
         }
     }
 
-    String name() {
+    public String name() {
         return name;
     }
 
-    ProcessHandle handle() {
+    public ProcessHandle handle() {
         return process.toHandle();
     }
 
-    boolean isAlive() {
+    public boolean isAlive() {
         return process.isAlive();
     }
 
     /** Just before the process was started, on this JVM's clock. */
-    long startedNs() {
+    public long startedNs() {
         return startedNs;
     }
 
@@ -150,7 +161,7 @@ final class Child implements AutoCloseable {
         Children.remove(this);
     }
 
-    void kill() {
+    public void kill() {
         process.destroyForcibly();
     }
 }
