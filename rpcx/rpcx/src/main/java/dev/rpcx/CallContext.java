@@ -1,0 +1,86 @@
+package dev.rpcx;
+
+import java.time.Duration;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a handler may ask about the call it is handling. Calls that it makes on its own thread have no more time than is left of this one.
+ */
+public final class CallContext {
+    private static final ThreadLocal<@Nullable CallContext> CURRENT = new ThreadLocal<>();
+
+    private final long deadlineNanos;
+    private final boolean asked;
+    private final Metadata metadata;
+    private volatile boolean cancelled;
+
+    CallContext(long deadlineNanos, Metadata metadata) {
+        this(deadlineNanos, false, metadata);
+    }
+
+    private CallContext(long deadlineNanos, boolean asked, Metadata metadata) {
+        this.deadlineNanos = deadlineNanos;
+        this.asked = asked;
+        this.metadata = metadata;
+    }
+
+    /**
+     * Runs {@code calls} with this much time for all of them together, instead of each method's own, and never more than is left of the
+     * call being handled. Blocks as long as they do.
+     *
+     * @throws IllegalArgumentException a time that is not 1 µs to 1 h
+     */
+    public static <T> T within(Duration time, Supplier<T> calls) {
+        long deadline = System.nanoTime() + Client.Builder.checked("time", time).toNanos();
+        CallContext outer = CURRENT.get();
+        if (outer != null && outer.deadlineNanos - deadline < 0) {
+            deadline = outer.deadlineNanos;
+        }
+        CURRENT.set(new CallContext(deadline, true, outer == null ? Metadata.EMPTY : outer.metadata));
+        try {
+            return calls.get();
+        } finally {
+            CURRENT.set(outer);
+        }
+    }
+
+    /** When a call ends that this thread makes now and whose method gives it so much time. */
+    static long deadlineOf(long timeoutNanos) {
+        long own = System.nanoTime() + timeoutNanos;
+        CallContext context = CURRENT.get();
+        return context != null && (context.asked || context.deadlineNanos - own < 0) ? context.deadlineNanos : own;
+    }
+
+    /** The call that this thread is handling, or the calls that {@link #within} has given a time. */
+    public static Optional<CallContext> current() {
+        return Optional.ofNullable(CURRENT.get());
+    }
+
+    static boolean isAbsent() {
+        return CURRENT.get() == null;
+    }
+
+    static void set(@Nullable CallContext context) {
+        CURRENT.set(context);
+    }
+
+    /** Time left, in nanoseconds; zero or less when it is over. */
+    public long remainingNanos() {
+        return deadlineNanos - System.nanoTime();
+    }
+
+    public Metadata metadata() {
+        return metadata;
+    }
+
+    /** True once the caller has given up, or is gone: nobody will read the result. A handler that blocks is interrupted as well. */
+    public boolean isCancelled() {
+        return cancelled;
+    }
+
+    void cancel() {
+        cancelled = true;
+    }
+}

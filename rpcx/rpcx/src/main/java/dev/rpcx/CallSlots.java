@@ -1,0 +1,90 @@
+package dev.rpcx;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The slots of a connection: an array that fills from the bottom, and a stack of those that are free, so that few are in use and those
+ * are warm. {@link #acquire} and {@link #release} from any thread, without locks.
+ */
+final class CallSlots {
+    private final ClientConnection connection;
+    private final ClientCall[] calls = new ClientCall[Wire.MAX_SLOTS];
+    private final AtomicInteger made = new AtomicInteger();
+
+    /** Low half: the top slot plus one, 0 for none. High half: counts changes, so that a top that came back is not taken for the old one. */
+    private final AtomicLong free = new AtomicLong();
+
+    private volatile int limit = Wire.MAX_SLOTS;
+
+    CallSlots(ClientConnection connection) {
+        this.connection = connection;
+    }
+
+    /** How many calls the server takes at once. */
+    void limit(int calls) {
+        limit = Math.max(1, Math.min(calls, Wire.MAX_SLOTS));
+    }
+
+    ClientCall acquire(long deadlineNanos) {
+        ClientCall call = pop();
+        if (call == null) {
+            call = make();
+        }
+        call.begin(deadlineNanos);
+        return call;
+    }
+
+    private @Nullable ClientCall pop() {
+        while (true) {
+            long top = free.get();
+            int slot = (int) top - 1;
+            if (slot < 0) {
+                return null;
+            }
+            ClientCall call = calls[slot];
+            if (free.compareAndSet(top, next(top, call.nextFree))) {
+                return call;
+            }
+        }
+    }
+
+    private ClientCall make() {
+        int slot = made.getAndUpdate(n -> n < limit ? n + 1 : n);
+        if (slot >= limit) {
+            throw new RPCXException(
+                    RPCXException.Code.OVERLOADED,
+                    limit + " calls are under way on one connection (expected: fewer, or more connections)",
+                    RPCXException.Executed.NOT_EXECUTED);
+        }
+        ClientCall call = new ClientCall(connection, slot);
+        calls[slot] = call;
+        return call;
+    }
+
+    void release(ClientCall call) {
+        while (true) {
+            long top = free.get();
+            call.nextFree = (int) top;
+            if (free.compareAndSet(top, next(top, call.slot + 1))) {
+                return;
+            }
+        }
+    }
+
+    private static long next(long top, int slotPlusOne) {
+        return (top >>> 32) + 1 << 32 | slotPlusOne;
+    }
+
+    /** The call in this slot, if the slot was ever used. On the event loop, for a slot whose call has been queued. */
+    @Nullable
+    ClientCall at(int slot) {
+        return slot < calls.length ? calls[slot] : null;
+    }
+
+    /** Slots at and above this were never used. */
+    int top() {
+        return made.get();
+    }
+}

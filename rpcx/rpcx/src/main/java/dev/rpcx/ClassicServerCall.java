@@ -1,0 +1,84 @@
+package dev.rpcx;
+
+import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.CodecException;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/** A classic request being handled. */
+final class ClassicServerCall implements Runnable {
+    private final ClassicServerConnection connection;
+    private final ServerMethod method;
+    private final ClassicWire.Request request;
+    private final long deadlineNanos;
+
+    ClassicServerCall(
+            ClassicServerConnection connection, ServerMethod method, ClassicWire.Request request, long deadlineNanos) {
+        this.connection = connection;
+        this.method = method;
+        this.request = request;
+        this.deadlineNanos = deadlineNanos;
+    }
+
+    @Override
+    public void run() {
+        Object[] arguments;
+        try {
+            arguments = arguments();
+        } catch (CodecException e) {
+            connection.finished(request.id(), null, ServerCall.unreadable(e));
+            return;
+        }
+        CallContext.set(new CallContext(deadlineNanos, Metadata.EMPTY));
+        Object result;
+        try {
+            result = method.invoke(arguments, Metadata.EMPTY);
+        } catch (Throwable t) {
+            connection.finished(request.id(), null, ServerCall.failed(t));
+            return;
+        } finally {
+            CallContext.set(null);
+        }
+        if (result instanceof CompletionStage<?> stage) {
+            stage.whenComplete((value, thrown) -> finish(value, thrown));
+        } else {
+            finish(result, null);
+        }
+    }
+
+    private Object[] arguments() {
+        List<byte[]> values = request.values();
+        List<Codec<Object>> codecs = method.arguments();
+        if (values.size() != codecs.size()) {
+            throw new RPCXException(
+                    RPCXException.Code.INVALID,
+                    values.size() + " parameters (expected: " + codecs.size() + ")",
+                    RPCXException.Executed.NOT_EXECUTED);
+        }
+        Object[] arguments = new Object[values.size()];
+        for (int i = 0; i < arguments.length; i++) {
+            arguments[i] = codecs.get(i).read(Unpooled.wrappedBuffer(values.get(i)));
+        }
+        return arguments;
+    }
+
+    @SuppressWarnings("NullAway") // the codec decides where null can be
+    private void finish(@Nullable Object value, @Nullable Throwable thrown) {
+        if (thrown != null) {
+            connection.finished(request.id(), null, ServerCall.failed(thrown));
+            return;
+        }
+        ByteBuf out = Unpooled.buffer();
+        try {
+            method.result().write(value, out);
+        } catch (CodecException e) {
+            connection.finished(request.id(), null, ServerCall.failed(e));
+            return;
+        }
+        connection.finished(request.id(), ByteBufUtil.getBytes(out), null);
+    }
+}

@@ -1,0 +1,109 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A server's connection on the classic wire, the paper's: length-prefixed {@code RPCXRequest} and {@code RPCXReply}. It has no handshake,
+ * no cancel and no remaining time; a call has the server's own time.
+ */
+final class ClassicServerConnection extends ChannelInboundHandlerAdapter implements ServedConnection {
+    private static final long CALL_NANOS = TimeUnit.SECONDS.toNanos(60);
+
+    private final Channel channel;
+    private final Server server;
+    private final ByteBuf cut = Unpooled.buffer(256);
+    private final AtomicInteger underWay = new AtomicInteger();
+    private volatile boolean leaving;
+
+    ClassicServerConnection(Channel channel, Server server) {
+        this.channel = channel;
+        this.server = server;
+        server.greeted(channel, this);
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf in = (ByteBuf) message;
+        try {
+            ClassicWire.cut(cut, in, server.settings().maxMessageBytes(), this::onRequest);
+        } catch (WireFault fault) {
+            ctx.close();
+        } finally {
+            in.release();
+        }
+    }
+
+    private void onRequest(ByteBuf frame) {
+        ClassicWire.Request request = ClassicWire.readRequest(frame);
+        ServerMethod method = server.method(MethodDictionary.key(request.service(), request.method()));
+        if (method == null) {
+            reply(request.id(), null, refused(RPCXException.Code.NOT_FOUND, "no such service or method"));
+        } else if (leaving) {
+            reply(request.id(), null, refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
+        } else if (underWay.get() >= server.settings().maxCalls()) {
+            reply(request.id(), null, refused(RPCXException.Code.OVERLOADED, "too many calls under way"));
+        } else {
+            underWay.incrementAndGet();
+            ClassicServerCall call = new ClassicServerCall(this, method, request, System.nanoTime() + CALL_NANOS);
+            if (method.place() == RunOn.Place.EVENT_LOOP) {
+                call.run();
+                return;
+            }
+            try {
+                server.threads().run(method.place(), call);
+            } catch (RejectedExecutionException e) {
+                finished(request.id(), null, refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
+            }
+        }
+    }
+
+    private static RPCXException refused(RPCXException.Code code, String text) {
+        return new RPCXException(code, text, RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    /** From any thread. */
+    void finished(
+            long id,
+            byte @org.jspecify.annotations.Nullable [] result,
+            @org.jspecify.annotations.Nullable RPCXException error) {
+        reply(id, result, error);
+        if (underWay.decrementAndGet() == 0 && leaving) {
+            channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
+        }
+    }
+
+    private void reply(
+            long id,
+            byte @org.jspecify.annotations.Nullable [] result,
+            @org.jspecify.annotations.Nullable RPCXException error) {
+        channel.writeAndFlush(ClassicWire.reply(id, result, error), channel.voidPromise());
+    }
+
+    @Override
+    public void leave() {
+        channel.eventLoop().execute(() -> {
+            leaving = true;
+            if (underWay.get() == 0) {
+                channel.close();
+            }
+        });
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+        channel.config().setAutoRead(channel.isWritable());
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        ctx.close();
+    }
+}

@@ -1,0 +1,201 @@
+package dev.rpcx;
+
+import dev.rpcx.codec.Codecs;
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import java.lang.reflect.Proxy;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes proxies of interfaces, and holds the connections and threads that they share. Thread-safe. One a process is enough: any number
+ * of callers share a connection.
+ *
+ * <pre>{@code
+ * try (Client client = Client.standard()) {
+ *     Greeter greeter = client.create(Greeter.class);
+ *     greeter.hello("world");
+ * }
+ * }</pre>
+ */
+public final class Client implements AutoCloseable {
+    private final Duration callTimeout;
+    private final int connections;
+    private final List<Interceptor> interceptors;
+    private final Codecs codecs = Codecs.standard();
+    private final Loops loops;
+    private final Bootstrap bootstrap;
+    private final Map<String, ClientAddress> addresses = new ConcurrentHashMap<>();
+    private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
+    private final AtomicInteger methods = new AtomicInteger();
+    private volatile boolean closed;
+
+    private Client(Builder builder) {
+        callTimeout = builder.callTimeout;
+        connections = builder.connections;
+        interceptors = List.copyOf(builder.interceptors);
+        loops = new Loops(builder.eventLoops, "rpcx-client");
+        bootstrap = new Bootstrap()
+                .group(loops.group)
+                .channel(Loops.socket())
+                .option(ChannelOption.TCP_NODELAY, true)
+                .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) builder.connectTimeout.toMillis());
+    }
+
+    /** With the standard settings: one connection an address, 10 s a call, 3 s to connect. */
+    public static Client standard() {
+        return builder().build();
+    }
+
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /**
+     * A proxy of the interface, which calls the server that its {@link RPCXClient} names. Does not connect: the first call does.
+     *
+     * @throws IllegalArgumentException no interface, no annotation, no address in it, or a method that cannot be called remotely
+     */
+    public <T> T create(Class<T> type) {
+        RPCXClient marked = ClientProxy.marked(type);
+        if (marked.remoteServerAddress().isEmpty() || marked.remoteServerDomain() == 0) {
+            throw new IllegalArgumentException(
+                    type.getName()
+                            + ": @RPCXClient without remoteServerAddress and remoteServerDomain (expected: both, or create(type, host, port))");
+        }
+        return create(type, marked.remoteServerAddress(), marked.remoteServerDomain());
+    }
+
+    /** The same for a server at another address than the annotation's. */
+    public <T> T create(Class<T> type, String host, int port) {
+        if (port < 1 || port > 65_535) {
+            throw new IllegalArgumentException("port: " + port + " (expected: 1 to 65535)");
+        }
+        RPCXClient marked = ClientProxy.marked(type);
+        ClientAddress address =
+                addresses.computeIfAbsent(host + ":" + port, key -> new ClientAddress(this, host, port, connections));
+        ClientProxy proxy = new ClientProxy(
+                type, marked.remoteServerName(), address, codecs, interceptors, callTimeout, methods::getAndIncrement);
+        return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, proxy));
+    }
+
+    /** Connects, and ends the attempt with the connection or the failure. */
+    void open(ClientAddress address, CompletableFuture<ClientConnection> attempt) {
+        if (closed) {
+            attempt.completeExceptionally(new IllegalStateException("the client is closed"));
+            return;
+        }
+        long defaultNanos = callTimeout.toNanos();
+        AtomicReference<@Nullable ClientConnection> made = new AtomicReference<>();
+        try {
+            ChannelFuture connecting = bootstrap
+                    .clone()
+                    .handler(new ChannelInitializer<Channel>() {
+                        @Override
+                        protected void initChannel(Channel channel) {
+                            ClientConnection connection =
+                                    new ClientConnection(channel, address.toString(), defaultNanos);
+                            made.set(connection);
+                            channels.add(channel);
+                            channel.closeFuture().addListener(over -> channels.remove(channel));
+                            channel.pipeline().addLast(connection);
+                        }
+                    })
+                    .connect(new InetSocketAddress(address.host, address.port));
+            connecting.addListener(done -> {
+                ClientConnection connection = made.get();
+                if (!done.isSuccess() || connection == null) {
+                    attempt.completeExceptionally(
+                            done.cause() == null ? new IllegalStateException("not connected") : done.cause());
+                } else if (closed) {
+                    connecting.channel().close();
+                    attempt.completeExceptionally(new IllegalStateException("the client is closed"));
+                } else {
+                    attempt.complete(connection);
+                }
+            });
+        } catch (RuntimeException e) {
+            attempt.completeExceptionally(e);
+        }
+    }
+
+    /** Ends the connections and threads. Calls under way end with {@link RPCXException.Code#UNAVAILABLE}. */
+    @Override
+    public void close() {
+        closed = true;
+        for (Channel channel : channels) {
+            channel.close();
+        }
+        loops.close();
+    }
+
+    /** Settings of a client, each with a standard value. */
+    public static final class Builder {
+        private Duration callTimeout = Duration.ofSeconds(10);
+        private Duration connectTimeout = Duration.ofSeconds(3);
+        private int connections = 1;
+        private int eventLoops = Math.min(4, Runtime.getRuntime().availableProcessors());
+        private final List<Interceptor> interceptors = new ArrayList<>();
+
+        private Builder() {}
+
+        /** Time of a call whose method does not say otherwise: 1 µs to an hour; standard 10 s. */
+        public Builder callTimeout(Duration time) {
+            callTimeout = checked("callTimeout", time);
+            return this;
+        }
+
+        /** Time to connect: up to an hour; standard 3 s. */
+        public Builder connectTimeout(Duration time) {
+            connectTimeout = checked("connectTimeout", time);
+            return this;
+        }
+
+        /** Connections to each address: 1 to 64; standard 1, which is fastest up to some hundred callers. */
+        public Builder connections(int count) {
+            if (count < 1 || count > 64) {
+                throw new IllegalArgumentException("connections: " + count + " (expected: 1 to 64)");
+            }
+            connections = count;
+            return this;
+        }
+
+        /** Threads that serve the connections; standard one a processor, at most four. */
+        public Builder eventLoops(int count) {
+            if (count < 1 || count > 1024) {
+                throw new IllegalArgumentException("eventLoops: " + count + " (expected: 1 to 1024)");
+            }
+            eventLoops = count;
+            return this;
+        }
+
+        /** Adds one around every call, inside those added before. */
+        public Builder interceptor(Interceptor interceptor) {
+            interceptors.add(interceptor);
+            return this;
+        }
+
+        public Client build() {
+            return new Client(this);
+        }
+
+        static Duration checked(String name, Duration time) {
+            if (time.compareTo(Duration.ofNanos(1000)) < 0 || time.compareTo(Duration.ofHours(1)) > 0) {
+                throw new IllegalArgumentException(name + ": " + time + " (expected: 1 µs to 1 h)");
+            }
+            return Duration.ofNanos(time.toNanos() / 1000 * 1000);
+        }
+    }
+}

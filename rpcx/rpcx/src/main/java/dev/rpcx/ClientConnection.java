@@ -1,0 +1,266 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** A client's connection: the slots of its calls, the server's method numbers, and one timer for all deadlines. */
+final class ClientConnection extends WireConnection {
+    private static final int UNKNOWN = 0;
+    private static final int NOT_PUBLISHED = -1;
+
+    /** Deadlines closer together than this are found by one look. */
+    private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+    final CallSlots slots = new CallSlots(this);
+    private final String peer;
+    private final long defaultNanos;
+    private final Runnable sweep = this::sweep;
+
+    /** From published service and method to number; filled by the server's dictionary. */
+    private final Map<String, Integer> dictionary = new ConcurrentHashMap<>();
+
+    private volatile boolean dictionaryComplete;
+
+    /** Numbers by {@link ClientMethod#index}, looked up once each. Written without a lock: writers write the same. */
+    private volatile int[] numbers = new int[8];
+
+    private volatile int maxRequestBytes = Wire.MAX_MESSAGE_BYTES;
+
+    /** No new calls; those under way are finished. */
+    private volatile boolean leaving;
+
+    private volatile @Nullable String closedWhy;
+
+    private int underWay;
+    private long nextSweepNanos = Long.MAX_VALUE;
+    private @Nullable ScheduledFuture<?> sweepTimer;
+
+    /** @param defaultNanos the time of calls whose requests do not carry one; whole microseconds */
+    ClientConnection(Channel channel, String peer, long defaultNanos) {
+        super(channel);
+        this.peer = peer;
+        this.defaultNanos = defaultNanos;
+    }
+
+    // ---- any thread
+
+    boolean isUsable() {
+        return !leaving && closedWhy == null;
+    }
+
+    long defaultNanos() {
+        return defaultNanos;
+    }
+
+    int maxRequestBytes() {
+        return maxRequestBytes;
+    }
+
+    /** The server's number for the method, or 0 while it has to be called by name. */
+    int numberOf(ClientMethod method) {
+        int[] known = numbers;
+        int number = method.index < known.length ? known[method.index] : UNKNOWN;
+        return number == UNKNOWN ? lookUp(method) : Math.max(number, 0);
+    }
+
+    private int lookUp(ClientMethod method) {
+        if (!dictionaryComplete) {
+            return 0;
+        }
+        Integer found = dictionary.get(method.publishedName());
+        synchronized (dictionary) {
+            int[] known = numbers;
+            if (method.index >= known.length) {
+                known = Arrays.copyOf(known, method.index * 2);
+            }
+            known[method.index] = found == null ? NOT_PUBLISHED : found;
+            numbers = known;
+        }
+        return found == null ? 0 : found;
+    }
+
+    RPCXException lostError(RPCXException.Executed executed) {
+        String why = closedWhy;
+        return new RPCXException(
+                RPCXException.Code.UNAVAILABLE,
+                peer + ": " + (why == null ? "the connection is closing" : why),
+                executed);
+    }
+
+    // ---- the event loop
+
+    @Override
+    public void channelActive(ChannelHandlerContext ctx) {
+        sendPreface();
+        ByteBuf settings = Unpooled.buffer();
+        ProtoFields.writeNumber(settings, Settings.MAX_MESSAGE, Wire.MAX_MESSAGE_BYTES);
+        ProtoFields.writeNumber(settings, Settings.DEFAULT_MICROS, TimeUnit.NANOSECONDS.toMicros(defaultNanos));
+        sendNow(new Outbound.Control(Wire.SETTINGS, 0, settings));
+    }
+
+    @Override
+    void onPreface(int version) {}
+
+    @Override
+    void onFrame(int head, int id, ByteBuf payload) {
+        boolean more = (head & Wire.MORE) != 0;
+        switch (head & Wire.TYPE_MASK) {
+            case Wire.REPLY -> {
+                ClientCall call = waiting(id);
+                if (call != null) {
+                    call.onReply(payload, more);
+                }
+            }
+            case Wire.PART -> {
+                ClientCall call = waiting(id);
+                if (call != null && !call.onPart(payload, more, Wire.MAX_MESSAGE_BYTES)) {
+                    tooLarge(call);
+                }
+            }
+            case Wire.ERROR -> {
+                if (id == 0) {
+                    close("the server ended the connection: "
+                            + WireError.read(payload).getMessage());
+                    return;
+                }
+                ClientCall call = waiting(id);
+                if (call != null) {
+                    call.onError(WireError.read(payload));
+                }
+            }
+            case Wire.SETTINGS -> onSettings(Settings.read(payload));
+            case Wire.DICTIONARY -> onDictionary(payload, more);
+            case Wire.GOAWAY -> onGoAway();
+            case Wire.PING -> sendNow(Wire.PONG, id);
+            default -> {
+                // a type of a later version, or one that has no meaning to a client
+            }
+        }
+    }
+
+    private @Nullable ClientCall waiting(int id) {
+        ClientCall call = slots.at(id & Wire.SLOT_MASK);
+        return call != null && call.isOnWire(id) ? call : null;
+    }
+
+    private void tooLarge(ClientCall call) {
+        call.complete(
+                new RPCXException(
+                        RPCXException.Code.TOO_LARGE,
+                        "a result of more than " + Wire.MAX_MESSAGE_BYTES + " bytes",
+                        RPCXException.Executed.EXECUTED),
+                false);
+        sendNow(Wire.CANCEL, call.id);
+    }
+
+    private void onSettings(Settings settings) {
+        maxRequestBytes = settings.maxMessageBytes();
+        slots.limit(settings.maxCalls());
+    }
+
+    private void onDictionary(ByteBuf payload, boolean more) {
+        MethodDictionary.read(payload, (name, number, hash) -> {
+            if (dictionary.size() < Wire.MAX_DICTIONARY) {
+                dictionary.put(name, number);
+            }
+        });
+        dictionaryComplete = !more;
+    }
+
+    /** The server wants to stop: new calls go elsewhere, and it is told at once that none will come. */
+    private void onGoAway() {
+        if (!leaving) {
+            leaving = true;
+            sendNow(Wire.GOAWAY, 0);
+            closeIfLeft();
+        }
+    }
+
+    boolean isLeft() {
+        return leaving || isClosed();
+    }
+
+    void onFinal() {
+        underWay--;
+        closeIfLeft();
+    }
+
+    private void closeIfLeft() {
+        if (leaving && underWay == 0) {
+            loop().execute(() -> close("the server is closing"));
+        }
+    }
+
+    /** A call leaves that ends at the given time. */
+    void watch(long deadlineNanos) {
+        underWay++;
+        if (nextSweepNanos == Long.MAX_VALUE || deadlineNanos - nextSweepNanos < 0) {
+            sweepAt(deadlineNanos);
+        }
+    }
+
+    private void sweepAt(long nanos) {
+        if (sweepTimer != null) {
+            sweepTimer.cancel(false);
+        }
+        nextSweepNanos = nanos;
+        long wait = Math.max(TICK_NANOS, nanos - System.nanoTime());
+        sweepTimer = loop().schedule(sweep, wait, TimeUnit.NANOSECONDS);
+    }
+
+    /** Ends the calls whose time is over. One look at the slots in use, once per shortest time, instead of a timer for each call. */
+    private void sweep() {
+        sweepTimer = null;
+        nextSweepNanos = Long.MAX_VALUE;
+        if (isClosed()) {
+            return;
+        }
+        long now = System.nanoTime();
+        long next = Long.MAX_VALUE;
+        for (int slot = 0, top = slots.top(); slot < top; slot++) {
+            ClientCall call = slots.at(slot);
+            if (call == null || !call.isWaiting()) {
+                continue;
+            }
+            long left = call.deadlineNanos - now;
+            if (left > 0) {
+                next = Math.min(next, left);
+                continue;
+            }
+            recall(call);
+            int id = call.id;
+            call.complete(
+                    new RPCXException(
+                            RPCXException.Code.DEADLINE_EXCEEDED,
+                            peer + ": no reply in time",
+                            RPCXException.Executed.MAYBE),
+                    false);
+            sendNow(Wire.CANCEL, id);
+        }
+        if (next != Long.MAX_VALUE && nextSweepNanos == Long.MAX_VALUE) {
+            sweepAt(now + next);
+        }
+    }
+
+    @Override
+    void onClosed(String why) {
+        closedWhy = why;
+        if (sweepTimer != null) {
+            sweepTimer.cancel(false);
+        }
+        for (int slot = 0, top = slots.top(); slot < top; slot++) {
+            ClientCall call = slots.at(slot);
+            if (call != null && call.isOnWire(call.id)) {
+                call.complete(lostError(RPCXException.Executed.MAYBE), true);
+            }
+        }
+    }
+}

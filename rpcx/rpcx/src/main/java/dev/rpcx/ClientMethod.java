@@ -1,0 +1,256 @@
+package dev.rpcx;
+
+import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.CodecException;
+import io.netty.buffer.ByteBuf;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** A method of a client's interface: all that reflection had to say, found once. Calls of it start here, on any thread. */
+final class ClientMethod {
+    /** How the caller waits. */
+    enum Kind {
+        BLOCKING,
+        ASYNC,
+        ONE_WAY
+    }
+
+    /** A call refused by a closing server was not executed, and goes to the next connection; but not for ever. */
+    private static final int MAX_ATTEMPTS = 4;
+
+    private static final Object[] NO_ARGUMENTS = {};
+
+    final int index;
+    final Kind kind;
+    private final String service;
+    private final String name;
+    private final byte[] serviceBytes;
+    private final byte[] nameBytes;
+    private final Codec<Object[]> parameters;
+    private final Codec<Object> result;
+    private final long timeoutNanos;
+    private final ClientAddress address;
+
+    ClientMethod(
+            int index,
+            Kind kind,
+            String service,
+            String name,
+            Codec<Object[]> parameters,
+            Codec<Object> result,
+            long timeoutNanos,
+            ClientAddress address) {
+        this.index = index;
+        this.kind = kind;
+        this.service = service;
+        this.name = name;
+        this.serviceBytes = service.getBytes(StandardCharsets.UTF_8);
+        this.nameBytes = name.getBytes(StandardCharsets.UTF_8);
+        this.parameters = parameters;
+        this.result = result;
+        this.timeoutNanos = timeoutNanos;
+        this.address = address;
+    }
+
+    String service() {
+        return service;
+    }
+
+    String name() {
+        return name;
+    }
+
+    String publishedName() {
+        return MethodDictionary.key(service, name);
+    }
+
+    @Nullable
+    Object call(Object @Nullable [] arguments, Metadata metadata) {
+        Object[] given = arguments == null ? NO_ARGUMENTS : arguments;
+        long deadline = CallContext.deadlineOf(timeoutNanos);
+        return switch (kind) {
+            case BLOCKING -> callBlocking(given, metadata, deadline);
+            case ASYNC -> new Async(this, given, metadata, deadline).start();
+            case ONE_WAY -> {
+                new Async(this, given, metadata, deadline).start();
+                yield null;
+            }
+        };
+    }
+
+    private @Nullable Object callBlocking(Object[] arguments, Metadata metadata, long deadline) {
+        for (int attempt = 1; ; attempt++) {
+            ClientConnection connection = address.await(deadline);
+            ClientCall call = connection.slots.acquire(deadline);
+            encode(connection, call, arguments, metadata, deadline);
+            call.sendBlocking();
+            RPCXException error = call.await();
+            if (error == null) {
+                try {
+                    return decode(call.body);
+                } finally {
+                    call.callerDone();
+                }
+            }
+            call.callerDone();
+            if (!mayTryAgain(error, attempt, connection)) {
+                throw error;
+            }
+        }
+    }
+
+    private static boolean mayTryAgain(RPCXException error, int attempt, ClientConnection connection) {
+        return error.executed() == RPCXException.Executed.NOT_EXECUTED
+                && error.code() == RPCXException.Code.UNAVAILABLE
+                && attempt < MAX_ATTEMPTS
+                && !connection.isUsable();
+    }
+
+    /** Writes what stands before the body, and the body. Gives the slot back if it cannot. */
+    private void encode(
+            ClientConnection connection, ClientCall call, Object[] arguments, Metadata metadata, long deadline) {
+        try {
+            ByteBuf out = call.body;
+            int head = kind == Kind.ONE_WAY ? Wire.NOTICE : Wire.REQUEST;
+            int number = connection.numberOf(this);
+            if (number > 0) {
+                Varint.write(out, number);
+            } else {
+                head |= Wire.NAMED;
+                out.writeByte(serviceBytes.length).writeBytes(serviceBytes);
+                out.writeByte(nameBytes.length).writeBytes(nameBytes);
+            }
+            long left = deadline - System.nanoTime();
+            if (left <= 0) {
+                throw late();
+            }
+            // the default covers a full time; anything less is told, rounded down so that time never grows on its way
+            if (timeoutNanos != connection.defaultNanos() || !CallContext.isAbsent()) {
+                head |= Wire.TIME;
+                Varint.write(out, Math.max(1, TimeUnit.NANOSECONDS.toMicros(left)));
+            }
+            if (!metadata.isEmpty()) {
+                head |= Wire.METADATA;
+                metadata.write(out);
+            }
+            int prelude = out.writerIndex();
+            parameters.write(arguments, out);
+            int bytes = out.writerIndex() - prelude;
+            if (bytes > connection.maxRequestBytes()) {
+                throw new RPCXException(
+                        RPCXException.Code.TOO_LARGE,
+                        "a request of " + bytes + " bytes (expected: at most " + connection.maxRequestBytes() + ")",
+                        RPCXException.Executed.NOT_EXECUTED);
+            }
+            call.head = head;
+        } catch (CodecException e) {
+            call.dropUnsent();
+            throw unusable(e);
+        } catch (RuntimeException | Error e) {
+            call.dropUnsent();
+            throw e;
+        }
+    }
+
+    private RPCXException late() {
+        return new RPCXException(
+                RPCXException.Code.DEADLINE_EXCEEDED,
+                "no time left to send the call",
+                RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    private static RPCXException unusable(CodecException e) {
+        return new RPCXException(
+                e.code() == CodecException.Code.TOO_LARGE ? RPCXException.Code.TOO_LARGE : RPCXException.Code.INVALID,
+                e.getMessage() == null ? e.code().name() : e.getMessage(),
+                RPCXException.Executed.NOT_EXECUTED,
+                e);
+    }
+
+    @Nullable
+    Object decode(ByteBuf reply) {
+        try {
+            return result.read(reply);
+        } catch (CodecException e) {
+            throw new RPCXException(
+                    RPCXException.Code.INVALID,
+                    "the result cannot be read: " + e.getMessage(),
+                    RPCXException.Executed.EXECUTED,
+                    e);
+        }
+    }
+
+    /** A call nobody blocks for; also one-way, where nobody looks at the future. */
+    private static final class Async extends AsyncCall {
+        private final Object[] arguments;
+        private final Metadata metadata;
+        private final long deadlineNanos;
+        private final RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
+        private int attempt;
+        private @Nullable ClientConnection connection;
+
+        Async(ClientMethod method, Object[] arguments, Metadata metadata, long deadlineNanos) {
+            super(method);
+            this.arguments = arguments;
+            this.metadata = metadata;
+            this.deadlineNanos = deadlineNanos;
+        }
+
+        RPCXFuture<@Nullable Object> start() {
+            ClientConnection ready = method.address.ready();
+            if (ready != null) {
+                sendOn(ready);
+            } else {
+                method.address.connect().whenComplete((connected, failure) -> {
+                    if (connected != null) {
+                        trySendOn(connected);
+                    } else {
+                        future.completeExceptionally(ClientAddress.unreachable(method.address, failure));
+                    }
+                });
+            }
+            return future;
+        }
+
+        private void trySendOn(ClientConnection ready) {
+            try {
+                sendOn(ready);
+            } catch (RuntimeException e) {
+                future.completeExceptionally(e);
+            }
+        }
+
+        private void sendOn(ClientConnection on) {
+            if (future.isDone()) {
+                return;
+            }
+            attempt++;
+            connection = on;
+            ClientCall call = on.slots.acquire(deadlineNanos);
+            method.encode(on, call, arguments, metadata, deadlineNanos);
+            int id = call.id;
+            future.onCancel(() -> call.cancel(id));
+            call.sendAsync(this);
+        }
+
+        @Override
+        void succeed(@Nullable Object value) {
+            future.complete(value);
+        }
+
+        @Override
+        void fail(RPCXException error) {
+            ClientConnection last = connection;
+            if (last != null && mayTryAgain(error, attempt, last)) {
+                try {
+                    start();
+                } catch (RuntimeException e) {
+                    future.completeExceptionally(e);
+                }
+            } else {
+                future.completeExceptionally(error);
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+package dev.rpcx;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Stands around every call, at a client before it is encoded, at a server after it is decoded. Composed once, at start. On the thread
+ * of the caller or of the handler; must be thread-safe.
+ */
+@FunctionalInterface
+public interface Interceptor {
+    /**
+     * Answers the call, as a rule with {@code next.proceed(call)}.
+     *
+     * @return what the method returns: its result, or a {@code CompletionStage} of it
+     */
+    @Nullable
+    Object intercept(Invocation call, Next next) throws Throwable;
+
+    /** The rest of the way. */
+    @FunctionalInterface
+    interface Next {
+        @Nullable
+        Object proceed(Invocation call) throws Throwable;
+    }
+
+    /** One call on its way. The array is the call's own; metadata is what the client sends, or what the server received. */
+    record Invocation(
+            String service, String method, @Nullable Object[] arguments, Metadata metadata) {
+        /** The same call with one more entry of metadata. */
+        public Invocation with(String name, String value) {
+            return new Invocation(service, method, arguments, metadata.with(name, value));
+        }
+    }
+
+    /** All of them in order, the first outermost. */
+    static Next chain(Iterable<Interceptor> interceptors, Next end) {
+        Next next = end;
+        java.util.ArrayDeque<Interceptor> reversed = new java.util.ArrayDeque<>();
+        interceptors.forEach(reversed::push);
+        for (Interceptor interceptor : reversed) {
+            Next rest = next;
+            next = call -> interceptor.intercept(call, rest);
+        }
+        return next;
+    }
+}

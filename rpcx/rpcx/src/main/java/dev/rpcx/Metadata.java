@@ -1,0 +1,127 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import java.nio.charset.StandardCharsets;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Names and values that travel with a request beside its arguments. Immutable; at most 8 KiB once encoded. */
+public final class Metadata {
+    /** Most bytes of encoded metadata in a request. Source: gRPC's default limit of header lists. */
+    public static final int MAX_BYTES = 8 * 1024;
+
+    /** No entries. */
+    public static final Metadata EMPTY = new Metadata(Map.of());
+
+    private static final int KEY_TAG = 1 << 3 | 2;
+    private static final int VALUE_TAG = 2 << 3 | 2;
+
+    private final Map<String, String> entries;
+
+    private Metadata(Map<String, String> entries) {
+        this.entries = entries;
+    }
+
+    /** These entries and one more; a name that is there already gets the new value. */
+    public Metadata with(String name, String value) {
+        if (name.isEmpty()) {
+            throw new IllegalArgumentException("metadata name: empty (expected: 1 or more characters)");
+        }
+        Map<String, String> copy = new LinkedHashMap<>(entries);
+        copy.put(name, value);
+        return new Metadata(Collections.unmodifiableMap(copy));
+    }
+
+    public @Nullable String get(String name) {
+        return entries.get(name);
+    }
+
+    /** In the order in which they were added. */
+    public Map<String, String> entries() {
+        return entries;
+    }
+
+    public boolean isEmpty() {
+        return entries.isEmpty();
+    }
+
+    /** Appends the length and the entries, each a Protobuf map entry of field 1. */
+    void write(ByteBuf out) {
+        int bytes = 0;
+        for (Map.Entry<String, String> entry : entries.entrySet()) {
+            int entryBytes = entryBytes(entry);
+            bytes += 1 + Varint.size(entryBytes) + entryBytes;
+        }
+        if (bytes > MAX_BYTES) {
+            throw new RPCXException(
+                    RPCXException.Code.TOO_LARGE,
+                    "metadata of " + bytes + " bytes (expected: at most " + MAX_BYTES + ")",
+                    RPCXException.Executed.NOT_EXECUTED);
+        }
+        Varint.write(out, bytes);
+        for (Map.Entry<String, String> entry : entries.entrySet()) {
+            out.writeByte(KEY_TAG);
+            Varint.write(out, entryBytes(entry));
+            writeText(out, KEY_TAG, entry.getKey());
+            writeText(out, VALUE_TAG, entry.getValue());
+        }
+    }
+
+    private static int entryBytes(Map.Entry<String, String> entry) {
+        int key = ByteBufUtil.utf8Bytes(entry.getKey());
+        int value = ByteBufUtil.utf8Bytes(entry.getValue());
+        return 2 + Varint.size(key) + key + Varint.size(value) + value;
+    }
+
+    private static void writeText(ByteBuf out, int tag, String text) {
+        out.writeByte(tag);
+        Varint.write(out, ByteBufUtil.utf8Bytes(text));
+        out.writeCharSequence(text, StandardCharsets.UTF_8);
+    }
+
+    /** Reads what {@link #write} wrote. The length is checked against what is there and against the limit first. */
+    static Metadata read(ByteBuf in) {
+        int bytes = Varint.readLength(in, MAX_BYTES);
+        int end = in.readerIndex() + bytes;
+        Map<String, String> entries = new LinkedHashMap<>();
+        while (in.readerIndex() < end) {
+            ProtoFields.expect(Varint.read(in), KEY_TAG, "metadata");
+            int entryEnd = Varint.readLength(in, end - in.readerIndex()) + in.readerIndex();
+            String key = "";
+            String value = "";
+            while (in.readerIndex() < entryEnd) {
+                int tag = (int) Varint.read(in);
+                if (tag == KEY_TAG) {
+                    key = ProtoFields.text(in, entryEnd);
+                } else if (tag == VALUE_TAG) {
+                    value = ProtoFields.text(in, entryEnd);
+                } else {
+                    ProtoFields.skip(in, tag, entryEnd);
+                }
+            }
+            ProtoFields.expectEnd(in, entryEnd);
+            entries.put(key, value);
+        }
+        ProtoFields.expectEnd(in, end);
+        return new Metadata(Collections.unmodifiableMap(entries));
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Metadata m && m.entries.equals(entries);
+    }
+
+    @Override
+    public int hashCode() {
+        return entries.hashCode();
+    }
+
+    /** Names only: values may be secrets. */
+    @Override
+    public String toString() {
+        return "Metadata" + entries.keySet();
+    }
+}

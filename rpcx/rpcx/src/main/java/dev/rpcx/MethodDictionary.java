@@ -1,0 +1,75 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+
+/** The entries of a DICTIONARY frame: a method's number, its published names, and a hash of its schema. */
+final class MethodDictionary {
+    private static final int ENTRY = 1 << 3 | 2;
+    private static final int NUMBER = 1;
+    private static final int SERVICE = 2;
+    private static final int METHOD = 3;
+    private static final int SCHEMA = 4;
+
+    /** Told of each entry. */
+    interface Reader {
+        void entry(String publishedName, int number, long schemaHash);
+    }
+
+    private MethodDictionary() {}
+
+    /** The key of a method in maps: NUL is in no name. */
+    static String key(String service, String method) {
+        return service + '\0' + method;
+    }
+
+    static void write(ByteBuf out, ByteBuf scratch, String service, String method, int number, long schemaHash) {
+        scratch.clear();
+        ProtoFields.writeNumber(scratch, NUMBER, number);
+        ProtoFields.writeText(scratch, SERVICE, service);
+        ProtoFields.writeText(scratch, METHOD, method);
+        scratch.writeByte(SCHEMA << 3 | 1).writeLongLE(schemaHash);
+        out.writeByte(ENTRY);
+        Varint.write(out, scratch.readableBytes());
+        out.writeBytes(scratch);
+    }
+
+    static void read(ByteBuf in, Reader reader) {
+        int end = in.writerIndex();
+        while (in.isReadable()) {
+            int tag = (int) Varint.read(in);
+            if (tag == ENTRY) {
+                int bytes = Varint.readLength(in, end - in.readerIndex());
+                readEntry(in, in.readerIndex() + bytes, reader);
+            } else {
+                ProtoFields.skip(in, tag, end);
+            }
+        }
+    }
+
+    private static void readEntry(ByteBuf in, int end, Reader reader) {
+        int number = 0;
+        String service = "";
+        String method = "";
+        long schema = 0;
+        while (in.readerIndex() < end) {
+            int tag = (int) Varint.read(in);
+            switch (tag) {
+                case NUMBER << 3 -> number = (int) Varint.read(in);
+                case SERVICE << 3 | 2 -> service = ProtoFields.text(in, end);
+                case METHOD << 3 | 2 -> method = ProtoFields.text(in, end);
+                case SCHEMA << 3 | 1 -> {
+                    if (end - in.readerIndex() < 8) {
+                        throw new WireFault("a dictionary entry is cut off");
+                    }
+                    schema = in.readLongLE();
+                }
+                default -> ProtoFields.skip(in, tag, end);
+            }
+        }
+        ProtoFields.expectEnd(in, end);
+        if (number <= 0) {
+            throw new WireFault("method number " + number + " (expected: > 0)");
+        }
+        reader.entry(key(service, method), number, schema);
+    }
+}

@@ -1,0 +1,16 @@
+package dev.rpcx;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+
+/**
+ * On a client's {@code void} method: the call returns as soon as it is handed to the connection. The server acknowledges that it has
+ * taken the call, so that a flood of them is bounded; how it ends is not told.
+ */
+@Documented
+@Retention(RetentionPolicy.RUNTIME)
+@Target(ElementType.METHOD)
+public @interface OneWay {}

@@ -1,0 +1,87 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A message on its way out, and a link of the {@link Outbox}: queueing one allocates nothing. The body lies on the heap, so a message
+ * dropped on any path leaks nothing; the event loop copies it into the pooled buffer that goes to the socket.
+ */
+abstract class Outbound {
+    /** A body above this is not kept for the next call: a burst of large messages must not stay in memory. Fits 100 000 characters. */
+    private static final int KEPT_BYTES = 128 * 1024;
+
+    private static final int FIRST_BYTES = 256;
+
+    static final VarHandle NEXT;
+
+    static {
+        try {
+            NEXT = MethodHandles.lookup().findVarHandle(Outbound.class, "next", Outbound.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    volatile @Nullable Outbound next;
+
+    /** Type and flags, without {@link Wire#MORE}. */
+    int head;
+
+    int id;
+    final ByteBuf body;
+
+    /** True once the first fragment has left: the next is a {@link Wire#PART}. */
+    boolean begun;
+
+    Outbound() {
+        this(Unpooled.buffer(FIRST_BYTES));
+    }
+
+    Outbound(ByteBuf body) {
+        this.body = body;
+    }
+
+    /** Called on the event loop before the first byte leaves; false drops the message. */
+    abstract boolean leaving();
+
+    /** Called on the event loop when the last byte stands in the socket's buffer. */
+    abstract void left();
+
+    /** Called on the event loop, or after its end on any thread, when the connection closed before the message began to leave. */
+    abstract void lost();
+
+    final void clearBody() {
+        body.clear();
+        if (body.capacity() > KEPT_BYTES) {
+            body.capacity(FIRST_BYTES);
+        }
+    }
+
+    /** A frame without an owner: settings, cancel, credit, ping. */
+    static final class Control extends Outbound {
+        Control(int head, int id, ByteBuf body) {
+            super(body);
+            this.head = head;
+            this.id = id;
+        }
+
+        static Control empty(int head, int id) {
+            return new Control(head, id, Unpooled.EMPTY_BUFFER);
+        }
+
+        @Override
+        boolean leaving() {
+            return true;
+        }
+
+        @Override
+        void left() {}
+
+        @Override
+        void lost() {}
+    }
+}

@@ -1,0 +1,63 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import java.nio.charset.StandardCharsets;
+
+/** The few Protobuf forms that the wire's own messages use. Bounds are checked before anything is read or allocated. */
+final class ProtoFields {
+    private ProtoFields() {}
+
+    static String text(ByteBuf in, int end) {
+        int length = Varint.readLength(in, end - in.readerIndex());
+        return in.readCharSequence(length, StandardCharsets.UTF_8).toString();
+    }
+
+    static void writeText(ByteBuf out, int field, String text) {
+        if (!text.isEmpty()) {
+            byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+            out.writeByte(field << 3 | 2);
+            Varint.write(out, bytes.length);
+            out.writeBytes(bytes);
+        }
+    }
+
+    static void writeNumber(ByteBuf out, int field, long value) {
+        if (value != 0) {
+            out.writeByte(field << 3);
+            Varint.write(out, value);
+        }
+    }
+
+    /** Steps over a field that this version does not know. */
+    static void skip(ByteBuf in, int tag, int end) {
+        switch (tag & 7) {
+            case 0 -> Varint.read(in);
+            case 1 -> step(in, 8, end);
+            case 2 -> step(in, Varint.readLength(in, end - in.readerIndex()), end);
+            case 5 -> step(in, 4, end);
+            default -> throw new WireFault("field of wire type " + (tag & 7) + " (expected: 0, 1, 2 or 5)");
+        }
+        if (tag >>> 3 == 0) {
+            throw new WireFault("field number 0");
+        }
+    }
+
+    private static void step(ByteBuf in, int bytes, int end) {
+        if (bytes > end - in.readerIndex()) {
+            throw new WireFault("a field is cut off");
+        }
+        in.skipBytes(bytes);
+    }
+
+    static void expect(long tag, int expected, String where) {
+        if (tag != expected) {
+            throw new WireFault(where + ": tag " + tag + " (expected: " + expected + ")");
+        }
+    }
+
+    static void expectEnd(ByteBuf in, int end) {
+        if (in.readerIndex() != end) {
+            throw new WireFault("a message runs past its end");
+        }
+    }
+}

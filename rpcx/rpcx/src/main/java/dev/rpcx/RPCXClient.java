@@ -1,0 +1,26 @@
+package dev.rpcx;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+
+/**
+ * Marks an interface whose methods are called at a remote server. Its attributes carry the paper's names.
+ *
+ * @see Client#create(Class)
+ */
+@Documented
+@Retention(RetentionPolicy.RUNTIME)
+@Target(ElementType.TYPE)
+public @interface RPCXClient {
+    /** The name under which the server publishes the service. */
+    String remoteServerName();
+
+    /** Host name or address; empty where {@link Client#create(Class, String, int)} gives it. */
+    String remoteServerAddress() default "";
+
+    /** The server's port, which the paper calls its domain; 0 where {@link Client#create(Class, String, int)} gives it. */
+    int remoteServerDomain() default 0;
+}

@@ -1,0 +1,108 @@
+package dev.rpcx;
+
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A call that brought no result: what went wrong, and whether the handler was executed. Thrown by proxies; a handler may throw it to
+ * choose the code that its caller sees. Carries no stack trace of the connection's threads, which would say nothing about the call.
+ */
+public final class RPCXException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    /** What went wrong. Numbers are part of the wire and never change. */
+    public enum Code {
+        /** The caller gave the call up. */
+        CANCELLED(1),
+        /** No result within the time given. */
+        DEADLINE_EXCEEDED(2),
+        /** The server cannot be reached, is closing, or the connection ended with the call under way. */
+        UNAVAILABLE(3),
+        /** No such service or method; the two look alike. */
+        NOT_FOUND(4),
+        /** The request cannot be understood, or breaks a rule of the service. */
+        INVALID(5),
+        /** The handler threw something that is not an {@link RPCXException}: the message is its message. */
+        HANDLER_FAILED(6),
+        /** Request, result or metadata above a limit. */
+        TOO_LARGE(7),
+        /** Too many calls or bytes under way. */
+        OVERLOADED(8),
+        /** Who calls is not known, or may not call. */
+        UNAUTHENTICATED(9),
+        /** The peer broke the rules of the wire. */
+        PROTOCOL(10);
+
+        private static final Code[] BY_NUMBER = new Code[values().length + 1];
+
+        static {
+            for (Code code : values()) {
+                BY_NUMBER[code.number] = code;
+            }
+        }
+
+        private final int number;
+
+        Code(int number) {
+            this.number = number;
+        }
+
+        int number() {
+            return number;
+        }
+
+        /** A code that a later version added is an error of the handler's to this one. */
+        static Code of(int number) {
+            return number < 1 || number >= BY_NUMBER.length ? HANDLER_FAILED : BY_NUMBER[number];
+        }
+    }
+
+    /** Whether the handler ran: what a caller has to know before it tries again. */
+    public enum Executed {
+        /** The handler was never started: trying again is safe. */
+        NOT_EXECUTED,
+        /** The handler was started. */
+        EXECUTED,
+        /** The request left this process, and no word came back. */
+        MAYBE;
+
+        int number() {
+            return ordinal() + 1;
+        }
+
+        static Executed of(int number) {
+            return number == 1 ? NOT_EXECUTED : number == 2 ? EXECUTED : MAYBE;
+        }
+    }
+
+    private final Code code;
+    private final Executed executed;
+
+    /** For a handler: ends the call with this code and message. */
+    public RPCXException(Code code, String message) {
+        this(code, message, Executed.EXECUTED, null);
+    }
+
+    RPCXException(Code code, String message, Executed executed) {
+        this(code, message, executed, null);
+    }
+
+    RPCXException(Code code, String message, Executed executed, @Nullable Throwable cause) {
+        super(message, cause, false, false);
+        this.code = Objects.requireNonNull(code);
+        this.executed = Objects.requireNonNull(executed);
+    }
+
+    public Code code() {
+        return code;
+    }
+
+    public Executed executed() {
+        return executed;
+    }
+
+    @Override
+    public String toString() {
+        return "RPCXException: " + code + " (" + executed + "): " + getMessage();
+    }
+}

@@ -1,0 +1,20 @@
+package dev.rpcx;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+
+/**
+ * Marks a class whose {@link Method} methods are published under the given name. The class's own name never leaves the process.
+ *
+ * @see RegistryServer
+ */
+@Documented
+@Retention(RetentionPolicy.RUNTIME)
+@Target(ElementType.TYPE)
+public @interface RPCXServer {
+    /** The published name: 1 to 255 characters. */
+    String value();
+}

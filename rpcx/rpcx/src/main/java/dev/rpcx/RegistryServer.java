@@ -1,0 +1,140 @@
+package dev.rpcx;
+
+import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.Codecs;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.InaccessibleObjectException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Type;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What a server publishes: the annotated methods of some objects. Everything that reflection has to say is found here, before the first
+ * call.
+ *
+ * <pre>{@code
+ * RegistryServer registry = RegistryServer.registry(new Greetings());
+ * new Server(9000, registry).start();
+ * }</pre>
+ */
+public final class RegistryServer {
+    private final Map<String, Published> methods = new LinkedHashMap<>();
+
+    /** A method before a server gives it interceptors. */
+    private record Published(String service, String name, Method method, MethodHandle handle, RunOn.Place place) {}
+
+    private RegistryServer() {}
+
+    /**
+     * Of these services.
+     *
+     * @param services objects whose class has {@link RPCXServer}, or such classes, which are made with their constructor without parameters
+     * @throws IllegalArgumentException no annotation, nothing published, or a name published twice
+     */
+    public static RegistryServer registry(Object... services) {
+        RegistryServer registry = new RegistryServer();
+        for (Object service : services) {
+            registry.add(service instanceof Class<?> type ? made(type) : service);
+        }
+        return registry;
+    }
+
+    /** Of every class with {@link RPCXServer} in this package and those below it, found on the class path. */
+    public static RegistryServer scan(String packageName) {
+        return registry(PackageScan.services(packageName).toArray());
+    }
+
+    private static Object made(Class<?> type) {
+        try {
+            Constructor<?> constructor = type.getDeclaredConstructor();
+            constructor.setAccessible(true);
+            return constructor.newInstance();
+        } catch (ReflectiveOperationException | InaccessibleObjectException e) {
+            throw new IllegalArgumentException(
+                    type.getName() + ": cannot be made (expected: a constructor without parameters, or an object)", e);
+        }
+    }
+
+    private void add(Object service) {
+        Class<?> type = service.getClass();
+        RPCXServer marked = type.getAnnotation(RPCXServer.class);
+        if (marked == null) {
+            throw new IllegalArgumentException(type.getName() + " (expected: a class with @RPCXServer)");
+        }
+        String name = Names.checked(marked.value());
+        int before = methods.size();
+        for (Class<?> c = type; c != null && c != Object.class; c = c.getSuperclass()) {
+            for (Method method : c.getDeclaredMethods()) {
+                dev.rpcx.Method published = method.getAnnotation(dev.rpcx.Method.class);
+                if (published != null && !method.isBridge()) {
+                    add(service, name, method, published);
+                }
+            }
+        }
+        if (methods.size() == before) {
+            throw new IllegalArgumentException(type.getName() + " publishes nothing (expected: a method with @Method)");
+        }
+    }
+
+    private void add(Object service, String serviceName, Method method, dev.rpcx.Method published) {
+        String name = Names.checked(published.value().isEmpty() ? method.getName() : published.value());
+        RunOn onMethod = method.getAnnotation(RunOn.class);
+        RunOn onClass = service.getClass().getAnnotation(RunOn.class);
+        RunOn.Place place =
+                onMethod != null ? onMethod.value() : onClass != null ? onClass.value() : RunOn.Place.VIRTUAL_THREAD;
+        Published entry = new Published(serviceName, name, method, handle(service, method), place);
+        if (methods.putIfAbsent(MethodDictionary.key(serviceName, name), entry) != null) {
+            throw new IllegalArgumentException(
+                    serviceName + "/" + name + " is published twice (expected: names that differ)");
+        }
+        if (methods.size() > Wire.MAX_DICTIONARY) {
+            throw new IllegalArgumentException("more than " + Wire.MAX_DICTIONARY + " published methods");
+        }
+    }
+
+    private static MethodHandle handle(Object service, Method method) {
+        try {
+            method.setAccessible(true);
+            return MethodHandles.lookup()
+                    .unreflect(method)
+                    .bindTo(service)
+                    .asSpreader(Object[].class, method.getParameterCount())
+                    .asType(MethodType.methodType(Object.class, Object[].class));
+        } catch (IllegalAccessException | InaccessibleObjectException e) {
+            throw new IllegalArgumentException(method + ": not accessible (expected: its package open to dev.rpcx)", e);
+        }
+    }
+
+    /** The published methods, numbered from 1 in the order of registration. */
+    List<ServerMethod> methods(Codecs codecs, List<Interceptor> interceptors) {
+        List<ServerMethod> numbered = new ArrayList<>();
+        for (Published entry : methods.values()) {
+            List<Codec<Object>> arguments = new ArrayList<>();
+            for (Type parameter : entry.method.getGenericParameterTypes()) {
+                arguments.add(codecs.value(parameter));
+            }
+            numbered.add(new ServerMethod(
+                    numbered.size() + 1,
+                    entry.service,
+                    entry.name,
+                    codecs.schemaHash(entry.method),
+                    entry.place,
+                    codecs.parameters(entry.method),
+                    List.copyOf(arguments),
+                    codecs.result(entry.method),
+                    Interceptor.chain(interceptors, ServerMethod.handler(entry.handle))));
+        }
+        return numbered;
+    }
+
+    /** What is published, as {@code service/method}. */
+    public List<String> published() {
+        return methods.values().stream().map(m -> m.service + "/" + m.name).toList();
+    }
+}

@@ -1,0 +1,25 @@
+package dev.rpcx;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+
+/** On a service's class or method: the thread its handlers run on. The method's word goes before the class's. */
+@Documented
+@Retention(RetentionPolicy.RUNTIME)
+@Target({ElementType.TYPE, ElementType.METHOD})
+public @interface RunOn {
+    Place value();
+
+    /** Where a handler runs. */
+    enum Place {
+        /** A virtual thread of its own; on a JDK without them the pool. The default: a handler may block. */
+        VIRTUAL_THREAD,
+        /** The connection's event loop: only for handlers that are quick and never block, since every call of the loop waits for them. */
+        EVENT_LOOP,
+        /** The server's pool of platform threads: for handlers that keep a processor busy. */
+        POOL
+    }
+}

@@ -1,0 +1,7 @@
+package dev.rpcx;
+
+/** A connection as its server sees it, whichever wire it speaks. */
+interface ServedConnection {
+    /** Asks for an end in peace: what is under way is finished, then the connection closes. From any thread. */
+    void leave();
+}

@@ -1,0 +1,311 @@
+package dev.rpcx;
+
+import dev.rpcx.codec.Codecs;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Serves what a {@link RegistryServer} publishes, on one port and both wires. Starts and stops once.
+ *
+ * <pre>{@code
+ * try (Server server = new Server(9000, RegistryServer.registry(new Greetings())).start()) {
+ *     …
+ * }
+ * }</pre>
+ */
+public final class Server implements AutoCloseable {
+    private static final Duration STOP_TIME = Duration.ofSeconds(5);
+
+    private final String host;
+    private final int port;
+    private final int maxConnections;
+    private final int eventLoops;
+    private final int poolSize;
+    private final List<String> published;
+    private final ServerMethod[] byNumber;
+    private final Map<String, ServerMethod> byName = new HashMap<>();
+    private final List<ByteBuf> dictionary;
+    private final Settings settings;
+
+    /** Every connection, with what it speaks once that is known. */
+    private final Map<Channel, ServedConnection> connections = new ConcurrentHashMap<>();
+
+    private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
+    private @Nullable Loops loops;
+    private @Nullable Threads threads;
+    private @Nullable Channel listening;
+    private volatile boolean stopping;
+
+    /** With the standard settings. */
+    public Server(int port, RegistryServer registry) {
+        this(builder(registry).port(port));
+    }
+
+    private Server(Builder builder) {
+        host = builder.host;
+        port = builder.port;
+        maxConnections = builder.maxConnections;
+        eventLoops = builder.eventLoops;
+        poolSize = builder.poolSize;
+        settings = new Settings(builder.maxMessageBytes, builder.maxCalls, Settings.INITIAL.defaultMicros());
+        published = builder.registry.published();
+        List<ServerMethod> methods = builder.registry.methods(Codecs.standard(), builder.interceptors);
+        byNumber = methods.toArray(new ServerMethod[0]);
+        for (ServerMethod method : methods) {
+            byName.put(MethodDictionary.key(method.service(), method.name()), method);
+        }
+        dictionary = dictionary(methods);
+    }
+
+    public static Builder builder(RegistryServer registry) {
+        return new Builder(registry);
+    }
+
+    private static List<ByteBuf> dictionary(List<ServerMethod> methods) {
+        List<ByteBuf> frames = new ArrayList<>();
+        ByteBuf scratch = Unpooled.buffer();
+        ByteBuf entry = Unpooled.buffer();
+        ByteBuf frame = Unpooled.buffer();
+        for (ServerMethod m : methods) {
+            entry.clear();
+            MethodDictionary.write(entry, scratch, m.service(), m.name(), m.number(), m.schemaHash());
+            if (frame.readableBytes() + entry.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
+                frames.add(frame);
+                frame = Unpooled.buffer();
+            }
+            frame.writeBytes(entry);
+        }
+        frames.add(frame);
+        return frames;
+    }
+
+    /**
+     * Listens, and returns when it can be reached.
+     *
+     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be had
+     */
+    public synchronized Server start() {
+        if (loops != null) {
+            throw new IllegalStateException("the server was started before (expected: a new one)");
+        }
+        Loops group = new Loops(eventLoops, "rpcx-server");
+        loops = group;
+        threads = new Threads(poolSize);
+        ChannelFuture bound = new ServerBootstrap()
+                .group(group.group)
+                .channel(Loops.serverSocket())
+                .option(ChannelOption.SO_BACKLOG, 1024)
+                .option(ChannelOption.SO_REUSEADDR, true)
+                .childOption(ChannelOption.TCP_NODELAY, true)
+                .childHandler(new ChannelInitializer<Channel>() {
+                    @Override
+                    protected void initChannel(Channel channel) {
+                        accept(channel);
+                    }
+                })
+                .bind(new InetSocketAddress(host, port))
+                .awaitUninterruptibly();
+        if (!bound.isSuccess()) {
+            stop(Duration.ZERO);
+            throw new RPCXException(
+                    RPCXException.Code.UNAVAILABLE,
+                    host + ":" + port + ": cannot listen: " + bound.cause().getMessage(),
+                    RPCXException.Executed.NOT_EXECUTED,
+                    bound.cause());
+        }
+        listening = bound.channel();
+        return this;
+    }
+
+    private void accept(Channel channel) {
+        if (stopping || channels.size() >= maxConnections) {
+            channel.close();
+            return;
+        }
+        channels.add(channel);
+        channel.closeFuture().addListener(over -> {
+            channels.remove(channel);
+            connections.remove(channel);
+        });
+        channel.pipeline().addLast(new Sniffer(this));
+    }
+
+    /** A connection has said what it speaks. */
+    void greeted(Channel channel, ServedConnection connection) {
+        connections.put(channel, connection);
+        if (stopping) {
+            connection.leave();
+        }
+    }
+
+    /** The port it listens on: the one given, or for 0 the one the system chose. */
+    public synchronized int port() {
+        if (listening == null) {
+            throw new IllegalStateException("the server does not listen (expected: started, not stopped)");
+        }
+        return ((InetSocketAddress) listening.localAddress()).getPort();
+    }
+
+    /** What it publishes, as {@code service/method}. */
+    public List<String> services() {
+        return published;
+    }
+
+    /** {@link #stop(Duration)} with 5 s. */
+    public void stop() {
+        stop(STOP_TIME);
+    }
+
+    @Override
+    public void close() {
+        stop();
+    }
+
+    /**
+     * Takes no new connections, asks clients to send no more calls, finishes those under way, closes. After {@code time} what is still
+     * under way is cut off. Returns when no thread and no socket is left.
+     */
+    public synchronized void stop(Duration time) {
+        stopping = true;
+        Loops group = loops;
+        if (group == null || group.group.isShuttingDown()) {
+            return;
+        }
+        if (listening != null) {
+            listening.close().awaitUninterruptibly();
+        }
+        for (Channel channel : channels) {
+            ServedConnection connection = connections.get(channel);
+            if (connection != null) {
+                connection.leave();
+            } else {
+                channel.close();
+            }
+        }
+        long deadline = System.nanoTime() + time.toNanos();
+        for (Channel channel : channels) {
+            long left = deadline - System.nanoTime();
+            if (left <= 0 || !channel.closeFuture().awaitUninterruptibly(left, TimeUnit.NANOSECONDS)) {
+                channel.close();
+            }
+        }
+        group.close();
+        if (threads != null) {
+            threads.close();
+        }
+        listening = null;
+    }
+
+    Settings settings() {
+        return settings;
+    }
+
+    List<ByteBuf> dictionary() {
+        return dictionary;
+    }
+
+    Threads threads() {
+        return java.util.Objects.requireNonNull(threads);
+    }
+
+    @Nullable
+    ServerMethod method(int number) {
+        return number >= 1 && number <= byNumber.length ? byNumber[number - 1] : null;
+    }
+
+    @Nullable
+    ServerMethod method(String publishedName) {
+        return byName.get(publishedName);
+    }
+
+    /** Settings of a server, each with a standard value. */
+    public static final class Builder {
+        private final RegistryServer registry;
+        private final List<Interceptor> interceptors = new ArrayList<>();
+        private String host = "0.0.0.0";
+        private int port;
+        private int maxConnections = 10_000;
+        private int maxCalls = Wire.MAX_SLOTS;
+        private int maxMessageBytes = Wire.MAX_MESSAGE_BYTES;
+        private int eventLoops = Math.min(4, Runtime.getRuntime().availableProcessors());
+        private int poolSize = Math.max(64, 8 * Runtime.getRuntime().availableProcessors());
+
+        private Builder(RegistryServer registry) {
+            this.registry = registry;
+        }
+
+        /** Address to listen on; standard all. */
+        public Builder host(String address) {
+            host = address;
+            return this;
+        }
+
+        /** 0 to 65535; standard 0, which lets the system choose. */
+        public Builder port(int number) {
+            port = checked("port", number, 0, 65_535);
+            return this;
+        }
+
+        /** Connections at once; standard 10 000. One more is closed as it comes. */
+        public Builder maxConnections(int count) {
+            maxConnections = checked("maxConnections", count, 1, 1_000_000);
+            return this;
+        }
+
+        /** Calls under way on one connection: 1 to 4096, the standard. */
+        public Builder maxCalls(int count) {
+            maxCalls = checked("maxCalls", count, 1, Wire.MAX_SLOTS);
+            return this;
+        }
+
+        /** Bytes of a request; standard 4 MiB. */
+        public Builder maxMessageBytes(int bytes) {
+            maxMessageBytes = checked("maxMessageBytes", bytes, 1, 1 << 30);
+            return this;
+        }
+
+        /** Threads that serve the connections; standard one a processor, at most four. */
+        public Builder eventLoops(int count) {
+            eventLoops = checked("eventLoops", count, 1, 1024);
+            return this;
+        }
+
+        /** Threads of the pool; standard eight a processor, at least 64. */
+        public Builder poolSize(int threads) {
+            poolSize = checked("poolSize", threads, 1, 10_000);
+            return this;
+        }
+
+        /** Adds one around every handler, inside those added before. */
+        public Builder interceptor(Interceptor interceptor) {
+            interceptors.add(interceptor);
+            return this;
+        }
+
+        public Server build() {
+            return new Server(this);
+        }
+
+        private static int checked(String name, int value, int low, int high) {
+            if (value < low || value > high) {
+                throw new IllegalArgumentException(name + ": " + value + " (expected: " + low + " to " + high + ")");
+            }
+            return value;
+        }
+    }
+}

@@ -1,0 +1,213 @@
+package dev.rpcx;
+
+import dev.rpcx.codec.CodecException;
+import io.netty.buffer.ByteBuf;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A request being handled, and then its reply. Used again when the reply has left and the handler has ended; never while either is under
+ * way.
+ */
+final class ServerCall extends Outbound implements Runnable {
+    private final ServerConnection connection;
+
+    // set on the event loop before the handler starts
+    private @Nullable ServerMethod method;
+    private Metadata metadata = Metadata.EMPTY;
+    private long deadlineNanos;
+    private @Nullable CallContext context;
+    private @Nullable Thread runner;
+
+    // the event loop's alone
+    boolean receiving;
+    boolean handling;
+    boolean notice;
+
+    /** The caller has its final frame already: whatever the handler brings is dropped. */
+    boolean abandoned;
+
+    ServerCall(ServerConnection connection) {
+        this.connection = connection;
+    }
+
+    void begin(int callId, ServerMethod called, Metadata given, long deadline, boolean oneWay) {
+        notice = oneWay;
+        id = callId;
+        method = called;
+        metadata = given;
+        deadlineNanos = deadline;
+        context = new CallContext(deadline, given);
+        receiving = false;
+        handling = false;
+        abandoned = false;
+        clearBody();
+    }
+
+    ServerMethod method() {
+        return java.util.Objects.requireNonNull(method);
+    }
+
+    private CallContext context() {
+        return java.util.Objects.requireNonNull(context);
+    }
+
+    /** On the handler's thread. */
+    @Override
+    public void run() {
+        CallContext call = context();
+        synchronized (this) {
+            if (call.isCancelled()) {
+                finish(null, gone());
+                return;
+            }
+            runner = Thread.currentThread();
+        }
+        try {
+            handle(body);
+        } finally {
+            synchronized (this) {
+                runner = null;
+            }
+        }
+    }
+
+    /** Runs the handler with the request in this buffer. On the handler's thread, which is the event loop for those that run there. */
+    void handle(ByteBuf request) {
+        if (deadlineNanos - System.nanoTime() <= 0) {
+            finish(
+                    null,
+                    new RPCXException(
+                            RPCXException.Code.DEADLINE_EXCEEDED,
+                            "the time was over before the handler started",
+                            RPCXException.Executed.NOT_EXECUTED));
+            return;
+        }
+        ServerMethod called = method();
+        Object[] arguments;
+        try {
+            arguments = called.parameters().read(request);
+        } catch (CodecException e) {
+            finish(null, unreadable(e));
+            return;
+        }
+        CallContext.set(context());
+        Object result;
+        try {
+            result = called.invoke(arguments, metadata);
+        } catch (Throwable t) {
+            finish(null, failed(t));
+            return;
+        } finally {
+            CallContext.set(null);
+        }
+        if (result instanceof CompletionStage<?> stage) {
+            stage.whenComplete((value, thrown) -> finish(value, thrown == null ? null : failed(thrown)));
+        } else {
+            finish(result, null);
+        }
+    }
+
+    private static RPCXException gone() {
+        return new RPCXException(
+                RPCXException.Code.CANCELLED, "the caller is gone", RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    static RPCXException unreadable(CodecException e) {
+        return new RPCXException(
+                RPCXException.Code.INVALID,
+                "the request cannot be read: " + e.getMessage(),
+                RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    /** What the caller sees of what a handler threw: its code and message, never its class. */
+    static RPCXException failed(Throwable thrown) {
+        Throwable t = thrown;
+        while (t instanceof CompletionException && t.getCause() != null) {
+            t = t.getCause();
+        }
+        if (t instanceof RPCXException e) {
+            return new RPCXException(e.code(), String.valueOf(e.getMessage()), RPCXException.Executed.EXECUTED);
+        }
+        String message = t.getMessage();
+        return new RPCXException(
+                RPCXException.Code.HANDLER_FAILED,
+                message == null ? "the handler failed" : message,
+                RPCXException.Executed.EXECUTED);
+    }
+
+    /** Encodes how the call ended, and sends it. From any thread, once. */
+    private void finish(@Nullable Object result, @Nullable RPCXException error) {
+        clearBody();
+        if (error == null) {
+            encode(result);
+        } else {
+            encode(error);
+        }
+        if (connection.inLoop()) {
+            connection.sendNow(this);
+        } else {
+            connection.send(this);
+        }
+    }
+
+    @SuppressWarnings("NullAway") // the codec decides where null can be
+    private void encode(@Nullable Object result) {
+        head = Wire.REPLY;
+        try {
+            method().result().write(result, body);
+        } catch (CodecException e) {
+            RPCXException.Code code = e.code() == CodecException.Code.TOO_LARGE
+                    ? RPCXException.Code.TOO_LARGE
+                    : RPCXException.Code.HANDLER_FAILED;
+            encode(new RPCXException(code, "the result cannot be sent: " + e.getMessage()));
+            return;
+        } catch (RuntimeException e) {
+            encode(new RPCXException(RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + e));
+            return;
+        }
+        if (body.readableBytes() > connection.maxReplyBytes()) {
+            encode(new RPCXException(
+                    RPCXException.Code.TOO_LARGE,
+                    "a result of " + body.readableBytes() + " bytes (expected: at most " + connection.maxReplyBytes()
+                            + ")"));
+        }
+    }
+
+    private void encode(RPCXException error) {
+        clearBody();
+        head = Wire.ERROR;
+        WireError.write(body, error);
+    }
+
+    /** On the event loop: nobody waits for the result any more. */
+    void cancel() {
+        context().cancel();
+        synchronized (this) {
+            if (runner != null) {
+                runner.interrupt();
+            }
+        }
+    }
+
+    @Override
+    boolean leaving() {
+        handling = false;
+        if (abandoned) {
+            connection.recycle(this);
+            return false;
+        }
+        return true;
+    }
+
+    @Override
+    void left() {
+        connection.replied(this);
+    }
+
+    @Override
+    void lost() {
+        handling = false;
+    }
+}

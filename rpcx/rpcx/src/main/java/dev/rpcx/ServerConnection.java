@@ -1,0 +1,261 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** A server's connection on the native wire: takes requests into the slots their callers chose, runs handlers, sends what they bring. */
+final class ServerConnection extends WireConnection implements ServedConnection {
+    private final Server server;
+
+    /** By slot; grows with the slots that the client uses. */
+    private @Nullable ServerCall[] calls = new ServerCall[8];
+
+    private final ArrayDeque<ServerCall> free = new ArrayDeque<>();
+    private Settings client = Settings.INITIAL;
+    private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
+    private int underWay;
+    private boolean leaving;
+    private boolean clientLeft;
+
+    ServerConnection(Channel channel, Server server) {
+        super(channel);
+        this.server = server;
+    }
+
+    int maxReplyBytes() {
+        return maxReplyBytes;
+    }
+
+    @Override
+    void onPreface(int version) {
+        sendPreface();
+        ByteBuf settings = Unpooled.buffer();
+        server.settings().write(settings);
+        sendNow(new Outbound.Control(Wire.SETTINGS, 0, settings));
+        for (int i = 0; i < server.dictionary().size(); i++) {
+            int head = i + 1 < server.dictionary().size() ? Wire.DICTIONARY | Wire.MORE : Wire.DICTIONARY;
+            sendNow(new Outbound.Control(head, 0, server.dictionary().get(i).duplicate()));
+        }
+        if (leaving) {
+            sendNow(Wire.GOAWAY, 0);
+        }
+        server.greeted(channel, this);
+    }
+
+    @Override
+    void onFrame(int head, int id, ByteBuf payload) {
+        switch (head & Wire.TYPE_MASK) {
+            case Wire.REQUEST -> onRequest(head, id, payload, false);
+            case Wire.NOTICE -> onRequest(head, id, payload, true);
+            case Wire.PART -> onPart(head, id, payload);
+            case Wire.CANCEL -> onCancel(id);
+            case Wire.SETTINGS -> {
+                client = Settings.read(payload);
+                maxReplyBytes = client.maxMessageBytes();
+            }
+            case Wire.GOAWAY -> {
+                clientLeft = true;
+                closeIfLeft();
+            }
+            case Wire.PING -> sendNow(Wire.PONG, id);
+            default -> {
+                // a type of a later version, or one that has no meaning to a server
+            }
+        }
+    }
+
+    private void onRequest(int head, int id, ByteBuf payload, boolean notice) {
+        int slot = id & Wire.SLOT_MASK;
+        if (slot >= server.settings().maxCalls()) {
+            refuse(id, RPCXException.Code.OVERLOADED, "more calls under way than the server takes on one connection");
+            return;
+        }
+        if (slot < calls.length && calls[slot] != null) {
+            throw new WireFault("a request in slot " + slot + ", which has a call under way");
+        }
+        ServerMethod method = method(head, payload);
+        long micros = (head & Wire.TIME) != 0 ? Varint.read(payload) : client.defaultMicros();
+        Metadata metadata = (head & Wire.METADATA) != 0 ? Metadata.read(payload) : Metadata.EMPTY;
+        if (leaving && clientLeft) {
+            refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
+            return;
+        }
+        if (method == null) {
+            refuse(id, RPCXException.Code.NOT_FOUND, "no such service or method");
+            return;
+        }
+        boolean more = (head & Wire.MORE) != 0;
+        // a time no clock can hold is as good as none
+        long nanos = TimeUnit.MICROSECONDS.toNanos(Math.min(micros < 0 ? Long.MAX_VALUE : micros, 1L << 50));
+        ServerCall call = free.isEmpty() ? new ServerCall(this) : free.pop();
+        call.begin(id, method, metadata, System.nanoTime() + nanos, notice);
+        if (slot >= calls.length) {
+            calls = Arrays.copyOf(calls, Math.max(slot + 1, calls.length * 2));
+        }
+        calls[slot] = call;
+        underWay++;
+        if (more) {
+            call.receiving = true;
+            call.body.writeBytes(payload);
+        } else {
+            dispatch(call, payload);
+        }
+    }
+
+    private @Nullable ServerMethod method(int head, ByteBuf payload) {
+        if ((head & Wire.NAMED) == 0) {
+            return server.method((int) Varint.read(payload));
+        }
+        return server.method(MethodDictionary.key(name(payload), name(payload)));
+    }
+
+    private static String name(ByteBuf payload) {
+        int bytes = Varint.readLength(payload, Wire.MAX_NAME_BYTES);
+        return payload.readCharSequence(bytes, StandardCharsets.UTF_8).toString();
+    }
+
+    private void onPart(int head, int id, ByteBuf payload) {
+        ServerCall call = call(id);
+        if (call == null || !call.receiving) {
+            return;
+        }
+        if (call.body.readableBytes() + payload.readableBytes()
+                > server.settings().maxMessageBytes()) {
+            drop(call);
+            refuse(
+                    id,
+                    RPCXException.Code.TOO_LARGE,
+                    "a request of more than " + server.settings().maxMessageBytes() + " bytes");
+            return;
+        }
+        call.body.writeBytes(payload);
+        if ((head & Wire.MORE) == 0) {
+            call.receiving = false;
+            dispatch(call, call.body);
+        }
+    }
+
+    private void dispatch(ServerCall call, ByteBuf request) {
+        call.handling = true;
+        if (call.notice) {
+            // taken: the caller's slot is free, whatever becomes of the call
+            int id = call.id;
+            release(call);
+            call.abandoned = true;
+            sendNow(Wire.REPLY, id);
+        }
+        RunOn.Place place = call.method().place();
+        if (place == RunOn.Place.EVENT_LOOP) {
+            call.handle(request);
+            return;
+        }
+        if (request != call.body) {
+            call.body.writeBytes(request);
+        }
+        try {
+            server.threads().run(place, call);
+        } catch (RejectedExecutionException e) {
+            call.handling = false;
+            if (!call.abandoned) {
+                int id = call.id;
+                drop(call);
+                refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
+            }
+        }
+    }
+
+    private void onCancel(int id) {
+        ServerCall call = call(id);
+        if (call != null) {
+            drop(call);
+            refuse(
+                    id,
+                    RPCXException.Code.CANCELLED,
+                    "cancelled",
+                    call.handling ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED);
+        }
+    }
+
+    /** Ends a call before its reply has left: its handler is told, its slot is free, what it still brings is dropped. */
+    private void drop(ServerCall call) {
+        recall(call);
+        release(call);
+        call.abandoned = true;
+        if (call.handling) {
+            call.cancel();
+        } else {
+            recycle(call);
+        }
+    }
+
+    private @Nullable ServerCall call(int id) {
+        int slot = id & Wire.SLOT_MASK;
+        ServerCall call = slot < calls.length ? calls[slot] : null;
+        return call != null && call.id == id ? call : null;
+    }
+
+    private void refuse(int id, RPCXException.Code code, String text) {
+        refuse(id, code, text, RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    private void refuse(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
+        ByteBuf body = Unpooled.buffer();
+        WireError.write(body, new RPCXException(code, text, executed));
+        sendNow(new Outbound.Control(Wire.ERROR, id, body));
+    }
+
+    private void release(ServerCall call) {
+        calls[call.id & Wire.SLOT_MASK] = null;
+        underWay--;
+    }
+
+    /** The last byte of the reply is on its way. */
+    void replied(ServerCall call) {
+        release(call);
+        recycle(call);
+        closeIfLeft();
+    }
+
+    /** Neither handler nor reply need it any more. */
+    void recycle(ServerCall call) {
+        free.push(call);
+    }
+
+    @Override
+    public void leave() {
+        loop().execute(() -> {
+            leaving = true;
+            sendNow(Wire.GOAWAY, 0);
+        });
+    }
+
+    private void closeIfLeft() {
+        if (clientLeft && underWay == 0) {
+            loop().execute(() -> close("both sides are done"));
+        }
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+        // a client that does not read its replies may send no more requests until it does
+        channel.config().setAutoRead(channel.isWritable());
+        super.channelWritabilityChanged(ctx);
+    }
+
+    @Override
+    void onClosed(String why) {
+        for (ServerCall call : calls) {
+            if (call != null) {
+                call.cancel();
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+
+/**
+ * What a side accepts, as it said in its SETTINGS frame; what it did not say has the protocol's own value.
+ *
+ * @param maxMessageBytes of one message, all its parts together
+ * @param maxCalls under way on this connection
+ * @param defaultMicros time of a request that carries none
+ */
+record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
+    static final int MAX_MESSAGE = 1;
+    static final int MAX_CALLS = 2;
+    static final int DEFAULT_MICROS = 3;
+
+    static final Settings INITIAL = new Settings(Wire.MAX_MESSAGE_BYTES, Wire.MAX_SLOTS, 10_000_000);
+
+    static Settings read(ByteBuf in) {
+        int end = in.writerIndex();
+        long maxMessage = INITIAL.maxMessageBytes;
+        long maxCalls = INITIAL.maxCalls;
+        long defaultMicros = INITIAL.defaultMicros;
+        while (in.isReadable()) {
+            int tag = (int) Varint.read(in);
+            switch (tag) {
+                case MAX_MESSAGE << 3 -> maxMessage = Varint.read(in);
+                case MAX_CALLS << 3 -> maxCalls = Varint.read(in);
+                case DEFAULT_MICROS << 3 -> defaultMicros = Varint.read(in);
+                default -> ProtoFields.skip(in, tag, end);
+            }
+        }
+        if (maxMessage <= 0 || maxCalls <= 0 || defaultMicros <= 0) {
+            throw new WireFault("settings " + maxMessage + ", " + maxCalls + ", " + defaultMicros + " (expected: > 0)");
+        }
+        return new Settings(
+                (int) Math.min(maxMessage, Integer.MAX_VALUE), (int) Math.min(maxCalls, Wire.MAX_SLOTS), defaultMicros);
+    }
+
+    void write(ByteBuf out) {
+        ProtoFields.writeNumber(out, MAX_MESSAGE, maxMessageBytes);
+        ProtoFields.writeNumber(out, MAX_CALLS, maxCalls);
+        ProtoFields.writeNumber(out, DEFAULT_MICROS, defaultMicros);
+    }
+}

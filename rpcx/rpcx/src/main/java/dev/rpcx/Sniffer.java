@@ -1,0 +1,63 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandler;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * First on a new connection: the first byte tells the native wire from the classic one, whose frames begin with the high byte of a length
+ * that can never be as large. A connection that says nothing is closed.
+ */
+final class Sniffer extends ChannelInboundHandlerAdapter {
+    /** Time for the first byte. Source: nginx's client_header_timeout, shortened; a slot is all that a silent connection costs. */
+    private static final long SILENT_SECONDS = 10;
+
+    private static final int NATIVE_FIRST_BYTE = Wire.MAGIC >>> 24;
+
+    private final Server server;
+    private @Nullable ScheduledFuture<?> timer;
+
+    Sniffer(Server server) {
+        this.server = server;
+    }
+
+    @Override
+    public void channelActive(ChannelHandlerContext ctx) {
+        timer = ctx.executor().schedule(() -> ctx.close(), SILENT_SECONDS, TimeUnit.SECONDS);
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf first = (ByteBuf) message;
+        if (!first.isReadable()) {
+            first.release();
+            return;
+        }
+        stopTimer();
+        ChannelInboundHandler connection = first.getUnsignedByte(first.readerIndex()) == NATIVE_FIRST_BYTE
+                ? new ServerConnection(ctx.channel(), server)
+                : new ClassicServerConnection(ctx.channel(), server);
+        ctx.pipeline().replace(this, null, connection);
+        ctx.pipeline().fireChannelRead(first);
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        stopTimer();
+    }
+
+    private void stopTimer() {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        ctx.close();
+    }
+}

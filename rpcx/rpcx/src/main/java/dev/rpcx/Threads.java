@@ -1,0 +1,66 @@
+package dev.rpcx;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** Where a server's handlers run when not on an event loop. */
+final class Threads {
+    /** {@code Thread.startVirtualThread}, from JDK 21 on; looked up once. */
+    private static final @Nullable MethodHandle START_VIRTUAL = startVirtual();
+
+    private final ExecutorService pool;
+
+    Threads(int poolSize) {
+        AtomicInteger made = new AtomicInteger();
+        ThreadPoolExecutor threads =
+                new ThreadPoolExecutor(poolSize, poolSize, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
+                    Thread thread = new Thread(task, "rpcx-handler-" + made.incrementAndGet());
+                    thread.setDaemon(true);
+                    return thread;
+                });
+        threads.allowCoreThreadTimeOut(true);
+        pool = threads;
+    }
+
+    private static @Nullable MethodHandle startVirtual() {
+        if (Runtime.version().feature() < 21) {
+            return null;
+        }
+        try {
+            return MethodHandles.publicLookup()
+                    .findStatic(
+                            Thread.class, "startVirtualThread", MethodType.methodType(Thread.class, Runnable.class));
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    /** @throws RejectedExecutionException the server has stopped */
+    void run(RunOn.Place place, Runnable handler) {
+        MethodHandle virtual = START_VIRTUAL;
+        if (place != RunOn.Place.VIRTUAL_THREAD || virtual == null) {
+            pool.execute(handler);
+            return;
+        }
+        try {
+            Thread started = (Thread) virtual.invokeExact(handler);
+            assert started != null;
+        } catch (RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable t) {
+            throw new IllegalStateException(t);
+        }
+    }
+
+    void close() {
+        pool.shutdownNow();
+    }
+}

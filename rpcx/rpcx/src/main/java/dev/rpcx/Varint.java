@@ -1,0 +1,46 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+
+/** Protobuf's base-128 numbers, low group first, at most ten bytes. */
+final class Varint {
+    private Varint() {}
+
+    static int size(long value) {
+        return (63 - Long.numberOfLeadingZeros(value | 1)) / 7 + 1;
+    }
+
+    static void write(ByteBuf out, long value) {
+        long rest = value;
+        while ((rest & ~0x7FL) != 0) {
+            out.writeByte((int) (rest & 0x7F) | 0x80);
+            rest >>>= 7;
+        }
+        out.writeByte((int) rest);
+    }
+
+    /** @throws WireFault if the bytes end first, or the number is longer than ten bytes */
+    static long read(ByteBuf in) {
+        long value = 0;
+        for (int shift = 0; shift < 70; shift += 7) {
+            if (!in.isReadable()) {
+                throw new WireFault("a number is cut off");
+            }
+            byte b = in.readByte();
+            value |= (long) (b & 0x7F) << shift;
+            if (b >= 0) {
+                return value;
+            }
+        }
+        throw new WireFault("a number of more than 10 bytes");
+    }
+
+    /** A length of what follows: not negative, not above {@code max}, not above what is there. */
+    static int readLength(ByteBuf in, int max) {
+        long length = read(in);
+        if (length < 0 || length > max || length > in.readableBytes()) {
+            throw new WireFault("length " + length + " (expected: at most " + Math.min(max, in.readableBytes()) + ")");
+        }
+        return (int) length;
+    }
+}

@@ -1,0 +1,361 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoop;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.ArrayDeque;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One connection that speaks the native wire: cuts what arrives into frames, gathers what many threads send and flushes it once.
+ *
+ * <p>Outgoing: {@link #send} queues from any thread and wakes the event loop only if nobody has; the loop copies all it finds into one
+ * pooled buffer and writes that. A message above one frame waits in {@link #large} and leaves a fragment at a time, behind the small ones.
+ */
+abstract class WireConnection extends ChannelInboundHandlerAdapter {
+    /** Bytes that leave in one write when busy. Source: rpcx-bench; more lengthens the wait of the first without saving calls. */
+    private static final int BATCH_BYTES = 64 * 1024;
+
+    private static final int FIRST_BATCH_BYTES = 4 * 1024;
+
+    private static final VarHandle SCHEDULED;
+
+    static {
+        try {
+            SCHEDULED = MethodHandles.lookup().findVarHandle(WireConnection.class, "scheduled", boolean.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    final Channel channel;
+    private final EventLoop loop;
+    private final Outbox outbox = new Outbox();
+    private final Runnable drain = this::drain;
+
+    private volatile boolean scheduled;
+
+    /** Messages of more than one frame that have begun to leave, in turn. */
+    private final ArrayDeque<Outbound> large = new ArrayDeque<>();
+
+    /** What is gathered for the next write. */
+    private @Nullable ByteBuf batch;
+
+    /** The begin of a frame whose end has not arrived. */
+    private final ByteBuf cut = Unpooled.buffer(256, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
+
+    private boolean greeted;
+    private boolean reading;
+    private boolean closed;
+
+    WireConnection(Channel channel) {
+        this.channel = channel;
+        this.loop = channel.eventLoop();
+    }
+
+    /** The peer's highest version; both speak the lower of the two. */
+    abstract void onPreface(int version);
+
+    /** One frame; its payload is what can be read. Unknown types are survived: the implementation passes over them. */
+    abstract void onFrame(int head, int id, ByteBuf payload);
+
+    /** The connection is over; {@code why} says so in words for a caller. Called once, on the event loop. */
+    abstract void onClosed(String why);
+
+    // ---- outgoing
+
+    /** Queues a message, from any thread. */
+    final void send(Outbound message) {
+        outbox.add(message);
+        if (!scheduled && SCHEDULED.compareAndSet(this, false, true)) {
+            try {
+                loop.execute(drain);
+            } catch (RejectedExecutionException ended) {
+                drainAfterEnd();
+            }
+        }
+    }
+
+    final boolean inLoop() {
+        return loop.inEventLoop();
+    }
+
+    final EventLoop loop() {
+        return loop;
+    }
+
+    /** Sends from the event loop: joins what is being gathered, and leaves with it. */
+    final void sendNow(Outbound message) {
+        if (closed) {
+            message.lost();
+            return;
+        }
+        gather(message);
+        if (!reading) {
+            flush();
+        }
+    }
+
+    final void sendNow(int head, int id) {
+        sendNow(Outbound.Control.empty(head, id));
+    }
+
+    private void drain() {
+        // before the first poll: whoever adds from here on schedules again, whoever added before is found
+        scheduled = false;
+        gatherQueued();
+        if (!reading) {
+            flush();
+        }
+    }
+
+    private void gatherQueued() {
+        for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
+            if (closed) {
+                message.lost();
+            } else {
+                gather(message);
+            }
+        }
+    }
+
+    /** The loop has ended: whoever comes too late fails his own call. */
+    private synchronized void drainAfterEnd() {
+        scheduled = false;
+        for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
+            message.lost();
+        }
+    }
+
+    private void gather(Outbound message) {
+        if (!message.leaving()) {
+            return;
+        }
+        if (message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
+            message.begun = false;
+            large.add(message);
+            return;
+        }
+        writeFrame(message.head, message.id, message.body, message.body.readableBytes());
+        message.left();
+    }
+
+    private void writeFrame(int head, int id, ByteBuf body, int bytes) {
+        ByteBuf out = batch;
+        if (out == null) {
+            out = batch = channel.alloc().directBuffer(FIRST_BATCH_BYTES);
+        }
+        out.ensureWritable(Wire.MAX_HEADER_BYTES + bytes);
+        Varint.write(out, Wire.HEAD_BYTES + bytes);
+        out.writeByte(head);
+        out.writeInt(id);
+        out.writeBytes(body, bytes);
+        if (out.readableBytes() >= BATCH_BYTES) {
+            writeBatch();
+            channel.flush();
+        }
+    }
+
+    private void writeBatch() {
+        ByteBuf out = batch;
+        if (out != null) {
+            batch = null;
+            channel.write(out, channel.voidPromise());
+        }
+    }
+
+    /** Writes what was gathered; large messages add a fragment each as long as the socket takes them. */
+    private void flush() {
+        while (!large.isEmpty() && channel.isWritable()) {
+            gatherQueued();
+            Outbound message = large.remove();
+            int rest = message.body.readableBytes();
+            int bytes = Math.min(rest, Wire.MAX_PAYLOAD_BYTES);
+            int head = message.begun ? Wire.PART : message.head;
+            message.begun = true;
+            writeFrame(bytes < rest ? head | Wire.MORE : head, message.id, message.body, bytes);
+            if (bytes < rest) {
+                large.add(message);
+            } else {
+                message.left();
+            }
+        }
+        if (batch != null) {
+            writeBatch();
+            channel.flush();
+        }
+    }
+
+    /** Takes a message back whose fragments have begun to leave. */
+    final void recall(Outbound message) {
+        if (!large.isEmpty()) {
+            large.remove(message);
+        }
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+        if (channel.isWritable() && !reading) {
+            flush();
+        }
+    }
+
+    // ---- incoming
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf in = (ByteBuf) message;
+        reading = true;
+        try {
+            while (in.isReadable() && !closed) {
+                if (!greeted) {
+                    readPreface(in);
+                } else if (cut.isReadable()) {
+                    completeCut(in);
+                } else if (!readFrame(in)) {
+                    cut.writeBytes(in);
+                }
+            }
+        } catch (WireFault fault) {
+            fail(String.valueOf(fault.getMessage()));
+        } finally {
+            in.release();
+        }
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        reading = false;
+        flush();
+    }
+
+    private void readPreface(ByteBuf in) {
+        cut.writeBytes(in, Math.min(Wire.PREFACE_BYTES - cut.readableBytes(), in.readableBytes()));
+        if (cut.readableBytes() == Wire.PREFACE_BYTES) {
+            long preface = cut.readLong();
+            cut.clear();
+            int version = (int) (preface >>> 24) & 0xFF;
+            if ((int) (preface >>> 32) != Wire.MAGIC || version == 0) {
+                throw new WireFault("preface " + Long.toHexString(preface) + " (expected: RPCX, a version from 1)");
+            }
+            greeted = true;
+            onPreface(version);
+        }
+    }
+
+    /** The eight bytes with which a connection begins, each way. No feature is defined yet, so none is told. */
+    final void sendPreface() {
+        ByteBuf out = channel.alloc().directBuffer(FIRST_BATCH_BYTES);
+        out.writeInt(Wire.MAGIC).writeInt(Wire.VERSION << 24);
+        batch = out;
+    }
+
+    /** Takes as many bytes as the frame that was cut still needs, and not one more. */
+    private void completeCut(ByteBuf in) {
+        int length = frameLength(cut);
+        if (length < 0) {
+            cut.writeByte(in.readByte());
+            frameLength(cut);
+            return;
+        }
+        int wanted = headerOf(length) + length - cut.readableBytes();
+        cut.writeBytes(in, Math.min(wanted, in.readableBytes()));
+        if (readFrame(cut)) {
+            cut.clear();
+        }
+    }
+
+    /** Reads one frame if all of it is there. */
+    private boolean readFrame(ByteBuf in) {
+        int length = frameLength(in);
+        if (length < 0) {
+            return false;
+        }
+        int start = in.readerIndex();
+        int payload = start + headerOf(length) + Wire.HEAD_BYTES;
+        int end = payload - Wire.HEAD_BYTES + length;
+        int writer = in.writerIndex();
+        if (end > writer) {
+            return false;
+        }
+        int head = in.getUnsignedByte(payload - 5);
+        int id = in.getInt(payload - 4);
+        in.setIndex(payload, end);
+        onFrame(head, id, in);
+        in.setIndex(end, writer);
+        return true;
+    }
+
+    private static int headerOf(int length) {
+        return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : 3;
+    }
+
+    /** What the length field says, or -1 if it has not arrived whole. Checked before anything is allocated for the frame. */
+    private static int frameLength(ByteBuf in) {
+        int available = in.readableBytes();
+        int start = in.readerIndex();
+        int length = 0;
+        for (int i = 0; i < available; i++) {
+            byte b = in.getByte(start + i);
+            length |= (b & 0x7F) << 7 * i;
+            if (b >= 0) {
+                if (length < Wire.HEAD_BYTES || length > Wire.MAX_FRAME_BYTES || headerOf(length) != i + 1) {
+                    throw new WireFault("frame of length " + length + " (expected: " + Wire.HEAD_BYTES + " to "
+                            + Wire.MAX_FRAME_BYTES + ", in as few bytes as it takes)");
+                }
+                return length;
+            }
+            if (i == 2) {
+                throw new WireFault("frame length of more than 3 bytes");
+            }
+        }
+        return -1;
+    }
+
+    // ---- the end
+
+    /** Ends the connection over something the peer did, and tells it what. */
+    final void fail(String why) {
+        if (!closed && greeted) {
+            ByteBuf body = Unpooled.buffer();
+            WireError.write(body, new RPCXException(RPCXException.Code.PROTOCOL, why, RPCXException.Executed.MAYBE));
+            gather(new Outbound.Control(Wire.ERROR, 0, body));
+        }
+        close(why);
+    }
+
+    /** On the event loop. */
+    final void close(String why) {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        large.clear();
+        writeBatch();
+        onClosed(why);
+        drain();
+        // behind all that was written: closing at once would throw away what the socket has not taken yet
+        channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
+    }
+
+    final boolean isClosed() {
+        return closed;
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        close("the connection ended");
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        close(String.valueOf(cause.getMessage()));
+    }
+}
