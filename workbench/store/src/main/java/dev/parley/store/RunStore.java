@@ -222,17 +222,15 @@ public final class RunStore implements AutoCloseable {
         }
         lock.lock();
         try {
+            // the driver's own switch: its batches start a transaction of their own where this is on
             connection.setAutoCommit(false);
             try {
                 writing.run(rows);
                 connection.commit();
+                connection.setAutoCommit(true);
             } catch (SQLException e) {
                 undo(e);
                 throw e;
-            } finally {
-                if (!connection.isClosed()) {
-                    connection.setAutoCommit(true);
-                }
             }
         } catch (SQLException e) {
             throw explained(file, e);
@@ -243,10 +241,10 @@ public final class RunStore implements AutoCloseable {
 
     private void undo(SQLException why) {
         try {
-            if (!connection.isClosed()) {
-                connection.rollback();
-            }
+            connection.rollback();
+            connection.setAutoCommit(true);
         } catch (SQLException e) {
+            // after a failed commit there is nothing left to roll back; the first fault is the one to tell
             why.addSuppressed(e);
         }
     }
