@@ -1,0 +1,294 @@
+package dev.parley.analysis;
+
+import dev.parley.model.FigureRow;
+import dev.parley.model.LibraryRow;
+import dev.parley.model.Metric;
+import dev.parley.model.Run;
+import dev.parley.model.TrialSpec;
+import dev.parley.store.RunStore;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+
+/** All that a run's report says, computed once from its rows. */
+public final class Analysis {
+    /** The metrics in which technologies are held against each other. */
+    public static final List<Metric> COMPARED =
+            List.of(Metric.LATENCY_MEDIAN, Metric.LATENCY_P99, Metric.THROUGHPUT, Metric.CPU_PER_REQUEST);
+
+    private final RunRows rows;
+    private final Map<Cell, List<JudgedTrial>> cells;
+    private final List<Summary> summaries = new ArrayList<>();
+    private final List<Summary> details = new ArrayList<>();
+    private final List<Comparison> comparisons = new ArrayList<>();
+    private final Map<Cell, Distribution> distributions = new LinkedHashMap<>();
+
+    private Analysis(RunRows rows) {
+        this.rows = rows;
+        this.cells = rows.cells();
+        Map<Cell, CellSamples> samples = new LinkedHashMap<>();
+        cells.forEach((cell, trials) -> samples.put(cell, new CellSamples(rows, cell, trials, seed(cell, "seconds"))));
+        samples.forEach(this::summarise);
+        samples.forEach((cell, own) -> distributions.put(cell, own.distribution()));
+        situations().forEach(situation -> compare(situation, samples));
+    }
+
+    public static Analysis of(RunStore store) {
+        return new Analysis(RunRows.of(store));
+    }
+
+    public Run run() {
+        return rows.run();
+    }
+
+    public List<TrialSpec> plan() {
+        return rows.plan();
+    }
+
+    /** Trials that ended, in the order of the plan. */
+    public List<JudgedTrial> trials() {
+        return rows.trials();
+    }
+
+    /** How many planned trials never ended, because the run was stopped. */
+    public long unfinished() {
+        return rows.plan().size() - rows.trials().size();
+    }
+
+    public List<LibraryRow> libraries() {
+        return rows.libraries();
+    }
+
+    /** Topologies, messages and loads of the plan, in its order of first mention by message, then load. */
+    public List<Situation> situations() {
+        return cells.keySet().stream()
+                .map(Cell::situation)
+                .distinct()
+                .sorted(java.util.Comparator.comparing(Situation::topology)
+                        .thenComparing(s -> kind(s.message()))
+                        .thenComparingInt(s -> size(s.message()))
+                        .thenComparing(s -> s.load().isOpen())
+                        .thenComparingDouble(s -> amount(s.load())))
+                .toList();
+    }
+
+    /** One row for each metric of each technology in each situation, whatever became of it. */
+    public List<Summary> summaries() {
+        return List.copyOf(summaries);
+    }
+
+    /** The same, service by service and hop by hop. */
+    public List<Summary> details() {
+        return List.copyOf(details);
+    }
+
+    public List<Comparison> comparisons() {
+        return List.copyOf(comparisons);
+    }
+
+    /** Response times over all counted trials; of nothing where none was measured. */
+    public Distribution distribution(String technology, Situation situation) {
+        return distributions.getOrDefault(new Cell(technology, situation), Distribution.merged(List.of()));
+    }
+
+    private void summarise(Cell cell, CellSamples samples) {
+        for (Metric metric : Metric.values()) {
+            Sample sample = samples.of(metric);
+            if (sample.restarts() == 0 && isOptional(metric)) {
+                continue;
+            }
+            summaries.add(summary(cell, samples, metric, subject(metric), sample));
+            samples.parts(metric).forEach((part, own) -> details.add(summary(cell, samples, metric, part, own)));
+        }
+    }
+
+    private Summary summary(Cell cell, CellSamples samples, Metric metric, String subject, Sample sample) {
+        return new Summary(
+                cell.technology(),
+                cell.situation().topology(),
+                cell.situation().message(),
+                cell.load(),
+                metric,
+                subject,
+                Estimate.of(sample, seed(cell, metric.key() + subject)),
+                sample.restarts(),
+                validity(cell, samples, metric, sample),
+                empty(metric).orElse(Double.NaN));
+    }
+
+    private String validity(Cell cell, CellSamples samples, Metric metric, Sample sample) {
+        List<JudgedTrial> all = cells.getOrDefault(cell, List.of());
+        List<JudgedTrial> counted = samples.counted();
+        if (sample.restarts() == 0) {
+            return "void: " + whyNothing(all);
+        }
+        if (dependsOnLoad(metric) && counted.stream().noneMatch(JudgedTrial::isValid)) {
+            return "void: " + reasons(counted);
+        }
+        List<String> hints = new ArrayList<>();
+        if (sample.restarts() < Validity.ENOUGH_RESTARTS) {
+            hints.add(sample.restarts() + (sample.restarts() == 1 ? " restart" : " restarts"));
+        }
+        long wanted = Validity.samplesWanted(metric);
+        if (wanted > 0 && subject(metric).equals("client") && samples.leastSamples() < wanted) {
+            hints.add(samples.leastSamples() + " samples of " + wanted);
+        }
+        long left = all.stream().filter(t -> !t.isValid()).count();
+        if (dependsOnLoad(metric) && left > 0) {
+            hints.add(left + " of " + all.size() + " trials left out");
+        }
+        return hints.isEmpty() ? "valid" : "indicative: " + String.join("; ", hints);
+    }
+
+    /** Not every topology has hops, and not every load a schedule to be late for. */
+    private static boolean isOptional(Metric metric) {
+        return switch (metric) {
+            case HOP_MEAN, HOP_P99, GENERATOR_CPU, GENERATOR_LATENESS_P99 -> true;
+            default -> false;
+        };
+    }
+
+    /** Boot, size and bytes stay true when the generator was too busy or a percentile cannot be believed. */
+    private static boolean dependsOnLoad(Metric metric) {
+        return switch (metric) {
+            case BOOT_TIME,
+                    INSTALLED_SIZE,
+                    MEMORY_AFTER_BOOT,
+                    WIRE_OUT,
+                    WIRE_BACK,
+                    PAYLOAD_OUT,
+                    PAYLOAD_BACK,
+                    FIRST_CALL -> false;
+            default -> true;
+        };
+    }
+
+    private static String reasons(List<JudgedTrial> trials) {
+        LinkedHashSet<String> all = new LinkedHashSet<>();
+        trials.forEach(t -> all.addAll(t.reasons()));
+        List<String> first = all.stream().limit(3).toList();
+        return String.join("; ", first) + (all.size() > 3 ? "; and " + (all.size() - 3) + " more" : "");
+    }
+
+    private static String whyNothing(List<JudgedTrial> trials) {
+        return trials.stream()
+                .filter(t -> !t.isFinished())
+                .map(t -> t.row().state().name().toLowerCase(java.util.Locale.ROOT)
+                        + (t.row().message().isEmpty()
+                                ? ""
+                                : ": " + t.row().message().lines().findFirst().orElse("")))
+                .findFirst()
+                .orElse(trials.isEmpty() ? "not run" : "not measured");
+    }
+
+    private OptionalDouble empty(Metric metric) {
+        double[] values = rows.figures().values().stream()
+                .flatMap(List::stream)
+                .filter(f -> f.metric() == metric && f.subject().equals(FigureRow.EMPTY))
+                .mapToDouble(FigureRow::value)
+                .toArray();
+        return values.length == 0 ? OptionalDouble.empty() : OptionalDouble.of(Sample.median(values));
+    }
+
+    private void compare(Situation situation, Map<Cell, CellSamples> samples) {
+        for (Metric metric : COMPARED) {
+            Map<String, Sample> sound = new LinkedHashMap<>();
+            List<String> unsound = new ArrayList<>();
+            samples.forEach((cell, own) -> {
+                if (cell.situation().equals(situation)) {
+                    Sample sample = own.of(metric);
+                    if (sample.restarts() > 0
+                            && sample.median() > 0
+                            && own.counted().stream().anyMatch(JudgedTrial::isValid)) {
+                        sound.put(cell.technology(), sample);
+                    } else {
+                        unsound.add(cell.technology());
+                    }
+                }
+            });
+            for (Contest.Result r : new Contest(metric, seed(situation, metric.key())).of(sound)) {
+                boolean indicative = java.util.stream.Stream.of(r.first(), r.second())
+                        .map(sound::get)
+                        .anyMatch(s -> s == null || s.restarts() < Validity.ENOUGH_RESTARTS);
+                comparisons.add(new Comparison(
+                        situation.topology(),
+                        situation.message(),
+                        situation.load().toString(),
+                        metric,
+                        r.first(),
+                        r.second(),
+                        r.ratio(),
+                        r.p(),
+                        r.tieBand(),
+                        r.noiseFloor(),
+                        indicative,
+                        r.verdict()));
+            }
+            List<String> all = samples.keySet().stream()
+                    .filter(c -> c.situation().equals(situation))
+                    .map(Cell::technology)
+                    .toList();
+            for (int a = 0; a < all.size(); a++) {
+                for (int b = a + 1; b < all.size(); b++) {
+                    if (unsound.contains(all.get(a)) || unsound.contains(all.get(b))) {
+                        comparisons.add(new Comparison(
+                                situation.topology(),
+                                situation.message(),
+                                situation.load().toString(),
+                                metric,
+                                all.get(a),
+                                all.get(b),
+                                Estimate.NONE,
+                                Double.NaN,
+                                Contest.TIE_BAND,
+                                Double.NaN,
+                                true,
+                                new Verdict(Verdict.Kind.VOID, 0)));
+                    }
+                }
+            }
+        }
+    }
+
+    private static String subject(Metric metric) {
+        return switch (metric) {
+            case LATENCY_MEAN,
+                    LATENCY_MEDIAN,
+                    LATENCY_MIN,
+                    LATENCY_MAX,
+                    LATENCY_P95,
+                    LATENCY_P99,
+                    LATENCY_P999,
+                    FIRST_CALL,
+                    THROUGHPUT,
+                    SUCCESS_SHARE -> "client";
+            case HOP_MEAN, HOP_P99, WIRE_OUT, WIRE_BACK, PAYLOAD_OUT, PAYLOAD_BACK -> "hop";
+            case CPU_SHARE, CPU_PER_REQUEST -> FigureRow.SYSTEM;
+            case MEMORY_AFTER_BOOT, MEMORY_AFTER_LOAD, INSTALLED_SIZE, BOOT_TIME -> "service";
+            case GENERATOR_CPU, GENERATOR_LATENESS_P99 -> "generator";
+        };
+    }
+
+    private long seed(Object what, String purpose) {
+        long mixed = rows.run().seed() * 0x9E3779B97F4A7C15L;
+        return mixed ^ (what.toString().hashCode() * 0xD1B54A32D192ED03L) ^ purpose.hashCode();
+    }
+
+    private static String kind(String message) {
+        return message.split(":", 2)[0];
+    }
+
+    private static int size(String message) {
+        return dev.parley.model.MessageSpec.parse(message).size();
+    }
+
+    private static double amount(dev.parley.model.Load load) {
+        return switch (load) {
+            case dev.parley.model.Load.Closed c -> c.clients();
+            case dev.parley.model.Load.Open o -> o.perSecond();
+        };
+    }
+}

@@ -1,0 +1,269 @@
+package dev.parley.analysis;
+
+import dev.parley.model.FigureRow;
+import dev.parley.model.HistogramRow;
+import dev.parley.model.Metric;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Predicate;
+import java.util.function.ToDoubleFunction;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** Every metric of one cell as a {@link Sample}: one value a restart, with what redrawn seconds would have made of it. */
+final class CellSamples {
+    private static final String GENERATOR = "generator";
+
+    private final RunRows rows;
+    private final Cell cell;
+    private final List<JudgedTrial> counted;
+    private final Map<Integer, TrialWindow> windows = new TreeMap<>();
+    private final Map<Metric, Sample> fromSeconds = new EnumMap<>(Metric.class);
+
+    CellSamples(RunRows rows, Cell cell, List<JudgedTrial> all, long seed) {
+        this.rows = rows;
+        this.cell = cell;
+        this.counted = RunRows.counted(all);
+        for (JudgedTrial trial : counted) {
+            int id = trial.row().spec().id();
+            windows.put(id, new TrialWindow(trial.row().spec(), rows.seconds().getOrDefault(id, List.of())));
+        }
+        fromSeconds(new SplittableRandom(seed));
+    }
+
+    List<JudgedTrial> counted() {
+        return counted;
+    }
+
+    /** The fewest samples that any one restart's percentiles rest on. */
+    long leastSamples() {
+        return windows.values().stream().mapToLong(TrialWindow::samples).min().orElse(0);
+    }
+
+    /** The cell's own figure of a metric: of all services where they make one sum, of a typical service otherwise. */
+    Sample of(Metric metric) {
+        Sample measured = fromSeconds.get(metric);
+        return measured != null
+                ? measured
+                : switch (metric) {
+                    case HOP_MEAN -> fromHistograms(HistogramRow.Kind.HOP, h -> true, d -> d.meanNs() / 1e6);
+                    case HOP_P99 -> fromHistograms(HistogramRow.Kind.HOP, h -> true, d -> d.percentileNs(99) / 1e6);
+                    case GENERATOR_LATENESS_P99 ->
+                        orElse(
+                                fromFigures(metric, ids(), s -> true),
+                                fromHistograms(HistogramRow.Kind.SEND_DELAY, h -> true, d -> d.percentileNs(99) / 1e6));
+                    case GENERATOR_CPU -> fromFigures(metric, ids(), s -> true);
+                    case CPU_PER_REQUEST -> orElse(fromFigures(metric, ids(), s -> true), cpuPerRequest());
+                    case BOOT_TIME, INSTALLED_SIZE, MEMORY_AFTER_BOOT ->
+                        fromFigures(metric, idsOfTechnology(), this::isService);
+                    case FIRST_CALL ->
+                        orElse(
+                                fromFigures(metric, ids(), s -> true),
+                                fromFigures(metric, idsOfTechnology(), s -> true));
+                    case WIRE_OUT, WIRE_BACK, PAYLOAD_OUT, PAYLOAD_BACK ->
+                        orElse(
+                                fromFigures(metric, ids(), this::isService),
+                                fromFigures(metric, idsOfMessage(), this::isService));
+                    default -> fromFigures(metric, ids(), this::isService);
+                };
+    }
+
+    /** A metric service by service or hop by hop; empty where it has no such parts. */
+    Map<String, Sample> parts(Metric metric) {
+        Map<String, Sample> parts = new TreeMap<>();
+        if (metric == Metric.HOP_MEAN || metric == Metric.HOP_P99) {
+            for (String hop : hops()) {
+                parts.put(
+                        hop,
+                        fromHistograms(
+                                HistogramRow.Kind.HOP,
+                                h -> h.subject().equals(hop),
+                                d -> (metric == Metric.HOP_MEAN ? d.meanNs() : d.percentileNs(99)) / 1e6));
+            }
+            return parts;
+        }
+        Collection<Integer> ids = isOfBoot(metric) ? idsOfTechnology() : ids();
+        TreeSet<String> subjects = figures(metric, ids)
+                .map(FigureRow::subject)
+                .filter(this::isService)
+                .filter(s -> !s.equals(FigureRow.SYSTEM))
+                .collect(Collectors.toCollection(TreeSet::new));
+        if (subjects.size() > 1) {
+            subjects.forEach(subject -> parts.put(subject, fromFigures(metric, ids, subject::equals)));
+        }
+        return parts;
+    }
+
+    /** True where the figure belongs to a fresh start of the services, whatever was sent to them afterwards. */
+    static boolean isOfBoot(Metric metric) {
+        return switch (metric) {
+            case BOOT_TIME, INSTALLED_SIZE, MEMORY_AFTER_BOOT -> true;
+            default -> false;
+        };
+    }
+
+    /** All response times of the counted trials, merged. */
+    Distribution distribution() {
+        return Distribution.merged(counted.stream()
+                .flatMap(t -> rows.seconds().getOrDefault(t.row().spec().id(), List.of()).stream())
+                .filter(s -> s.second() >= 0)
+                .map(s -> s.responseTimes())
+                .toList());
+    }
+
+    private void fromSeconds(SplittableRandom random) {
+        Map<Metric, List<double[]>> pools = new EnumMap<>(Metric.class);
+        Map<Metric, List<Double>> points = new EnumMap<>(Metric.class);
+        for (List<JudgedTrial> restart : byRestart().values()) {
+            Map<Metric, List<Double>> measured = new EnumMap<>(Metric.class);
+            Map<Metric, List<Double>> drawn = new EnumMap<>(Metric.class);
+            for (JudgedTrial trial : restart) {
+                TrialWindow window = windows.get(trial.row().spec().id());
+                if (window == null || window.isEmpty()) {
+                    continue;
+                }
+                window.asMeasured()
+                        .forEach((m, v) -> measured.computeIfAbsent(m, k -> new ArrayList<>())
+                                .add(v));
+                for (int i = 0; i < Sample.POOL; i++) {
+                    window.drawn(random)
+                            .forEach((m, v) -> drawn.computeIfAbsent(m, k -> new ArrayList<>())
+                                    .add(v));
+                }
+            }
+            measured.forEach((metric, values) -> {
+                points.computeIfAbsent(metric, k -> new ArrayList<>()).add(Sample.median(array(values)));
+                pools.computeIfAbsent(metric, k -> new ArrayList<>()).add(array(drawn.getOrDefault(metric, values)));
+            });
+        }
+        points.forEach((metric, values) ->
+                fromSeconds.put(metric, new Sample(array(values), pools.getOrDefault(metric, List.of()))));
+    }
+
+    private Map<Integer, List<JudgedTrial>> byRestart() {
+        return counted.stream()
+                .collect(Collectors.groupingBy(t -> t.row().spec().restart(), TreeMap::new, Collectors.toList()));
+    }
+
+    private Sample cpuPerRequest() {
+        double[] points = byRestart().values().stream()
+                .mapToDouble(restart -> Sample.median(restart.stream()
+                        .mapToDouble(t -> cpuPerRequest(t.row().spec().id()))
+                        .filter(Double::isFinite)
+                        .toArray()))
+                .filter(Double::isFinite)
+                .toArray();
+        return Sample.ofPoints(points);
+    }
+
+    private double cpuPerRequest(int id) {
+        TrialWindow window = windows.get(id);
+        List<FigureRow> shares = figures(Metric.CPU_SHARE, List.of(id))
+                .filter(f -> isService(f.subject()))
+                .toList();
+        if (window == null || shares.isEmpty() || window.answered() == 0) {
+            return Double.NaN;
+        }
+        double cores = aggregate(Metric.CPU_SHARE, shares) / 100;
+        return cores * window.windowSeconds() * 1_000 / window.answered();
+    }
+
+    private Sample fromHistograms(
+            HistogramRow.Kind kind, Predicate<HistogramRow> wanted, ToDoubleFunction<Distribution> figure) {
+        double[] points = byRestart().values().stream()
+                .map(restart -> Distribution.merged(restart.stream()
+                        .flatMap(t ->
+                                rows.histograms().getOrDefault(t.row().spec().id(), List.of()).stream())
+                        .filter(h -> h.kind() == kind)
+                        .filter(wanted)
+                        .map(HistogramRow::histogram)
+                        .toList()))
+                .filter(d -> !d.isEmpty())
+                .mapToDouble(figure)
+                .toArray();
+        return Sample.ofPoints(points);
+    }
+
+    private TreeSet<String> hops() {
+        return ids().stream()
+                .flatMap(id -> rows.histograms().getOrDefault(id, List.of()).stream())
+                .filter(h -> h.kind() == HistogramRow.Kind.HOP)
+                .map(HistogramRow::subject)
+                .collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    /** One value a restart: over services first, then over the trials of that restart that carry the figure. */
+    private Sample fromFigures(Metric metric, Collection<Integer> ids, Predicate<String> subject) {
+        Map<Integer, List<Double>> byRestart = new TreeMap<>();
+        rows.plan().stream().filter(s -> ids.contains(s.id())).forEach(spec -> {
+            List<FigureRow> figures = figures(metric, List.of(spec.id()))
+                    .filter(f -> !f.subject().equals(FigureRow.EMPTY) && subject.test(f.subject()))
+                    .toList();
+            if (!figures.isEmpty()) {
+                byRestart
+                        .computeIfAbsent(spec.restart(), r -> new ArrayList<>())
+                        .add(aggregate(metric, figures));
+            }
+        });
+        return Sample.ofPoints(byRestart.values().stream()
+                .mapToDouble(values -> Sample.median(array(values)))
+                .toArray());
+    }
+
+    /** A figure of the whole system as it is; otherwise processor use summed over the services, anything else of the typical one. */
+    private static double aggregate(Metric metric, List<FigureRow> figures) {
+        double[] system = figures.stream()
+                .filter(f -> f.subject().equals(FigureRow.SYSTEM))
+                .mapToDouble(FigureRow::value)
+                .toArray();
+        double[] each = figures.stream().mapToDouble(FigureRow::value).toArray();
+        if (system.length > 0) {
+            return Sample.median(system);
+        }
+        return metric == Metric.CPU_SHARE ? java.util.Arrays.stream(each).sum() : Sample.median(each);
+    }
+
+    private Stream<FigureRow> figures(Metric metric, Collection<Integer> ids) {
+        return ids.stream()
+                .flatMap(id -> rows.figures().getOrDefault(id, List.of()).stream())
+                .filter(f -> f.metric() == metric);
+    }
+
+    private boolean isService(String subject) {
+        return !subject.equals(FigureRow.EMPTY) && !subject.equals(GENERATOR);
+    }
+
+    private List<Integer> ids() {
+        return counted.stream().map(t -> t.row().spec().id()).toList();
+    }
+
+    private List<Integer> idsOfTechnology() {
+        return rows.plan().stream()
+                .filter(s -> s.technology().equals(cell.technology())
+                        && s.topology().text().equals(cell.situation().topology()))
+                .map(s -> s.id())
+                .toList();
+    }
+
+    private List<Integer> idsOfMessage() {
+        return rows.plan().stream()
+                .filter(s -> idsOfTechnology().contains(s.id())
+                        && s.message().toString().equals(cell.situation().message()))
+                .map(s -> s.id())
+                .toList();
+    }
+
+    private static Sample orElse(Sample first, Sample second) {
+        return first.restarts() > 0 ? first : second;
+    }
+
+    private static double[] array(List<Double> values) {
+        return values.stream().mapToDouble(Double::doubleValue).toArray();
+    }
+}

@@ -1,0 +1,175 @@
+package dev.parley.analysis;
+
+import dev.parley.model.Metric;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+
+/**
+ * All pairs of technologies in one situation and metric. Two differ only when the interval of their ratio excludes 1 after Holm's
+ * correction and the effect is above the tie band, which is never narrower than the noise floor; they are equivalent when the interval
+ * lies inside the band; otherwise the comparison is undecided.
+ */
+final class Contest {
+    /** Two technologies within 5 % of each other serve an architect alike; widened to the noise floor where the machine is noisier. */
+    static final double TIE_BAND = 0.05;
+
+    private static final double LEVEL = 0.05;
+
+    /** Fewer restarts than this cannot tell a technology from the mood of a restart. */
+    private static final int LEAST_RESTARTS = 3;
+
+    private static final int SPLITS = 200;
+
+    private final Metric metric;
+    private final long seed;
+
+    Contest(Metric metric, long seed) {
+        this.metric = metric;
+        this.seed = seed;
+    }
+
+    /** The outcome for {@code first} held against {@code second}. */
+    record Result(
+            String first,
+            String second,
+            Estimate ratio,
+            double p,
+            double tieBand,
+            double noiseFloor,
+            Verdict verdict) {}
+
+    private record Pair(String first, String second, Estimate ratio, double p, int restarts) {}
+
+    List<Result> of(Map<String, Sample> samples) {
+        Map<String, double[]> draws = new LinkedHashMap<>();
+        samples.forEach((name, sample) ->
+                draws.put(name, sample.draws(new SplittableRandom(seed ^ 0x9E3779B97F4A7C15L * (draws.size() + 1)))));
+        List<String> names = List.copyOf(samples.keySet());
+        List<Pair> pairs = new ArrayList<>();
+        for (int a = 0; a < names.size(); a++) {
+            for (int b = a + 1; b < names.size(); b++) {
+                pairs.add(pair(names.get(a), names.get(b), samples, draws));
+            }
+        }
+        double floor = noiseFloor(samples.values());
+        double band = Double.isNaN(floor) ? TIE_BAND : Math.max(TIE_BAND, floor);
+        Map<Pair, Double> corrected = holm(pairs);
+        return pairs.stream()
+                .map(p -> new Result(
+                        p.first(),
+                        p.second(),
+                        p.ratio(),
+                        corrected.getOrDefault(p, 1.0),
+                        band,
+                        floor,
+                        verdict(p, corrected.getOrDefault(p, 1.0), band)))
+                .toList();
+    }
+
+    private static Pair pair(String a, String b, Map<String, Sample> samples, Map<String, double[]> draws) {
+        Sample first = samples.getOrDefault(a, Sample.ofPoints());
+        Sample second = samples.getOrDefault(b, Sample.ofPoints());
+        double[] x = draws.getOrDefault(a, new double[0]);
+        double[] y = draws.getOrDefault(b, new double[0]);
+        double[] ratios = new double[Sample.DRAWS];
+        int under = 0;
+        int over = 0;
+        for (int i = 0; i < ratios.length; i++) {
+            ratios[i] = x[i] / y[i];
+            under += ratios[i] <= 1 ? 1 : 0;
+            over += ratios[i] >= 1 ? 1 : 0;
+        }
+        Arrays.sort(ratios);
+        double p = Math.min(1, 2.0 * (Math.min(under, over) + 1) / (ratios.length + 1));
+        double ratio = first.median() / second.median();
+        Estimate estimate = new Estimate(
+                ratio,
+                Math.min(ratio, Sample.quantile(ratios, 0.025)),
+                Math.max(ratio, Sample.quantile(ratios, 0.975)));
+        return new Pair(a, b, estimate, p, Math.min(first.restarts(), second.restarts()));
+    }
+
+    /** Holm (1979): the k-th smallest of m p-values times m − k + 1, never smaller than the one before. */
+    private static Map<Pair, Double> holm(List<Pair> pairs) {
+        List<Pair> ascending =
+                pairs.stream().sorted(Comparator.comparingDouble(Pair::p)).toList();
+        Map<Pair, Double> corrected = new LinkedHashMap<>();
+        double least = 0;
+        for (int k = 0; k < ascending.size(); k++) {
+            least = Math.max(least, Math.min(1, ascending.get(k).p() * (ascending.size() - k)));
+            corrected.put(ascending.get(k), least);
+        }
+        return corrected;
+    }
+
+    private Verdict verdict(Pair pair, double p, double band) {
+        double edge = Math.log1p(band);
+        double effect = Math.log(pair.ratio().value());
+        double low = Math.log(pair.ratio().low());
+        double high = Math.log(pair.ratio().high());
+        if (pair.restarts() < LEAST_RESTARTS) {
+            return new Verdict(Verdict.Kind.UNDECIDED, LEAST_RESTARTS - pair.restarts());
+        }
+        if (low > -edge && high < edge) {
+            return new Verdict(Verdict.Kind.EQUIVALENT, 0);
+        }
+        // an effect inside the band is no difference, however sure: with many pairs some extreme one always looks sure
+        if (p < LEVEL && (low > 0 || high < 0) && Math.abs(effect) > edge) {
+            boolean lower = effect < 0;
+            boolean better = lower == (metric.better() == Metric.Better.LOWER);
+            return new Verdict(better ? Verdict.Kind.BETTER : Verdict.Kind.WORSE, 0);
+        }
+        return new Verdict(Verdict.Kind.UNDECIDED, more(pair.restarts(), Math.abs(effect), (high - low) / 2, edge));
+    }
+
+    /** The half width of an interval shrinks with the square root of the restarts; it must come to exclude 1 or, for a small effect, to fit the band. */
+    private static int more(int restarts, double effect, double halfWidth, double edge) {
+        double needed = effect > edge ? effect : edge - effect;
+        if (!(needed > 0) || !Double.isFinite(halfWidth)) {
+            return restarts;
+        }
+        double wanted = restarts * Math.pow(halfWidth / needed, 2);
+        return (int) Math.clamp(Math.ceil(wanted) - restarts, 1, 1000);
+    }
+
+    /**
+     * How far a technology is from itself: its restarts split in two at random, again and again, and the halves compared. Halves are
+     * noisier than wholes by √2, which is taken out. NaN where no technology has four restarts.
+     */
+    double noiseFloor(Iterable<Sample> samples) {
+        SplittableRandom random = new SplittableRandom(seed);
+        double[] differences = new double[0];
+        for (Sample sample : samples) {
+            int n = sample.restarts();
+            if (n < 4) {
+                continue;
+            }
+            double[] own = new double[SPLITS];
+            double[] shuffled = sample.points().clone();
+            for (int split = 0; split < SPLITS; split++) {
+                for (int i = n - 1; i > 0; i--) {
+                    int j = random.nextInt(i + 1);
+                    double kept = shuffled[i];
+                    shuffled[i] = shuffled[j];
+                    shuffled[j] = kept;
+                }
+                double one = Sample.median(Arrays.copyOfRange(shuffled, 0, n / 2));
+                double other = Sample.median(Arrays.copyOfRange(shuffled, n / 2, n));
+                own[split] = Math.abs(Math.log(one / other)) / Math.sqrt(2);
+            }
+            int before = differences.length;
+            differences = Arrays.copyOf(differences, before + SPLITS);
+            System.arraycopy(own, 0, differences, before, SPLITS);
+        }
+        if (differences.length == 0) {
+            return Double.NaN;
+        }
+        Arrays.sort(differences);
+        return Math.expm1(Sample.quantile(differences, 0.95));
+    }
+}

@@ -1,0 +1,30 @@
+package dev.parley.analysis;
+
+import java.util.Arrays;
+import java.util.SplittableRandom;
+
+/**
+ * A median over restarts with its 95 % interval.
+ *
+ * @param value NaN where nothing was measured
+ */
+public record Estimate(double value, double low, double high) {
+    static final Estimate NONE = new Estimate(Double.NaN, Double.NaN, Double.NaN);
+
+    static Estimate of(Sample sample, long seed) {
+        if (sample.restarts() == 0) {
+            return NONE;
+        }
+        double[] draws = sample.draws(new SplittableRandom(seed));
+        Arrays.sort(draws);
+        double value = sample.median();
+        // redrawn seconds may miss the value itself where the distribution is lumpy; an interval always holds its
+        // estimate
+        return new Estimate(
+                value, Math.min(value, Sample.quantile(draws, 0.025)), Math.max(value, Sample.quantile(draws, 0.975)));
+    }
+
+    public boolean isPresent() {
+        return !Double.isNaN(value);
+    }
+}

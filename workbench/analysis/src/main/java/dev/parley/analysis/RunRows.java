@@ -1,0 +1,86 @@
+package dev.parley.analysis;
+
+import dev.parley.model.FigureRow;
+import dev.parley.model.HistogramRow;
+import dev.parley.model.LibraryRow;
+import dev.parley.model.Run;
+import dev.parley.model.SecondRow;
+import dev.parley.model.TrialRow;
+import dev.parley.model.TrialSpec;
+import dev.parley.store.RunStore;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.function.ToIntFunction;
+import java.util.stream.Collectors;
+
+/** The raw rows of one run, by trial. */
+record RunRows(
+        Run run,
+        List<TrialSpec> plan,
+        List<JudgedTrial> trials,
+        Map<Integer, List<SecondRow>> seconds,
+        Map<Integer, List<HistogramRow>> histograms,
+        Map<Integer, List<FigureRow>> figures,
+        List<LibraryRow> libraries) {
+
+    static RunRows of(RunStore store) {
+        Map<Integer, List<SecondRow>> seconds = byTrial(store.seconds(), SecondRow::trialId);
+        Map<Integer, List<HistogramRow>> histograms = byTrial(store.histograms(), HistogramRow::trialId);
+        List<JudgedTrial> trials = store.trials().stream()
+                .map(trial -> judged(trial, seconds, histograms))
+                .toList();
+        return new RunRows(
+                store.run(),
+                store.plan(),
+                trials,
+                seconds,
+                histograms,
+                byTrial(store.figures(), FigureRow::trialId),
+                store.libraries());
+    }
+
+    private static JudgedTrial judged(
+            TrialRow trial, Map<Integer, List<SecondRow>> seconds, Map<Integer, List<HistogramRow>> histograms) {
+        LinkedHashSet<String> reasons = new LinkedHashSet<>(trial.voidReasons());
+        if (trial.state() == TrialRow.State.FINISHED) {
+            int id = trial.spec().id();
+            reasons.addAll(Validity.reasons(
+                    trial.spec(), seconds.getOrDefault(id, List.of()), histograms.getOrDefault(id, List.of())));
+        }
+        return new JudgedTrial(trial, List.copyOf(reasons));
+    }
+
+    private static <T> Map<Integer, List<T>> byTrial(List<T> rows, ToIntFunction<T> trialId) {
+        return rows.stream().collect(Collectors.groupingBy(trialId::applyAsInt));
+    }
+
+    /** Technologies in the order asked for, each in the situations of the plan. */
+    Map<Cell, List<JudgedTrial>> cells() {
+        Map<Cell, List<JudgedTrial>> cells = new LinkedHashMap<>();
+        List<String> order = run.technologies().stream().map(t -> t.name()).toList();
+        plan.stream()
+                .map(Cell::of)
+                .distinct()
+                .sorted(java.util.Comparator.comparingInt(c -> {
+                    int at = order.indexOf(c.technology());
+                    return at < 0 ? order.size() : at;
+                }))
+                .forEach(cell -> cells.put(cell, new ArrayList<>()));
+        for (JudgedTrial trial : trials) {
+            List<JudgedTrial> own = cells.get(Cell.of(trial.row().spec()));
+            if (own != null) {
+                own.add(trial);
+            }
+        }
+        return cells;
+    }
+
+    /** The finished trials that a cell's figures rest on: the valid ones, or all where every one is void. */
+    static List<JudgedTrial> counted(List<JudgedTrial> trials) {
+        List<JudgedTrial> valid = trials.stream().filter(JudgedTrial::isValid).toList();
+        return valid.isEmpty() ? trials.stream().filter(JudgedTrial::isFinished).toList() : valid;
+    }
+}

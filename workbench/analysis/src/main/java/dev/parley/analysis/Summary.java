@@ -1,0 +1,43 @@
+package dev.parley.analysis;
+
+import dev.parley.model.Load;
+import dev.parley.model.Metric;
+
+/**
+ * One figure of the report: a technology, in one topology, with one message, under one load.
+ *
+ * @param subject what it was measured on: {@code client}, {@code system} (all services), {@code service} (a typical one), {@code hop},
+ *     {@code generator}; in details a service's or hop's own name
+ * @param estimate in {@link Metric#unit()}, median over restarts with a 95 % interval
+ * @param restarts how many fresh starts it rests on
+ * @param validity {@code valid}, or {@code indicative: …} or {@code void: …} with the reasons
+ * @param empty the same figure of the empty service; NaN where there is none
+ */
+public record Summary(
+        String technology,
+        String topology,
+        String message,
+        Load load,
+        Metric metric,
+        String subject,
+        Estimate estimate,
+        int restarts,
+        String validity,
+        double empty) {
+
+    public boolean isVoid() {
+        return validity.startsWith("void");
+    }
+
+    public boolean isValid() {
+        return validity.equals("valid");
+    }
+
+    /** Number of clients of a closed load; empty for an open one. */
+    public String clients() {
+        return switch (load) {
+            case Load.Closed closed -> Integer.toString(closed.clients());
+            case Load.Open open -> "";
+        };
+    }
+}

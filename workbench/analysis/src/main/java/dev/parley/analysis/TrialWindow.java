@@ -1,0 +1,120 @@
+package dev.parley.analysis;
+
+import dev.parley.model.Metric;
+import dev.parley.model.SecondRow;
+import dev.parley.model.TrialSpec;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+
+/** The measured window of one restart's trial, second by second, in a form that can be drawn from again and again. */
+final class TrialWindow {
+    /** What is computed from the seconds. */
+    static final List<Metric> METRICS = List.of(
+            Metric.LATENCY_MEAN,
+            Metric.LATENCY_MEDIAN,
+            Metric.LATENCY_MIN,
+            Metric.LATENCY_MAX,
+            Metric.LATENCY_P95,
+            Metric.LATENCY_P99,
+            Metric.LATENCY_P999,
+            Metric.THROUGHPUT,
+            Metric.SUCCESS_SHARE);
+
+    private final double windowSeconds;
+    private final long[] values;
+    /** Per second: index into {@link #values}, then count. */
+    private final List<int[]> indexes = new ArrayList<>();
+
+    private final List<long[]> counts = new ArrayList<>();
+    private final List<SecondRow> rows;
+
+    TrialWindow(TrialSpec spec, List<SecondRow> all) {
+        this.windowSeconds = spec.window().length().toNanos() / 1e9;
+        // what was under way when the window closed ends in a later second: an outcome, but no part of the rate
+        this.rows = all.stream()
+                .filter(s -> s.second() >= 0 && s.second() < Math.ceil(windowSeconds))
+                .toList();
+        List<TreeMap<Long, Long>> perSecond = new ArrayList<>();
+        TreeMap<Long, Long> union = new TreeMap<>();
+        for (SecondRow row : rows) {
+            TreeMap<Long, Long> second = new TreeMap<>();
+            Distribution.addTo(second, row.responseTimes());
+            perSecond.add(second);
+            second.keySet().forEach(value -> union.put(value, 0L));
+        }
+        this.values = union.keySet().stream().mapToLong(Long::longValue).toArray();
+        for (TreeMap<Long, Long> second : perSecond) {
+            indexes.add(second.keySet().stream()
+                    .mapToInt(v -> Arrays.binarySearch(values, v))
+                    .toArray());
+            counts.add(second.values().stream().mapToLong(Long::longValue).toArray());
+        }
+    }
+
+    Map<Metric, Double> asMeasured() {
+        int[] each = new int[rows.size()];
+        Arrays.setAll(each, i -> i);
+        return figures(each);
+    }
+
+    /** As many seconds as there are, drawn with replacement. */
+    Map<Metric, Double> drawn(SplittableRandom random) {
+        int[] picked = new int[rows.size()];
+        Arrays.setAll(picked, i -> random.nextInt(rows.size()));
+        return figures(picked);
+    }
+
+    boolean isEmpty() {
+        return rows.isEmpty();
+    }
+
+    long samples() {
+        return counts.stream().flatMapToLong(Arrays::stream).sum();
+    }
+
+    /** Replies of any kind, right, late or wrong: what the services' processor time was spent on. */
+    long answered() {
+        return rows.stream().mapToLong(s -> s.replied() + s.late() + s.wrong()).sum();
+    }
+
+    double windowSeconds() {
+        return windowSeconds;
+    }
+
+    private Map<Metric, Double> figures(int[] seconds) {
+        long[] merged = new long[values.length];
+        long replied = 0;
+        long due = 0;
+        for (int second : seconds) {
+            int[] index = indexes.get(second);
+            long[] count = counts.get(second);
+            for (int i = 0; i < index.length; i++) {
+                merged[index[i]] += count[i];
+            }
+            SecondRow row = rows.get(second);
+            replied += row.replied();
+            due += row.replied() + row.late() + row.wrong() + row.failed() + row.notSent();
+        }
+        Map<Metric, Double> figures = new EnumMap<>(Metric.class);
+        Distribution times = new Distribution(values, merged);
+        if (!times.isEmpty()) {
+            figures.put(Metric.LATENCY_MEAN, times.meanNs() / 1e6);
+            figures.put(Metric.LATENCY_MEDIAN, times.percentileNs(50) / 1e6);
+            figures.put(Metric.LATENCY_MIN, times.percentileNs(0) / 1e6);
+            figures.put(Metric.LATENCY_MAX, times.percentileNs(100) / 1e6);
+            figures.put(Metric.LATENCY_P95, times.percentileNs(95) / 1e6);
+            figures.put(Metric.LATENCY_P99, times.percentileNs(99) / 1e6);
+            figures.put(Metric.LATENCY_P999, times.percentileNs(99.9) / 1e6);
+        }
+        if (due > 0) {
+            figures.put(Metric.THROUGHPUT, replied / windowSeconds);
+            figures.put(Metric.SUCCESS_SHARE, 100.0 * replied / due);
+        }
+        return figures;
+    }
+}

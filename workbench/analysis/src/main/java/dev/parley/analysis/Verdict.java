@@ -1,0 +1,27 @@
+package dev.parley.analysis;
+
+import java.util.Locale;
+
+/**
+ * What a comparison of one technology with another came to.
+ *
+ * @param moreRestarts for {@link Kind#UNDECIDED}, about how many restarts more would decide it; otherwise 0
+ */
+public record Verdict(Kind kind, int moreRestarts) {
+    /** In the sense of the metric: lower latency is better, lower throughput is worse. */
+    public enum Kind {
+        BETTER,
+        WORSE,
+        /** The interval of the ratio lies inside the tie band. */
+        EQUIVALENT,
+        UNDECIDED,
+        /** One side has no valid figure. */
+        VOID
+    }
+
+    @Override
+    public String toString() {
+        String word = kind.name().toLowerCase(Locale.ROOT);
+        return kind == Kind.UNDECIDED ? word + " (" + moreRestarts + " more restarts)" : word;
+    }
+}

@@ -1,0 +1,273 @@
+package dev.parley.analysis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.parley.model.FigureRow;
+import dev.parley.model.HistogramRow;
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Metric;
+import dev.parley.model.Run;
+import dev.parley.model.SecondRow;
+import dev.parley.model.Technology;
+import dev.parley.model.Topology;
+import dev.parley.model.TrialRow;
+import dev.parley.model.TrialSpec;
+import dev.parley.store.RunStore;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class AnalysisTest {
+    private static final Instant START = Instant.parse("2026-11-21T08:00:00Z");
+
+    @TempDir
+    Path folder;
+
+    private RunStore store;
+
+    @BeforeEach
+    void create() {
+        store = RunStore.create(
+                folder.resolve("results.duckdb"),
+                new Run(
+                        "r",
+                        START,
+                        "c",
+                        1,
+                        "x",
+                        Map.of(),
+                        "25",
+                        List.of(),
+                        List.of(technology("rest"), technology("grpc"))));
+    }
+
+    @AfterEach
+    void close() {
+        store.close();
+    }
+
+    private static Technology technology(String name) {
+        return new Technology(name, name, Technology.Style.SYNCHRONOUS, Optional.empty(), List.of(), "", Map.of());
+    }
+
+    private static TrialSpec spec(int id, String technology, String message, int restart) {
+        return new TrialSpec(
+                id,
+                technology,
+                Topology.parse("line:2"),
+                "messages",
+                MessageSpec.parse(message),
+                new Load.Closed(1),
+                restart,
+                restart,
+                new TrialSpec.Window(Duration.ofSeconds(1), Duration.ofSeconds(2), Duration.ofSeconds(2)),
+                Duration.ofSeconds(1));
+    }
+
+    /** Two seconds of one client whose replies all took {@code ms}. */
+    private static List<SecondRow> seconds(int id, double ms, int wrong) {
+        int n = (int) (1_000 / ms);
+        long[] times = new long[n];
+        Arrays.fill(times, (long) (ms * 1e6));
+        List<SecondRow> rows = new ArrayList<>();
+        rows.add(new SecondRow(id, -1, 7, 0, 0, 0, 0, Encoded.of(900_000_000L)));
+        rows.add(new SecondRow(id, 0, n, 0, wrong, 0, 0, Encoded.of(times)));
+        rows.add(new SecondRow(id, 1, n, 0, 0, 0, 0, Encoded.of(times)));
+        return rows;
+    }
+
+    private void finished(TrialSpec spec, double ms, int wrong, List<String> voidReasons, FigureRow... figures) {
+        store.append(
+                new TrialRow(spec, TrialRow.State.FINISHED, START, START.plusSeconds(3), voidReasons, ""),
+                seconds(spec.id(), ms, wrong),
+                List.of(),
+                List.of(figures));
+    }
+
+    private static Summary find(Analysis analysis, String technology, String message, Metric metric) {
+        return analysis.summaries().stream()
+                .filter(s -> s.technology().equals(technology) && s.message().equals(message) && s.metric() == metric)
+                .reduce((a, b) -> {
+                    throw new AssertionError("twice: " + a + " and " + b);
+                })
+                .orElseThrow();
+    }
+
+    @Test
+    void medianOverRestartsWithoutWarmUp() {
+        List<TrialSpec> plan = new ArrayList<>();
+        for (int r = 1; r <= 5; r++) {
+            plan.add(spec(r, "rest", "text:10", r));
+        }
+        store.appendPlan(plan);
+        double[] ms = {1, 2, 4, 5, 10};
+        for (int r = 1; r <= 5; r++) {
+            finished(plan.get(r - 1), ms[r - 1], 0, List.of());
+        }
+        Summary mean = find(Analysis.of(store), "rest", "text:10", Metric.LATENCY_MEAN);
+        assertThat(mean.estimate().value()).isCloseTo(4, within(0.01));
+        assertThat(mean.estimate().low()).isLessThan(4);
+        assertThat(mean.estimate().high()).isGreaterThan(4);
+        assertThat(mean.restarts()).isEqualTo(5);
+        assertThat(mean.validity()).isEqualTo("valid");
+        Analysis analysis = Analysis.of(store);
+        assertThat(find(analysis, "rest", "text:10", Metric.THROUGHPUT)
+                        .estimate()
+                        .value())
+                .isEqualTo(250);
+        assertThat(find(analysis, "rest", "text:10", Metric.LATENCY_P99).validity())
+                .isEqualTo("indicative: 200 samples of 1000");
+        assertThat(find(analysis, "rest", "text:10", Metric.LATENCY_MAX)
+                        .estimate()
+                        .high())
+                .as("warm-up's 900 ms stays out")
+                .isLessThan(11);
+    }
+
+    @Test
+    void processorTimeForARequestIsThatOfAllServices() {
+        store.appendPlan(List.of(spec(0, "rest", "text:10", 1)));
+        finished(
+                spec(0, "rest", "text:10", 1),
+                10,
+                0,
+                List.of(),
+                new FigureRow(0, Metric.CPU_SHARE, "m1", 30),
+                new FigureRow(0, Metric.CPU_SHARE, "m2", 20),
+                new FigureRow(0, Metric.CPU_SHARE, FigureRow.EMPTY, 1));
+        Analysis analysis = Analysis.of(store);
+        // half a core for two seconds, two hundred replies
+        assertThat(find(analysis, "rest", "text:10", Metric.CPU_PER_REQUEST)
+                        .estimate()
+                        .value())
+                .isCloseTo(5, within(1e-9));
+        assertThat(find(analysis, "rest", "text:10", Metric.CPU_SHARE)
+                        .estimate()
+                        .value())
+                .isEqualTo(50);
+        assertThat(analysis.details())
+                .filteredOn(d -> d.metric() == Metric.CPU_SHARE)
+                .extracting(Summary::subject)
+                .containsExactly("m1", "m2");
+    }
+
+    @Test
+    void figuresOfABootServeEveryMessageAndStandBesideTheEmptyService() {
+        TrialSpec first = spec(0, "rest", "text:10", 1);
+        TrialSpec second = spec(1, "rest", "text:1000", 1);
+        store.appendPlan(List.of(first, second));
+        finished(
+                first,
+                1,
+                0,
+                List.of("generator busy"),
+                new FigureRow(0, Metric.BOOT_TIME, "m1", 500),
+                new FigureRow(0, Metric.BOOT_TIME, "m2", 700),
+                new FigureRow(0, Metric.BOOT_TIME, FigureRow.EMPTY, 300));
+        finished(second, 2, 0, List.of());
+        Summary boot = find(Analysis.of(store), "rest", "text:1000", Metric.BOOT_TIME);
+        assertThat(boot.estimate().value()).isEqualTo(600);
+        assertThat(boot.empty()).isEqualTo(300);
+        assertThat(boot.validity()).isEqualTo("indicative: 1 restart");
+    }
+
+    @Test
+    void voidTrialsStayOutAndACellOfOnlyVoidTrialsShowsItsFiguresFlagged() {
+        store.appendPlan(List.of(
+                spec(0, "rest", "text:10", 1),
+                spec(1, "rest", "text:10", 2),
+                spec(2, "grpc", "text:10", 1),
+                spec(3, "grpc", "text:10", 2)));
+        finished(spec(0, "rest", "text:10", 1), 1, 0, List.of());
+        finished(spec(1, "rest", "text:10", 2), 5, 0, List.of("generator core 91 % busy"));
+        finished(spec(2, "grpc", "text:10", 1), 2, 3, List.of());
+        finished(spec(3, "grpc", "text:10", 2), 2, 0, List.of("swap seen"));
+        Analysis analysis = Analysis.of(store);
+        Summary rest = find(analysis, "rest", "text:10", Metric.LATENCY_MEAN);
+        assertThat(rest.estimate().value()).isCloseTo(1, within(0.01));
+        assertThat(rest.validity()).isEqualTo("indicative: 1 restart; 1 of 2 trials left out");
+        Summary grpc = find(analysis, "grpc", "text:10", Metric.LATENCY_MEAN);
+        assertThat(grpc.estimate().value()).isCloseTo(2, within(0.01));
+        assertThat(grpc.validity()).isEqualTo("void: 3 wrong replies; swap seen");
+        assertThat(analysis.comparisons())
+                .allSatisfy(c -> assertThat(c.verdict().kind()).isEqualTo(Verdict.Kind.VOID));
+    }
+
+    @Test
+    void aTrialThatFailedOrNeverRanIsARowWithItsReason() {
+        store.appendPlan(List.of(spec(0, "rest", "text:10", 1), spec(1, "grpc", "text:10", 1)));
+        store.append(new TrialRow(
+                spec(0, "rest", "text:10", 1),
+                TrialRow.State.FAILED,
+                START,
+                START,
+                List.of(),
+                "m3 ended with exit code 137"));
+        Analysis analysis = Analysis.of(store);
+        assertThat(find(analysis, "rest", "text:10", Metric.LATENCY_MEAN).validity())
+                .isEqualTo("void: failed: m3 ended with exit code 137");
+        assertThat(find(analysis, "rest", "text:10", Metric.LATENCY_MEAN)
+                        .estimate()
+                        .isPresent())
+                .isFalse();
+        assertThat(find(analysis, "grpc", "text:10", Metric.THROUGHPUT).validity())
+                .isEqualTo("void: not run");
+        assertThat(analysis.unfinished()).isEqualTo(1);
+    }
+
+    @Test
+    void littlesLawTellsLostTime() {
+        TrialSpec spec = spec(0, "rest", "text:10", 1);
+        assertThat(Validity.reasons(spec, seconds(0, 1, 0), List.of())).isEmpty();
+        List<SecondRow> half = List.of(
+                new SecondRow(0, 0, 500, 0, 0, 0, 0, Encoded.of(nTimes(500, 1_000_000))),
+                new SecondRow(0, 1, 500, 0, 0, 0, 0, Encoded.of(nTimes(500, 1_000_000))));
+        assertThat(Validity.reasons(spec, half, List.of()))
+                .containsExactly("Little's law off by -50 %: 0.50 requests in the system, 1 clients");
+    }
+
+    @Test
+    void requestsThatCouldNotBeSentVoidATrialAboveOneInAThousand() {
+        TrialSpec spec = spec(0, "rest", "text:10", 1);
+        List<SecondRow> rows = List.of(new SecondRow(0, 0, 998, 0, 0, 0, 2, new byte[0]));
+        assertThat(Validity.reasons(spec, rows, List.of()))
+                .containsExactly("0.20 % of due requests not sent (at most 0.1 %)");
+    }
+
+    @Test
+    void hopsAreNamedOneByOne() {
+        TrialSpec spec = spec(0, "rest", "text:10", 1);
+        store.appendPlan(List.of(spec));
+        store.append(
+                new TrialRow(spec, TrialRow.State.FINISHED, START, START, List.of(), ""),
+                seconds(0, 1, 0),
+                List.of(
+                        new HistogramRow(0, HistogramRow.Kind.HOP, "m1>m2", Encoded.of(2_000_000)),
+                        new HistogramRow(0, HistogramRow.Kind.HOP, "m2>m3", Encoded.of(1_000_000))),
+                List.of());
+        Analysis analysis = Analysis.of(store);
+        assertThat(find(analysis, "rest", "text:10", Metric.HOP_MEAN).estimate().value())
+                .isCloseTo(1.5, within(0.01));
+        assertThat(analysis.details())
+                .filteredOn(d -> d.metric() == Metric.HOP_MEAN)
+                .extracting(Summary::subject)
+                .containsExactly("m1>m2", "m2>m3");
+    }
+
+    private static long[] nTimes(int n, long value) {
+        long[] values = new long[n];
+        Arrays.fill(values, value);
+        return values;
+    }
+}

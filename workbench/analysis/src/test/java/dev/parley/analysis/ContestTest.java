@@ -1,0 +1,149 @@
+package dev.parley.analysis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.parley.analysis.Verdict.Kind;
+import dev.parley.model.Metric;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+
+class ContestTest {
+    private static final Contest LATENCY = new Contest(Metric.LATENCY_MEDIAN, 7);
+
+    /** Restarts differ by 2 %, seconds within a restart by 4 %, as on a quiet machine. */
+    private static Sample synthetic(SplittableRandom random, double typical, int restarts, double restartSpread) {
+        double[] points = new double[restarts];
+        List<double[]> pools = new ArrayList<>();
+        for (int r = 0; r < restarts; r++) {
+            double mood = typical * (1 + restartSpread * random.nextGaussian());
+            double[] pool = new double[Sample.POOL];
+            for (int i = 0; i < pool.length; i++) {
+                pool[i] = mood * (1 + 0.04 / Math.sqrt(30) * random.nextGaussian());
+            }
+            points[r] = mood;
+            pools.add(pool);
+        }
+        return new Sample(points, pools);
+    }
+
+    private static Verdict verdict(Contest contest, Sample first, Sample second) {
+        return contest.of(inOrder(first, second)).getFirst().verdict();
+    }
+
+    private static Map<String, Sample> inOrder(Sample... samples) {
+        Map<String, Sample> map = new LinkedHashMap<>();
+        for (Sample sample : samples) {
+            map.put("t" + map.size(), sample);
+        }
+        return map;
+    }
+
+    @Test
+    void aTechnologyAgainstItselfIsEquivalentInAtLeast95Of100() {
+        SplittableRandom random = new SplittableRandom(20261121);
+        int equivalent = 0;
+        for (int i = 0; i < 100; i++) {
+            Verdict verdict = verdict(
+                    new Contest(Metric.LATENCY_MEDIAN, i),
+                    synthetic(random, 10, 10, 0.02),
+                    synthetic(random, 10, 10, 0.02));
+            equivalent += verdict.kind() == Kind.EQUIVALENT ? 1 : 0;
+            assertThat(verdict.kind()).isIn(Kind.EQUIVALENT, Kind.UNDECIDED);
+        }
+        assertThat(equivalent).isGreaterThanOrEqualTo(95);
+    }
+
+    @Test
+    void aPlantedDelayOfTwentyPercentIsWorse() {
+        SplittableRandom random = new SplittableRandom(5);
+        for (int i = 0; i < 100; i++) {
+            Verdict verdict = verdict(LATENCY, synthetic(random, 12, 10, 0.02), synthetic(random, 10, 10, 0.02));
+            assertThat(verdict.kind()).isEqualTo(Kind.WORSE);
+        }
+    }
+
+    @Test
+    void moreIsBetterForThroughput() {
+        SplittableRandom random = new SplittableRandom(6);
+        Verdict verdict = verdict(
+                new Contest(Metric.THROUGHPUT, 1),
+                synthetic(random, 1200, 10, 0.02),
+                synthetic(random, 1000, 10, 0.02));
+        assertThat(verdict.kind()).isEqualTo(Kind.BETTER);
+    }
+
+    @Test
+    void aNoisyDifferenceIsUndecidedAndSaysHowManyRestartsMore() {
+        SplittableRandom random = new SplittableRandom(8);
+        Verdict verdict = verdict(LATENCY, synthetic(random, 11, 5, 0.15), synthetic(random, 10, 5, 0.15));
+        assertThat(verdict.kind()).isEqualTo(Kind.UNDECIDED);
+        assertThat(verdict.moreRestarts()).isPositive();
+        assertThat(verdict).hasToString("undecided (" + verdict.moreRestarts() + " more restarts)");
+    }
+
+    @Test
+    void underThreeRestartsNothingIsDecided() {
+        Verdict verdict = verdict(LATENCY, Sample.ofPoints(10, 10.1), Sample.ofPoints(20, 20.1));
+        assertThat(verdict).isEqualTo(new Verdict(Kind.UNDECIDED, 1));
+    }
+
+    @Test
+    void eightEqualTechnologiesAreToldApartInAtMostOneOfTwentyContests() {
+        SplittableRandom random = new SplittableRandom(9);
+        int toldApart = 0;
+        for (int contest = 0; contest < 40; contest++) {
+            Sample[] many = new Sample[8];
+            for (int i = 0; i < many.length; i++) {
+                many[i] = synthetic(random, 10, 10, 0.03);
+            }
+            List<Contest.Result> results = new Contest(Metric.LATENCY_MEDIAN, contest).of(inOrder(many));
+            assertThat(results).hasSize(28);
+            toldApart += results.stream()
+                            .anyMatch(r -> r.verdict().kind() == Kind.BETTER
+                                    || r.verdict().kind() == Kind.WORSE)
+                    ? 1
+                    : 0;
+        }
+        assertThat(toldApart).isLessThanOrEqualTo(2);
+    }
+
+    @Test
+    void holmAsksMoreOfManyPairsThanOfOne() {
+        SplittableRandom random = new SplittableRandom(12);
+        Sample a = synthetic(random, 10.4, 10, 0.03);
+        Sample b = synthetic(random, 10, 10, 0.03);
+        double alone = LATENCY.of(inOrder(a, b)).getFirst().p();
+        double among = LATENCY.of(inOrder(a, b, synthetic(random, 10, 10, 0.03), synthetic(random, 10, 10, 0.03)))
+                .getFirst()
+                .p();
+        assertThat(among).isGreaterThan(alone);
+    }
+
+    @Test
+    void theTieBandWidensToTheMachinesOwnNoise() {
+        SplittableRandom random = new SplittableRandom(10);
+        Contest.Result noisy = LATENCY.of(inOrder(synthetic(random, 10, 10, 0.2), synthetic(random, 10, 10, 0.2)))
+                .getFirst();
+        assertThat(noisy.noiseFloor()).isGreaterThan(0.1);
+        assertThat(noisy.tieBand()).isEqualTo(noisy.noiseFloor());
+        Contest.Result few = LATENCY.of(inOrder(Sample.ofPoints(1, 1, 1), Sample.ofPoints(1, 1, 1)))
+                .getFirst();
+        assertThat(few.noiseFloor()).isNaN();
+        assertThat(few.tieBand()).isEqualTo(Contest.TIE_BAND);
+    }
+
+    @Test
+    void theIntervalOfAMedianHoldsTheTruthInMostCases() {
+        SplittableRandom random = new SplittableRandom(11);
+        int held = 0;
+        for (int i = 0; i < 200; i++) {
+            Estimate e = Estimate.of(synthetic(random, 10, 10, 0.05), i);
+            held += e.low() <= 10 && 10 <= e.high() ? 1 : 0;
+        }
+        assertThat(held).isBetween(175, 200);
+    }
+}
