@@ -5,7 +5,11 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.CharBuffer;
+import java.nio.charset.CharsetEncoder;
+import java.nio.charset.CoderResult;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -36,14 +40,20 @@ public final class Out {
     /** Larger arrays are not kept: what one rare message needed is not held for ever. */
     private static final int KEPT_BYTES = 256 << 10;
 
-    /** From here on the JDK's vectorised encoder wins over a loop, in spite of the array that it makes. */
+    /** Beyond this the JDK's vectorised encoder wins over a loop; at most 127, so that the length of ASCII takes one byte. */
     private static final int LONG_STRING = 96;
 
-    /** At least this many bytes of a string or byte array at the outermost level go to a direct buffer without a stop in the array. */
+    /** At least this many bytes of a byte array at the outermost level go to a direct buffer without a stop in the array. */
     private static final int PASSED_ON = 4 << 10;
 
     private static final Pool<Out> POOL = new Pool<>(Out::new);
     private static final byte[] NONE = {};
+    private static final ByteBuffer EMPTY = ByteBuffer.wrap(NONE);
+
+    private final CharsetEncoder utf8 = StandardCharsets.UTF_8.newEncoder();
+    private final CharBuffer chars = CharBuffer.allocate(1024);
+    /** The array in use, as the encoder wants it. */
+    private ByteBuffer bytes = EMPTY;
 
     private byte[] own = new byte[512];
     private byte[] buf = NONE;
@@ -122,10 +132,14 @@ public final class Out {
         target = null;
         current = null;
         buf = NONE;
+        if (heap) {
+            bytes = EMPTY;
+        }
         pos = 0;
         end = 0;
         if (own.length > KEPT_BYTES) {
             own = new byte[512];
+            bytes = EMPTY;
         }
     }
 
@@ -276,15 +290,11 @@ public final class Out {
 
     void rawString(String s) {
         int n = s.length();
-        if (n < LONG_STRING) {
-            shortString(s, n);
-        } else {
-            rawBytes(s.getBytes(StandardCharsets.UTF_8), s);
+        if (n > LONG_STRING) {
+            encode(s, n);
+            return;
         }
-    }
-
-    /** Taken for ASCII until a character says otherwise; then it begins anew. */
-    private void shortString(String s, int n) {
+        // taken for ASCII until a character says otherwise; then it begins anew
         need(n + 1);
         byte[] b = buf;
         int p = pos;
@@ -292,7 +302,7 @@ public final class Out {
         for (int i = 0; i < n; i++) {
             char c = s.charAt(i);
             if (c >= 0x80) {
-                rawBytes(s.getBytes(StandardCharsets.UTF_8), s);
+                encode(s, n);
                 return;
             }
             b[p++] = (byte) c;
@@ -300,27 +310,37 @@ public final class Out {
         pos = p;
     }
 
-    /** Half a pair of surrogates has no form in UTF-8; the JDK writes a question mark for it, and a silent change is worse than a refusal. */
-    private void rawBytes(byte[] utf8, String of) {
-        if (utf8.length != of.length() && hasLoneSurrogate(of)) {
-            throw new CodecException(
-                    CodecException.Code.REFUSED,
-                    "in " + name() + ": a string with half a surrogate pair (no UTF-8 for it)");
-        }
-        rawBytes(utf8);
-    }
-
-    private static boolean hasLoneSurrogate(String s) {
-        for (int i = 0; i < s.length(); i++) {
-            char c = s.charAt(i);
-            if (Character.isSurrogate(c)) {
-                if (Character.isLowSurrogate(c) || i + 1 == s.length() || !Character.isLowSurrogate(s.charAt(i + 1))) {
-                    return true;
-                }
-                i++;
+    /**
+     * By the JDK's vectorised encoder, in pieces, so that no copy of the string is made. Half a pair of surrogates has no form in UTF-8; the
+     * encoder says so, where {@code String.getBytes} would silently send a question mark.
+     */
+    private void encode(String s, int n) {
+        need(n + 5);
+        int guess = width(n);
+        pos += guess;
+        int start = pos - base;
+        char[] piece = chars.array();
+        for (int from = 0; from < n; ) {
+            int k = Math.min(piece.length, n - from);
+            if (k == piece.length && Character.isHighSurrogate(s.charAt(from + k - 1))) {
+                k--;
             }
+            s.getChars(from, from + k, piece, 0);
+            need(3 * k);
+            if (bytes.array() != buf) {
+                bytes = ByteBuffer.wrap(buf);
+            }
+            bytes.limit(end).position(pos);
+            CoderResult result = utf8.reset().encode(chars.position(0).limit(k), bytes, true);
+            if (result.isError()) {
+                throw new CodecException(
+                        CodecException.Code.REFUSED,
+                        "in " + name() + ": a string with half a surrogate pair (no UTF-8 for it)");
+            }
+            pos = bytes.position();
+            from += k;
         }
-        return false;
+        endLength(start, guess);
     }
 
     void rawBytes(byte[] v) {

@@ -1,0 +1,298 @@
+package dev.rpcx.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.CodedOutputStream;
+import com.google.protobuf.UnknownFieldSet;
+import dev.rpcx.codec.CodecException.Code;
+import dev.rpcx.schema.Lock;
+import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.Schema;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.io.ByteArrayOutputStream;
+import java.lang.management.ManagementFactory;
+import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Hostile bytes and impossible values: a clear error, and nothing made beyond the limits. */
+class MalformedTest {
+    record Chain(int value, Chain next) {}
+
+    record Empty() {}
+
+    record Lists(List<Empty> empties, List<Integer> numbers, List<String> texts) {}
+
+    record Texts(String text, byte[] bytes, Optional<String> optional) {}
+
+    record Numbers(short small, byte tiny, char letter, BigDecimal decimal) {}
+
+    record Checked(int age) {
+        Checked {
+            if (age < 0) {
+                throw new IllegalArgumentException("age: " + age + " (expected: >= 0)");
+            }
+        }
+    }
+
+    private static final Schema SCHEMA = new Schema(Lock.none());
+
+    private static List<Codec<Object>> codecs(Class<?> type) {
+        return List.of(
+                Codecs.of(SCHEMA, Limits.STANDARD).value(type),
+                Codecs.reflective(SCHEMA, Limits.STANDARD).value(type));
+    }
+
+    private static void refused(Class<?> type, byte[] bytes, Code code, String... words) {
+        for (Codec<Object> codec : codecs(type)) {
+            for (ByteBuf buffer : List.of(
+                    Unpooled.wrappedBuffer(bytes), Unpooled.directBuffer().writeBytes(bytes))) {
+                assertThatThrownBy(() -> codec.read(buffer))
+                        .isInstanceOfSatisfying(
+                                CodecException.class, e -> assertThat(e.code()).isEqualTo(code))
+                        .message()
+                        .contains(words);
+                buffer.release();
+            }
+        }
+    }
+
+    private static byte[] bytes(int... values) {
+        byte[] bytes = new byte[values.length];
+        for (int i = 0; i < values.length; i++) {
+            bytes[i] = (byte) values[i];
+        }
+        return bytes;
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4})
+    void cutAtEveryByteItIsReadOrRefusedAndNothingElse(long seed) {
+        MessageType type = SCHEMA.value(AllTypes.Hello.class);
+        byte[] whole = write(AllTypes.Hello.class, new RandomValues(seed).message(type, 2));
+        List<Codec<Object>> codecs = codecs(AllTypes.Hello.class);
+        for (int length = 0; length < Math.min(whole.length, 2_000); length++) {
+            byte[] cut = Arrays.copyOf(whole, length);
+            for (Codec<Object> codec : codecs) {
+                Throwable thrown = catchThrowable(() -> codec.read(Unpooled.wrappedBuffer(cut)));
+                if (thrown != null) {
+                    assertThat(thrown).as("cut at %s", length).isInstanceOf(CodecException.class);
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4})
+    void randomBytesAreReadOrRefusedAndNothingElse(long seed) {
+        Random random = new Random(seed);
+        MessageType type = SCHEMA.value(AllTypes.Hello.class);
+        byte[] whole = write(AllTypes.Hello.class, new RandomValues(seed).message(type, 2));
+        List<Codec<Object>> codecs = codecs(AllTypes.Hello.class);
+        for (int i = 0; i < 5_000; i++) {
+            byte[] hostile = i % 2 == 0 ? whole.clone() : new byte[random.nextInt(100)];
+            if (i % 2 == 1) {
+                random.nextBytes(hostile);
+            }
+            for (int n = random.nextInt(4); n >= 0 && hostile.length > 0; n--) {
+                hostile[random.nextInt(hostile.length)] = (byte) random.nextInt();
+            }
+            Throwable one = catchThrowable(() -> codecs.get(0).read(Unpooled.wrappedBuffer(hostile)));
+            Throwable other = catchThrowable(() -> codecs.get(1).read(Unpooled.wrappedBuffer(hostile)));
+            if (one != null) {
+                assertThat(one).isInstanceOf(CodecException.class);
+                assertThat(other).hasMessage(one.getMessage());
+            } else {
+                assertThat(other).isNull();
+            }
+        }
+    }
+
+    private static byte[] write(Class<?> type, Object value) {
+        ByteBuf out = Unpooled.buffer();
+        codecs(type).get(0).write(value, out);
+        return ByteBufUtil.getBytes(out);
+    }
+
+    @Test
+    void aLengthBeyondTheEndIsRefusedBeforeAnythingIsMade() {
+        for (int tag : new int[] {10, 18, 26}) {
+            byte[] hostile = bytes(tag, 0xff, 0xff, 0xff, 0x01, 1, 2, 3);
+            refused(Lists.class, hostile, Code.MALFORMED, "Lists", "length");
+            refused(Texts.class, hostile, Code.MALFORMED, "Texts", "length");
+        }
+        refused(Texts.class, bytes(10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1), Code.MALFORMED, "-1");
+        Codec<Object> codec = codecs(Texts.class).get(0);
+        ByteBuf hostile = Unpooled.wrappedBuffer(bytes(10, 0xff, 0xff, 0xff, 0x01));
+        com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long allocated = 0;
+        for (int i = 0; i < 10; i++) {
+            hostile.readerIndex(0);
+            long before = threads.getThreadAllocatedBytes(Thread.currentThread().getId());
+            try {
+                codec.read(hostile);
+            } catch (CodecException e) {
+                allocated =
+                        threads.getThreadAllocatedBytes(Thread.currentThread().getId()) - before;
+            }
+        }
+        assertThat(allocated).as("4 MiB announced, 0 sent").isBetween(1L, 16_384L);
+    }
+
+    @Test
+    void aWrongWireTypeIsRefusedByName() {
+        refused(Chain.class, bytes(10, 0), Code.MALFORMED, "Chain.value", "wire type 2");
+        refused(Chain.class, bytes(16, 0), Code.MALFORMED, "Chain.next", "wire type 0");
+        refused(Texts.class, bytes(8, 0), Code.MALFORMED, "Texts.text");
+        refused(Lists.class, bytes(21, 0, 0, 0, 0), Code.MALFORMED, "Lists.numbers");
+        refused(Numbers.class, bytes(34, 2, 8, 0), Code.MALFORMED, "Decimal");
+        refused(Texts.class, bytes(15), Code.MALFORMED, "Texts.text");
+        refused(Texts.class, bytes(7, 0), Code.MALFORMED, "a tag of 7");
+    }
+
+    @Test
+    void deepNestingIsRefusedAndNoStackOverflows() throws Exception {
+        byte[] nested = {};
+        for (int i = 0; i < 10_000; i++) {
+            ByteArrayOutputStream out = new ByteArrayOutputStream();
+            CodedOutputStream coded = CodedOutputStream.newInstance(out);
+            coded.writeBytes(2, ByteString.copyFrom(nested));
+            coded.flush();
+            nested = out.toByteArray();
+        }
+        refused(Chain.class, nested, Code.TOO_DEEP, "Chain", "100");
+        byte[] groups = new byte[20_000];
+        Arrays.fill(groups, (byte) (9 << 3 | 3));
+        refused(Chain.class, groups, Code.TOO_DEEP, "100");
+        Chain chain = null;
+        for (int i = 0; i < 10_000; i++) {
+            chain = new Chain(i, chain);
+        }
+        Chain deep = chain;
+        for (Codec<Object> codec : codecs(Chain.class)) {
+            ByteBuf out = Unpooled.buffer().writeByte(1);
+            assertThatThrownBy(() -> codec.write(deep, out))
+                    .isInstanceOfSatisfying(
+                            CodecException.class, e -> assertThat(e.code()).isEqualTo(Code.TOO_DEEP));
+            assertThat(out.writerIndex()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void aHundredMessagesInsideEachOtherAreFine() {
+        Chain chain = null;
+        for (int i = 0; i < 100; i++) {
+            chain = new Chain(i, chain);
+        }
+        byte[] bytes = write(Chain.class, chain);
+        assertThat(codecs(Chain.class).get(0).read(Unpooled.wrappedBuffer(bytes)))
+                .isEqualTo(chain);
+    }
+
+    @Test
+    void aMillionEmptyElementsAreRefused() {
+        byte[] hostile = new byte[2_000_002];
+        for (int i = 0; i < hostile.length; i += 2) {
+            hostile[i] = 10;
+        }
+        refused(Lists.class, hostile, Code.TOO_LARGE, "elements");
+    }
+
+    @Test
+    void aMessageBeyondTheLimitIsRefusedBothWays() {
+        refused(Texts.class, new byte[(4 << 20) + 1], Code.TOO_LARGE, "4194304");
+        for (Codec<Object> codec : codecs(Texts.class)) {
+            for (ByteBuf out : List.of(Unpooled.buffer(), Unpooled.directBuffer())) {
+                Object value = new Texts("", new byte[4 << 20], Optional.empty());
+                assertThatThrownBy(() -> codec.write(value, out))
+                        .isInstanceOfSatisfying(
+                                CodecException.class, e -> assertThat(e.code()).isEqualTo(Code.TOO_LARGE));
+                assertThat(out.writerIndex()).isZero();
+                out.release();
+            }
+        }
+    }
+
+    @Test
+    void textThatIsNoTextIsRefused() {
+        refused(Texts.class, bytes(10, 1, 0xff), Code.MALFORMED, "UTF-8");
+        refused(Texts.class, bytes(10, 2, 'a', 0xc3), Code.MALFORMED, "UTF-8");
+        byte[] replacement = "\uFFFD".getBytes(StandardCharsets.UTF_8);
+        assertThatCode(() -> codecs(Texts.class).get(0).read(Unpooled.wrappedBuffer(bytes(10, 3), replacement)))
+                .doesNotThrowAnyException();
+        Object half = new Texts("\uD83D", new byte[0], Optional.empty());
+        assertThatThrownBy(() -> write(Texts.class, half)).hasMessageContaining("surrogate");
+    }
+
+    @Test
+    void nullWhereProtobufHasNoneIsRefusedByName() {
+        assertThatThrownBy(() -> write(Texts.class, new Texts(null, new byte[0], Optional.empty())))
+                .hasMessageContaining("Texts.text");
+        assertThatThrownBy(() -> write(Texts.class, new Texts("", null, Optional.empty())))
+                .hasMessageContaining("Texts.bytes");
+        assertThatThrownBy(() -> write(Lists.class, new Lists(List.of(), Arrays.asList(1, null), List.of())))
+                .hasMessageContaining("Lists.numbers");
+        assertThatThrownBy(() -> write(Lists.class, new Lists(null, List.of(), List.of())))
+                .hasMessageContaining("Lists.empties");
+    }
+
+    @Test
+    void numbersOutOfTheirTypesRangeAreRefused() {
+        refused(Numbers.class, bytes(8, 0x80, 0x80, 2), Code.MALFORMED, "32768", "short");
+        refused(Numbers.class, bytes(16, 0x80, 1), Code.MALFORMED, "128", "byte");
+        refused(Numbers.class, bytes(24, 0x80, 0x80, 4), Code.MALFORMED, "65536", "char");
+        // a scale of 2^30
+        refused(Numbers.class, bytes(34, 9, 10, 1, 1, 16, 0x80, 0x80, 0x80, 0x80, 8), Code.TOO_LARGE, "scale");
+        byte[] digits = new byte[3_000];
+        ByteBuf long1 = Unpooled.wrappedBuffer(bytes(34, 0xbb, 0x17, 10, 0xb8, 0x17), digits);
+        refused(Numbers.class, ByteBufUtil.getBytes(long1), Code.TOO_LARGE, "digits");
+        assertThatThrownBy(
+                        () -> write(Numbers.class, new Numbers((short) 0, (byte) 0, 'a', new BigDecimal("1E+999999"))))
+                .hasMessageContaining("scale");
+    }
+
+    @Test
+    void whatARecordRefusesIsSaidWithItsOwnWords() {
+        byte[] minusOne = bytes(8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1);
+        refused(Checked.class, minusOne, Code.REFUSED, "Checked", "age: -1");
+    }
+
+    @Test
+    void fieldsOfANewerVersionArePassedOver() throws Exception {
+        UnknownFieldSet unknown = UnknownFieldSet.newBuilder()
+                .addField(
+                        1000,
+                        UnknownFieldSet.Field.newBuilder()
+                                .addVarint(-1)
+                                .addFixed32(1)
+                                .addFixed64(2)
+                                .addLengthDelimited(ByteString.copyFromUtf8("new"))
+                                .addGroup(UnknownFieldSet.newBuilder()
+                                        .addField(
+                                                1,
+                                                UnknownFieldSet.Field.newBuilder()
+                                                        .addVarint(1)
+                                                        .build())
+                                        .build())
+                                .build())
+                .build();
+        List<byte[]> parts = new ArrayList<>(List.of(unknown.toByteArray(), write(Chain.class, new Chain(7, null))));
+        for (Codec<Object> codec : codecs(Chain.class)) {
+            ByteBuf both = Unpooled.wrappedBuffer(parts.get(0), parts.get(1), parts.get(0));
+            assertThat(codec.read(both)).isEqualTo(new Chain(7, null));
+        }
+    }
+}

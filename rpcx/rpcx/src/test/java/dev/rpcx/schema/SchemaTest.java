@@ -1,0 +1,108 @@
+package dev.rpcx.schema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.Date;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+class SchemaTest {
+    record Anything(Object value) {}
+
+    record Dated(Date date) {}
+
+    record Raw(@SuppressWarnings("rawtypes") List list) {}
+
+    record Concrete(ArrayList<String> list) {}
+
+    record Array(int[] numbers) {}
+
+    record Twice(Optional<Optional<String>> value) {}
+
+    record Open(CharSequence text) {}
+
+    record Inner(Dated dated) {}
+
+    record Half(@Field(1) int a, int b) {}
+
+    record Same(@Field(1) int a, @Field(1) int b) {}
+
+    record Kept(@Field(19_500) int a) {}
+
+    record Locked(int a, int b) {}
+
+    interface Service {
+        void take(String name, Map<String, Object> map);
+    }
+
+    static class NoConstructor {
+        NoConstructor(int x) {}
+    }
+
+    record OfClass(NoConstructor it) {}
+
+    private static void refused(Class<?> type, String... words) {
+        Schema schema = new Schema(Lock.none());
+        assertThatThrownBy(() -> schema.value(type))
+                .isInstanceOf(SchemaException.class)
+                .message()
+                .contains(words);
+        // and once more: a refused type is not half known
+        assertThatThrownBy(() -> schema.value(type)).isInstanceOf(SchemaException.class);
+    }
+
+    @Test
+    void whatCannotBeMappedIsNamed() {
+        refused(Anything.class, "Anything.value", "java.lang.Object");
+        refused(Dated.class, "Dated.date", "java.util.Date");
+        refused(Inner.class, "Dated.date", "java.util.Date");
+        refused(Raw.class, "Raw.list", "List<…>");
+        refused(Concrete.class, "Concrete.list", "List, Set or Map");
+        refused(Array.class, "Array.numbers", "List");
+        refused(Twice.class, "Twice.value", "Optional");
+        refused(Open.class, "Open.text", "java.lang.CharSequence");
+        refused(OfClass.class, "NoConstructor", "constructor");
+        assertThatThrownBy(
+                        () -> new Schema(Lock.none()).parameters(Service.class.getDeclaredMethods()[0]))
+                .hasMessageContaining("Service.take(map), value")
+                .hasMessageContaining("java.lang.Object");
+    }
+
+    @Test
+    void numbersMustFit() {
+        refused(Half.class, "Half.b", "@Field");
+        refused(Same.class, "Same.b", "taken by a");
+        refused(Kept.class, "19500");
+    }
+
+    @Test
+    void theLockGivesNumbers() {
+        String name = Locked.class.getName();
+        MessageType type =
+                new Schema(Lock.parse("message " + name + "\n  7 b int32\n  3 a int32\n", "test")).value(Locked.class);
+        assertThat(type.source()).isEqualTo(NumberSource.LOCK);
+        assertThat(type.fields().stream().map(FieldType::number)).containsExactly(3, 7);
+        assertThatThrownBy(
+                        () -> new Schema(Lock.parse("message " + name + "\n  3 a int32\n", "test")).value(Locked.class))
+                .hasMessageContaining("Locked.b")
+                .hasMessageContaining("rpcx lock");
+        assertThatThrownBy(
+                        () -> new Schema(Lock.parse("message " + name + "\n  3 a int32\n  removed 4 b int32\n", "test"))
+                                .value(Locked.class))
+                .hasMessageContaining("Locked.b")
+                .hasMessageContaining("reserved");
+    }
+
+    @Test
+    void aWrongLockNamesItsLine() {
+        assertThatThrownBy(() -> Lock.parse("message a.B\n  1 a int32\n  1 b int32\n", "x.lock"))
+                .hasMessageContaining("x.lock:3")
+                .hasMessageContaining("taken by a");
+        assertThatThrownBy(() -> Lock.parse("  1 a int32\n", "x.lock")).hasMessageContaining("x.lock:1");
+        assertThatThrownBy(() -> Lock.parse("record a.B\n", "x.lock")).hasMessageContaining("message, enum or oneof");
+    }
+}
