@@ -12,6 +12,7 @@ final class Peers {
             "raw-netty",
             "rpcx",
             "rpcx-inline",
+            "rpcx-pool",
             "grpc",
             "grpc-direct",
             "grpc-channel-per-call",
@@ -42,6 +43,7 @@ final class Peers {
         }
         return switch (name) {
             case "raw-netty" -> new RawNettyPeer();
+            case "rpcx", "rpcx-inline", "rpcx-pool" -> RpcxPeer.named(name);
             case "grpc" -> new GrpcPeer(name, false, false);
             case "grpc-direct" -> new GrpcPeer(name, true, false);
             case "grpc-channel-per-call" -> new GrpcPeer(name, false, true);
