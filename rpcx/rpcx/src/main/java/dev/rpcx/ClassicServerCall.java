@@ -1,7 +1,6 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
-import dev.rpcx.codec.CodecException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -29,7 +28,7 @@ final class ClassicServerCall implements Runnable {
         Object[] arguments;
         try {
             arguments = arguments();
-        } catch (CodecException e) {
+        } catch (RuntimeException e) {
             connection.finished(request.id(), null, ServerCall.unreadable(e));
             return;
         }
@@ -54,10 +53,7 @@ final class ClassicServerCall implements Runnable {
         List<byte[]> values = request.values();
         List<Codec<Object>> codecs = method.arguments();
         if (values.size() != codecs.size()) {
-            throw new RPCXException(
-                    RPCXException.Code.INVALID,
-                    values.size() + " parameters (expected: " + codecs.size() + ")",
-                    RPCXException.Executed.NOT_EXECUTED);
+            throw new IllegalArgumentException(values.size() + " parameters (expected: " + codecs.size() + ")");
         }
         Object[] arguments = new Object[values.size()];
         for (int i = 0; i < arguments.length; i++) {
@@ -75,7 +71,7 @@ final class ClassicServerCall implements Runnable {
         ByteBuf out = Unpooled.buffer();
         try {
             method.result().write(value, out);
-        } catch (CodecException e) {
+        } catch (RuntimeException e) {
             connection.finished(request.id(), null, ServerCall.failed(e));
             return;
         }

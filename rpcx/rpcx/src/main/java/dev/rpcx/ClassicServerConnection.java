@@ -58,7 +58,7 @@ final class ClassicServerConnection extends ChannelInboundHandlerAdapter impleme
                 return;
             }
             try {
-                server.threads().run(method.place(), call);
+                server.threads().run(channel.eventLoop(), method.place(), call);
             } catch (RejectedExecutionException e) {
                 finished(request.id(), null, refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
             }

@@ -128,7 +128,11 @@ public final class RegistryServer {
                     codecs.parameters(entry.method),
                     List.copyOf(arguments),
                     codecs.result(entry.method),
-                    Interceptor.chain(interceptors, ServerMethod.handler(entry.handle))));
+                    entry.handle,
+                    interceptors.isEmpty()
+                            ? null
+                            : Interceptor.chain(
+                                    interceptors, call -> (Object) entry.handle.invokeExact(call.arguments()))));
         }
         return numbered;
     }

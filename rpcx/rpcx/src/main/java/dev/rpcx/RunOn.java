@@ -15,7 +15,10 @@ public @interface RunOn {
 
     /** Where a handler runs. */
     enum Place {
-        /** A virtual thread of its own; on a JDK without them the pool. The default: a handler may block. */
+        /**
+         * A virtual thread, which serves other calls afterwards; on a JDK without them the pool. The default: a handler may block, and
+         * clears what it leaves in thread-locals.
+         */
         VIRTUAL_THREAD,
         /** The connection's event loop: only for handlers that are quick and never block, since every call of the loop waits for them. */
         EVENT_LOOP,

@@ -56,21 +56,7 @@ final class ServerCall extends Outbound implements Runnable {
     /** On the handler's thread. */
     @Override
     public void run() {
-        CallContext call = context();
-        synchronized (this) {
-            if (call.isCancelled()) {
-                finish(null, gone());
-                return;
-            }
-            runner = Thread.currentThread();
-        }
-        try {
-            handle(body);
-        } finally {
-            synchronized (this) {
-                runner = null;
-            }
-        }
+        handle(body);
     }
 
     /** Runs the handler with the request in this buffer. On the handler's thread, which is the event loop for those that run there. */
@@ -88,19 +74,25 @@ final class ServerCall extends Outbound implements Runnable {
         Object[] arguments;
         try {
             arguments = called.parameters().read(request);
-        } catch (CodecException e) {
+        } catch (RuntimeException e) {
             finish(null, unreadable(e));
             return;
         }
-        CallContext.set(context());
-        Object result;
+        if (!enter()) {
+            finish(null, gone());
+            return;
+        }
+        Object result = null;
+        RPCXException error = null;
         try {
             result = called.invoke(arguments, metadata);
         } catch (Throwable t) {
-            finish(null, failed(t));
+            error = failed(t);
+        }
+        exit();
+        if (error != null) {
+            finish(null, error);
             return;
-        } finally {
-            CallContext.set(null);
         }
         if (result instanceof CompletionStage<?> stage) {
             stage.whenComplete((value, thrown) -> finish(value, thrown == null ? null : failed(thrown)));
@@ -109,12 +101,32 @@ final class ServerCall extends Outbound implements Runnable {
         }
     }
 
+    /** From here on a cancel interrupts this thread. @return false if it came already */
+    private synchronized boolean enter() {
+        if (context().isCancelled()) {
+            return false;
+        }
+        runner = Thread.currentThread();
+        CallContext.set(context);
+        return true;
+    }
+
+    /** Before the end is told: afterwards this object may serve the next call, and a cancel must not meet a thread that has gone on. */
+    private synchronized void exit() {
+        runner = null;
+        CallContext.set(null);
+        if (context().isCancelled()) {
+            // the interrupt was this call's: the thread's next task must not see it
+            Thread.interrupted();
+        }
+    }
+
     private static RPCXException gone() {
         return new RPCXException(
                 RPCXException.Code.CANCELLED, "the caller is gone", RPCXException.Executed.NOT_EXECUTED);
     }
 
-    static RPCXException unreadable(CodecException e) {
+    static RPCXException unreadable(RuntimeException e) {
         return new RPCXException(
                 RPCXException.Code.INVALID,
                 "the request cannot be read: " + e.getMessage(),

@@ -161,7 +161,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             call.body.writeBytes(request);
         }
         try {
-            server.threads().run(place, call);
+            server.threads().run(loop(), place, call);
         } catch (RejectedExecutionException e) {
             call.handling = false;
             if (!call.abandoned) {

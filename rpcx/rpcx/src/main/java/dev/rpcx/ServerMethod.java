@@ -9,8 +9,9 @@ import org.jspecify.annotations.Nullable;
  * A published method: all that reflection had to say, found once.
  *
  * @param number on the wire, from 1
- * @param call takes the arguments, returns the result
  * @param arguments of single parameters, as classic requests carry them
+ * @param handle takes the arguments as an array, returns the result
+ * @param chain the interceptors and then the handle; null where there are none
  */
 record ServerMethod(
         int number,
@@ -21,15 +22,13 @@ record ServerMethod(
         Codec<Object[]> parameters,
         List<Codec<Object>> arguments,
         Codec<Object> result,
-        Interceptor.Next call) {
+        MethodHandle handle,
+        Interceptor.@Nullable Next chain) {
 
     @Nullable
     Object invoke(Object[] values, Metadata metadata) throws Throwable {
-        return call.proceed(new Interceptor.Invocation(service, name, values, metadata));
-    }
-
-    /** The end of the chain: the handler itself. */
-    static Interceptor.Next handler(MethodHandle handle) {
-        return invocation -> (Object) handle.invokeExact(invocation.arguments());
+        return chain == null
+                ? (Object) handle.invokeExact(values)
+                : chain.proceed(new Interceptor.Invocation(service, name, values, metadata));
     }
 }

@@ -1,8 +1,11 @@
 package dev.rpcx;
 
+import io.netty.channel.EventLoop;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
@@ -17,6 +20,9 @@ final class Threads {
     private static final @Nullable MethodHandle START_VIRTUAL = startVirtual();
 
     private final ExecutorService pool;
+
+    /** By event loop, so that each has one taker only. */
+    private final Map<EventLoop, VirtualWorkers> workers = new ConcurrentHashMap<>();
 
     Threads(int poolSize) {
         AtomicInteger made = new AtomicInteger();
@@ -43,24 +49,27 @@ final class Threads {
         }
     }
 
-    /** @throws RejectedExecutionException the server has stopped */
-    void run(RunOn.Place place, Runnable handler) {
+    /**
+     * On the event loop.
+     *
+     * @throws RejectedExecutionException the server has stopped
+     */
+    void run(EventLoop loop, RunOn.Place place, Runnable handler) {
         MethodHandle virtual = START_VIRTUAL;
         if (place != RunOn.Place.VIRTUAL_THREAD || virtual == null) {
             pool.execute(handler);
             return;
         }
-        try {
-            Thread started = (Thread) virtual.invokeExact(handler);
-            assert started != null;
-        } catch (RuntimeException | Error e) {
-            throw e;
-        } catch (Throwable t) {
-            throw new IllegalStateException(t);
+        VirtualWorkers own = workers.get(loop);
+        if (own == null) {
+            own = workers.computeIfAbsent(loop, key -> new VirtualWorkers(virtual));
         }
+        own.run(handler);
     }
 
+    /** After the event loops have ended. */
     void close() {
         pool.shutdownNow();
+        workers.values().forEach(VirtualWorkers::close);
     }
 }

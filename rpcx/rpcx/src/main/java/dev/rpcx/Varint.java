@@ -19,6 +19,18 @@ final class Varint {
         out.writeByte((int) rest);
     }
 
+    /** The same into an array that has room for it. @return the index behind it */
+    static int write(byte[] out, int index, int value) {
+        int at = index;
+        int rest = value;
+        while ((rest & ~0x7F) != 0) {
+            out[at++] = (byte) (rest & 0x7F | 0x80);
+            rest >>>= 7;
+        }
+        out[at++] = (byte) rest;
+        return at;
+    }
+
     /** @throws WireFault if the bytes end first, or the number is longer than ten bytes */
     static long read(ByteBuf in) {
         long value = 0;
