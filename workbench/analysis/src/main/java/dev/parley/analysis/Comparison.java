@@ -23,4 +23,27 @@ public record Comparison(
         double tieBand,
         double noiseFloor,
         boolean indicative,
-        Verdict verdict) {}
+        Verdict verdict) {
+
+    /** The same comparison from the other side. */
+    public Comparison reversed() {
+        Verdict.Kind other = switch (verdict.kind()) {
+            case BETTER -> Verdict.Kind.WORSE;
+            case WORSE -> Verdict.Kind.BETTER;
+            case EQUIVALENT, UNDECIDED, VOID -> verdict.kind();
+        };
+        return new Comparison(
+                topology,
+                message,
+                load,
+                metric,
+                against,
+                technology,
+                new Estimate(1 / ratio.value(), 1 / ratio.high(), 1 / ratio.low()),
+                p,
+                tieBand,
+                noiseFloor,
+                indicative,
+                new Verdict(other, verdict.moreRestarts()));
+    }
+}

@@ -1,0 +1,234 @@
+package dev.parley.report;
+
+import dev.parley.analysis.Analysis;
+import dev.parley.analysis.Distribution;
+import dev.parley.analysis.Situation;
+import dev.parley.analysis.Summary;
+import dev.parley.model.FigureRow;
+import dev.parley.model.Load;
+import dev.parley.model.Metric;
+import dev.parley.model.Technology;
+import dev.parley.report.Chart.Kind;
+import dev.parley.report.Chart.Point;
+import dev.parley.report.Chart.Row;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Predicate;
+
+/** The charts of a run, section by section. Open and closed loads never share a chart, nor do two topologies. */
+final class Charts {
+    private final Analysis analysis;
+    private final List<String> technologies;
+    private final boolean manyTopologies;
+
+    Charts(Analysis analysis) {
+        this.analysis = analysis;
+        this.technologies =
+                analysis.run().technologies().stream().map(Technology::name).toList();
+        this.manyTopologies = analysis.situations().stream()
+                        .map(Situation::topology)
+                        .distinct()
+                        .count()
+                > 1;
+    }
+
+    /** A heading, what it tells, and its charts. */
+    record Section(String id, String title, String lead, List<Chart> charts) {}
+
+    List<Section> sections() {
+        return List.of(
+                new Section(
+                        "latency",
+                        "Response time",
+                        "From the moment a request is due to its right reply. Dots are medians over restarts, lines their 95 % intervals.",
+                        perLoad(
+                                Metric.LATENCY_MEDIAN,
+                                "Median response time",
+                                "Response time (ms)",
+                                Metric.LATENCY_P99,
+                                "99th percentile")),
+                new Section(
+                        "percentiles",
+                        "The whole distribution",
+                        "All restarts merged. The axis stretches the tail: each step to the right is a tenth of the requests left.",
+                        List.of(tail())),
+                new Section(
+                        "throughput",
+                        "Throughput",
+                        "Replies a second that were right and came within the limit.",
+                        perLoad(Metric.THROUGHPUT, "Throughput", "Right replies within the limit (1/s)", null, "")),
+                new Section(
+                        "cpu",
+                        "Processor time for one request",
+                        "Of all services together: what a request costs, whatever the rate.",
+                        perLoad(Metric.CPU_PER_REQUEST, "CPU per request", "Processor time (ms)", null, "")),
+                new Section(
+                        "bytes",
+                        "Bytes on the wire",
+                        "On one hop, for one request in steady state. The solid part is the encoded message, the pale part is what the protocol adds.",
+                        List.of(
+                                bytes("out", "Request", Metric.WIRE_OUT, Metric.PAYLOAD_OUT),
+                                bytes("back", "Reply", Metric.WIRE_BACK, Metric.PAYLOAD_BACK))),
+                new Section(
+                        "service",
+                        "One service",
+                        "What each service takes, beside the empty service: the same process with no technology and no work in it.",
+                        List.of(
+                                service(Metric.BOOT_TIME, "Boot time", "Process start to first right reply (ms)"),
+                                service(
+                                        Metric.INSTALLED_SIZE,
+                                        "Installed size",
+                                        "Files it needs, without the JDK (MB)"),
+                                service(Metric.MEMORY_AFTER_BOOT, "Memory after boot", "Resident set (MB)"),
+                                service(Metric.MEMORY_AFTER_LOAD, "Memory after load", "Resident set (MB)"))));
+    }
+
+    /** How a load is named wherever one is shown: a closed-loop figure is never taken for an open one. */
+    static String load(Load load) {
+        return switch (load) {
+            case Load.Closed c -> c.clients() + (c.clients() == 1 ? " client" : " clients") + ", closed load";
+            case Load.Open o -> Figures.brief(o.perSecond()) + " requests/s, open load";
+        };
+    }
+
+    private List<Chart> perLoad(
+            Metric metric,
+            String title,
+            String axis,
+            @org.jspecify.annotations.Nullable Metric second,
+            String secondTitle) {
+        List<Chart> charts = new ArrayList<>();
+        for (Load load :
+                analysis.situations().stream().map(Situation::load).distinct().toList()) {
+            charts.add(intervals(metric, title, axis, load));
+            if (second != null) {
+                charts.add(intervals(second, secondTitle, axis, load));
+            }
+        }
+        return charts;
+    }
+
+    private Chart intervals(Metric metric, String title, String axis, Load load) {
+        List<Row> rows = new ArrayList<>();
+        for (Situation situation : analysis.situations()) {
+            if (situation.load().equals(load)) {
+                rows.add(new Row(
+                        label(situation),
+                        technologies.stream()
+                                .flatMap(t -> find(t, situation, metric).stream())
+                                .map(Charts::point)
+                                .toList()));
+            }
+        }
+        return new Chart(
+                metric.key() + "-" + load.toString().replaceAll("[^a-z0-9]", "-"),
+                Kind.INTERVALS,
+                title,
+                axis,
+                load(load),
+                rows);
+    }
+
+    private Chart tail() {
+        List<Row> rows = new ArrayList<>();
+        for (Situation situation : analysis.situations()) {
+            List<Point> points = new ArrayList<>();
+            for (String technology : technologies) {
+                Distribution times = analysis.distribution(technology, situation);
+                if (!times.isEmpty()) {
+                    String flag = find(technology, situation, Metric.LATENCY_MEAN)
+                            .map(Charts::flag)
+                            .orElse("");
+                    points.add(new Point(
+                            technology,
+                            Double.NaN,
+                            Double.NaN,
+                            Double.NaN,
+                            Double.NaN,
+                            flag,
+                            times.tail().stream()
+                                    .map(p -> new double[] {p[0], p[1] / 1e6})
+                                    .toList()));
+                }
+            }
+            rows.add(new Row(label(situation) + ", " + load(situation.load()), points));
+        }
+        return new Chart("tail", Kind.TAIL, "Percentiles of response time", "Response time (ms)", "", rows);
+    }
+
+    private Chart bytes(String id, String title, Metric wire, Metric payload) {
+        List<Row> rows = new ArrayList<>();
+        List<String> seen = new ArrayList<>();
+        for (Situation situation : analysis.situations()) {
+            if (seen.contains(label(situation))) {
+                continue;
+            }
+            seen.add(label(situation));
+            List<Point> points = new ArrayList<>();
+            for (String technology : technologies) {
+                find(technology, situation, wire)
+                        .ifPresent(s -> points.add(new Point(
+                                technology,
+                                s.estimate().value(),
+                                s.estimate().low(),
+                                s.estimate().high(),
+                                find(technology, situation, payload)
+                                        .map(p -> p.estimate().value())
+                                        .orElse(Double.NaN),
+                                flag(s),
+                                List.of())));
+            }
+            rows.add(new Row(label(situation), points));
+        }
+        return new Chart("bytes-" + id, Kind.STACK, title, "Bytes a message (B)", "payload inside wire bytes", rows);
+    }
+
+    /** Where a figure differs by message and load, the highest is shown. */
+    private Chart service(Metric metric, String title, String axis) {
+        List<Point> points = new ArrayList<>();
+        for (String technology : technologies) {
+            all(metric, s -> s.technology().equals(technology))
+                    .max(Comparator.comparingDouble(s -> s.estimate().value()))
+                    .map(Charts::point)
+                    .ifPresent(points::add);
+        }
+        all(metric, s -> Double.isFinite(s.empty()))
+                .findFirst()
+                .ifPresent(s -> points.add(Point.of(FigureRow.EMPTY, s.empty(), Double.NaN, Double.NaN, "")));
+        String note = metric == Metric.MEMORY_AFTER_LOAD ? "highest over messages and loads" : "typical service";
+        return new Chart(metric.key(), Kind.BARS, title, axis, note, List.of(new Row("", points)));
+    }
+
+    private java.util.stream.Stream<Summary> all(Metric metric, Predicate<Summary> wanted) {
+        return analysis.summaries().stream()
+                .filter(s -> s.metric() == metric && s.estimate().isPresent())
+                .filter(wanted);
+    }
+
+    private Optional<Summary> find(String technology, Situation situation, Metric metric) {
+        return all(
+                        metric,
+                        s -> s.technology().equals(technology)
+                                && new Situation(s.topology(), s.message(), s.load()).equals(situation))
+                .findFirst();
+    }
+
+    private String label(Situation situation) {
+        return manyTopologies ? situation.topology() + " " + situation.message() : situation.message();
+    }
+
+    private static Point point(Summary s) {
+        return Point.of(
+                s.technology(),
+                s.estimate().value(),
+                s.estimate().low(),
+                s.estimate().high(),
+                flag(s));
+    }
+
+    private static String flag(Summary s) {
+        return s.isValid() ? "" : s.validity();
+    }
+}

@@ -1,0 +1,69 @@
+package dev.parley.report;
+
+import dev.parley.analysis.Analysis;
+import dev.parley.store.RunStore;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+
+/** What a run came to, in every form. */
+public final class Report {
+    public static final String HTML = "report.html";
+    public static final String CSV = "summary.csv";
+    public static final String JSON = "summary.json";
+
+    private final Analysis analysis;
+
+    private Report(Analysis analysis) {
+        this.analysis = analysis;
+    }
+
+    /**
+     * Reads a store; also one whose run was stopped or killed.
+     *
+     * @throws dev.parley.store.StoreException if the file cannot be read, or another process still writes it
+     */
+    public static Report of(Path storeFile) {
+        try (RunStore store = RunStore.open(storeFile)) {
+            return new Report(Analysis.of(store));
+        }
+    }
+
+    public static Report of(Analysis analysis) {
+        return new Report(analysis);
+    }
+
+    public Analysis analysis() {
+        return analysis;
+    }
+
+    /** At most 100 characters wide, plain text, ends with a line break. */
+    public String table() {
+        return new TerminalTable(analysis).text();
+    }
+
+    /**
+     * Writes {@value #HTML}, {@value #CSV} and {@value #JSON}, each whole or not at all, over what is there.
+     *
+     * @return the HTML file
+     * @throws UncheckedIOException if the folder cannot be written
+     */
+    public Path writeTo(Path folder) {
+        write(folder.resolve(CSV), SummaryFiles.csv(analysis.summaries()));
+        write(folder.resolve(JSON), SummaryFiles.json(analysis));
+        return write(folder.resolve(HTML), new HtmlPage(analysis).text());
+    }
+
+    private static Path write(Path file, String text) {
+        Path partial = file.resolveSibling(file.getFileName() + ".partial");
+        try {
+            Files.writeString(partial, text, StandardCharsets.UTF_8);
+            return Files.move(partial, file, StandardCopyOption.REPLACE_EXISTING);
+        } catch (IOException e) {
+            throw new UncheckedIOException(file + ": cannot be written: " + e.getMessage(), e);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+package dev.parley.report;
+
+import dev.parley.analysis.Analysis;
+import dev.parley.analysis.Comparison;
+import dev.parley.analysis.Estimate;
+import dev.parley.analysis.JudgedTrial;
+import dev.parley.analysis.Summary;
+import dev.parley.model.Run;
+import dev.parley.model.Technology;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import tools.jackson.databind.json.JsonMapper;
+
+/** {@code summary.csv} and {@code summary.json}. Columns may be added at the end; those that are there stay. */
+final class SummaryFiles {
+    private static final String HEADER =
+            "technology,topology,message,clients,metric,value,unit,low,high,restarts,validity,subject,load,empty\n";
+
+    private SummaryFiles() {}
+
+    /** RFC 4180, but with line feeds; one row a technology × topology × message × load × metric. */
+    static String csv(List<Summary> summaries) {
+        StringBuilder text = new StringBuilder(HEADER);
+        for (Summary s : summaries) {
+            text.append(String.join(
+                            ",",
+                            quoted(s.technology()),
+                            quoted(s.topology()),
+                            quoted(s.message()),
+                            s.clients(),
+                            s.metric().key(),
+                            Figures.exact(s.estimate().value()),
+                            s.metric().unit(),
+                            Figures.exact(s.estimate().low()),
+                            Figures.exact(s.estimate().high()),
+                            Integer.toString(s.restarts()),
+                            quoted(s.validity()),
+                            quoted(s.subject()),
+                            quoted(s.load().toString()),
+                            Figures.exact(s.empty())))
+                    .append('\n');
+        }
+        return text.toString();
+    }
+
+    static String quoted(String text) {
+        return text.matches("[^\",\\r\\n]*") ? text : '"' + text.replace("\"", "\"\"") + '"';
+    }
+
+    static String json(Analysis analysis) {
+        Map<String, Object> root = new LinkedHashMap<>();
+        root.put("format", 1);
+        root.put("run", run(analysis.run()));
+        root.put("summary", analysis.summaries().stream().map(SummaryFiles::row).toList());
+        root.put("details", analysis.details().stream().map(SummaryFiles::row).toList());
+        root.put(
+                "comparisons",
+                analysis.comparisons().stream().map(SummaryFiles::comparison).toList());
+        root.put("trials", analysis.trials().stream().map(SummaryFiles::trial).toList());
+        root.put("planned", analysis.plan().size());
+        root.put("unfinished", analysis.unfinished());
+        root.put(
+                "libraries",
+                analysis.libraries().stream()
+                        .map(l -> map(
+                                "technology",
+                                l.technology(),
+                                "name",
+                                l.name(),
+                                "version",
+                                l.version(),
+                                "bytes",
+                                l.bytes()))
+                        .toList());
+        return JsonMapper.builder().build().writerWithDefaultPrettyPrinter().writeValueAsString(root) + "\n";
+    }
+
+    private static Map<String, Object> run(Run run) {
+        return map(
+                "id", run.id(),
+                "startedAt", run.startedAt().toString(),
+                "command", run.command(),
+                "seed", run.seed(),
+                "commit", run.commit(),
+                "machine", run.machine(),
+                "jdk", run.jdk(),
+                "jvmFlags", run.jvmFlags(),
+                "technologies",
+                        run.technologies().stream()
+                                .map(SummaryFiles::technology)
+                                .toList());
+    }
+
+    private static Map<String, Object> technology(Technology t) {
+        return map(
+                "name", t.name(),
+                "title", t.title(),
+                "style", t.style().name().toLowerCase(java.util.Locale.ROOT),
+                "broker", t.broker().orElse(""),
+                "components", t.components(),
+                "knows", t.knows(),
+                "settings", t.settings());
+    }
+
+    private static Map<String, Object> row(Summary s) {
+        Map<String, Object> row = map(
+                "technology", s.technology(),
+                "topology", s.topology(),
+                "message", s.message(),
+                "load", s.load().toString(),
+                "metric", s.metric().key(),
+                "subject", s.subject());
+        row.putAll(estimate("value", s.estimate()));
+        row.putAll(map("unit", s.metric().unit(), "restarts", s.restarts(), "validity", s.validity()));
+        if (Double.isFinite(s.empty())) {
+            row.put("empty", s.empty());
+        }
+        return row;
+    }
+
+    private static Map<String, Object> comparison(Comparison c) {
+        Map<String, Object> row = map(
+                "topology", c.topology(),
+                "message", c.message(),
+                "load", c.load(),
+                "metric", c.metric().key(),
+                "technology", c.technology(),
+                "against", c.against(),
+                "verdict", c.verdict().kind().name().toLowerCase(java.util.Locale.ROOT),
+                "moreRestarts", c.verdict().moreRestarts(),
+                "indicative", c.indicative());
+        row.putAll(estimate("ratio", c.ratio()));
+        if (Double.isFinite(c.p())) {
+            row.put("p", c.p());
+        }
+        row.put("tieBand", c.tieBand());
+        if (Double.isFinite(c.noiseFloor())) {
+            row.put("noiseFloor", c.noiseFloor());
+        }
+        return row;
+    }
+
+    private static Map<String, Object> trial(JudgedTrial t) {
+        return map(
+                "id", t.row().spec().id(),
+                "technology", t.row().spec().technology(),
+                "topology", t.row().spec().topology().text(),
+                "message", t.row().spec().message().toString(),
+                "load", t.row().spec().load().toString(),
+                "restart", t.row().spec().restart(),
+                "state", t.row().state().name().toLowerCase(java.util.Locale.ROOT),
+                "voidReasons", t.reasons(),
+                "whatHappened", t.row().message());
+    }
+
+    /** A figure that was not measured is absent, not null and not 0. */
+    private static Map<String, Object> estimate(String name, Estimate e) {
+        return e.isPresent() ? map(name, e.value(), "low", e.low(), "high", e.high()) : Map.of();
+    }
+
+    private static Map<String, Object> map(Object... pairs) {
+        Map<String, Object> map = new LinkedHashMap<>();
+        for (int i = 0; i < pairs.length; i += 2) {
+            map.put((String) pairs[i], pairs[i + 1]);
+        }
+        return map;
+    }
+}

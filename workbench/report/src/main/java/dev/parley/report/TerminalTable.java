@@ -1,0 +1,191 @@
+package dev.parley.report;
+
+import dev.parley.analysis.Analysis;
+import dev.parley.analysis.JudgedTrial;
+import dev.parley.analysis.Situation;
+import dev.parley.analysis.Summary;
+import dev.parley.model.Load;
+import dev.parley.model.Metric;
+import dev.parley.model.Technology;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/** One small table a message and load, technologies as rows, plain text at most 100 wide. */
+final class TerminalTable {
+    private static final int WIDTH = 100;
+
+    private record Column(String title, Metric metric) {}
+
+    private static final List<Column> COLUMNS = List.of(
+            new Column("mean ms", Metric.LATENCY_MEAN),
+            new Column("p50 ms", Metric.LATENCY_MEDIAN),
+            new Column("p99 ms", Metric.LATENCY_P99),
+            new Column("req/s", Metric.THROUGHPUT),
+            new Column("ok %", Metric.SUCCESS_SHARE),
+            new Column("B out", Metric.WIRE_OUT),
+            new Column("B back", Metric.WIRE_BACK),
+            new Column("CPU ms", Metric.CPU_PER_REQUEST),
+            new Column("mem MB", Metric.MEMORY_AFTER_LOAD),
+            new Column("size MB", Metric.INSTALLED_SIZE),
+            new Column("boot ms", Metric.BOOT_TIME));
+
+    private final Analysis analysis;
+
+    TerminalTable(Analysis analysis) {
+        this.analysis = analysis;
+    }
+
+    String text() {
+        StringBuilder text = new StringBuilder();
+        Set<String> notes = new LinkedHashSet<>();
+        for (Situation situation : analysis.situations()) {
+            text.append(title(situation)).append('\n');
+            append(text, situation, notes);
+            text.append('\n');
+        }
+        text.append(
+                "Medians over restarts. CPU ms: processor time of all services for one request. mem, size, boot: one\n");
+        text.append("service").append(empty()).append(".\n");
+        notes.forEach(note -> wrap(text, note));
+        failures().forEach(note -> wrap(text, note));
+        return text.toString();
+    }
+
+    private static String title(Situation s) {
+        String load = switch (s.load()) {
+            case Load.Closed c -> c.clients() + (c.clients() == 1 ? " client" : " clients") + " (closed load)";
+            case Load.Open o ->
+                Figures.brief(o.perSecond()) + " requests/s (open load, "
+                        + o.arrivals().name().toLowerCase(java.util.Locale.ROOT) + ")";
+        };
+        return s.topology() + " · " + s.message() + " · " + load;
+    }
+
+    private void append(StringBuilder text, Situation situation, Set<String> notes) {
+        List<List<String>> lines = new ArrayList<>();
+        List<String> head = new ArrayList<>(List.of(""));
+        COLUMNS.forEach(c -> head.add(c.title()));
+        lines.add(head);
+        for (Technology technology : analysis.run().technologies()) {
+            List<Summary> own = analysis.summaries().stream()
+                    .filter(s -> s.technology().equals(technology.name()))
+                    .filter(s -> new Situation(s.topology(), s.message(), s.load()).equals(situation))
+                    .toList();
+            if (!own.isEmpty()) {
+                lines.add(line(technology.name(), own, notes));
+            }
+        }
+        int columns = head.size();
+        int[] widths = new int[columns];
+        lines.forEach(line -> {
+            for (int c = 0; c < columns; c++) {
+                widths[c] = Math.max(widths[c], line.get(c).length());
+            }
+        });
+        // a long name gives way to the figures
+        widths[0] = Math.min(
+                widths[0],
+                WIDTH
+                        - java.util.Arrays.stream(widths, 1, columns)
+                                .map(w -> w + 1)
+                                .sum());
+        for (List<String> line : lines) {
+            StringBuilder row = new StringBuilder(pad(line.getFirst(), widths[0], false));
+            for (int c = 1; c < columns; c++) {
+                row.append(' ').append(pad(line.get(c), widths[c], true));
+            }
+            text.append(row.toString().stripTrailing()).append('\n');
+        }
+    }
+
+    private static List<String> line(String technology, List<Summary> own, Set<String> notes) {
+        List<String> line = new ArrayList<>();
+        boolean isVoid = false;
+        for (Column column : COLUMNS) {
+            Summary summary = own.stream()
+                    .filter(s -> s.metric() == column.metric())
+                    .findFirst()
+                    .orElse(null);
+            if (summary == null) {
+                line.add("–");
+                continue;
+            }
+            double value = summary.estimate().value();
+            line.add(column.metric().unit().equals("B") ? Figures.bytes(value) : Figures.brief(value));
+            if (column.metric() == Metric.THROUGHPUT || column.metric() == Metric.LATENCY_MEAN) {
+                isVoid |= summary.isVoid();
+                if (summary.isVoid()) {
+                    notes.add("! " + technology + ", " + summary.message() + ", " + summary.load() + ": "
+                            + summary.validity());
+                } else if (!summary.isValid()) {
+                    notes.add("Under " + dev.parley.analysis.Validity.ENOUGH_RESTARTS
+                            + " restarts all figures are indicative.");
+                }
+            }
+        }
+        line.addFirst(
+                (isVoid ? "! " : "  ") + (technology.length() > 16 ? technology.substring(0, 15) + "…" : technology));
+        return line;
+    }
+
+    private String empty() {
+        List<String> beside = new ArrayList<>();
+        for (Metric metric :
+                List.of(Metric.MEMORY_AFTER_LOAD, Metric.MEMORY_AFTER_BOOT, Metric.INSTALLED_SIZE, Metric.BOOT_TIME)) {
+            analysis.summaries().stream()
+                    .filter(s -> s.metric() == metric && Double.isFinite(s.empty()))
+                    .findFirst()
+                    .ifPresent(s -> beside.add(switch (metric) {
+                                case MEMORY_AFTER_LOAD, MEMORY_AFTER_BOOT -> "mem ";
+                                case INSTALLED_SIZE -> "size ";
+                                default -> "boot ";
+                            }
+                            + Figures.brief(s.empty()) + " " + metric.unit()));
+        }
+        if (beside.size() == 4) {
+            beside.remove(1);
+        }
+        return beside.isEmpty() ? "" : "; the empty service: " + String.join(", ", beside);
+    }
+
+    private List<String> failures() {
+        List<String> notes = new ArrayList<>();
+        for (JudgedTrial trial : analysis.trials()) {
+            if (!trial.isFinished()) {
+                notes.add("! trial " + (trial.row().spec().id() + 1) + " "
+                        + trial.row().state().name().toLowerCase(java.util.Locale.ROOT) + ": "
+                        + trial.row().spec().technology() + ", "
+                        + trial.row().spec().message() + ", "
+                        + trial.row().spec().load() + ": "
+                        + trial.row().message().lines().findFirst().orElse(""));
+            }
+        }
+        if (analysis.unfinished() > 0) {
+            notes.add("! " + analysis.unfinished() + " of " + analysis.plan().size() + " planned trials were not run.");
+        }
+        return notes;
+    }
+
+    private static void wrap(StringBuilder text, String note) {
+        String rest = note;
+        String indent = "";
+        while (indent.length() + rest.length() > WIDTH) {
+            int cut = rest.lastIndexOf(' ', WIDTH - indent.length());
+            cut = cut <= 0 ? WIDTH - indent.length() : cut;
+            text.append(indent).append(rest, 0, cut).append('\n');
+            rest = rest.substring(cut).strip();
+            indent = "  ";
+        }
+        text.append(indent).append(rest).append('\n');
+    }
+
+    private static String pad(String text, int width, boolean right) {
+        if (text.length() > width) {
+            return text.substring(0, width - 1) + "…";
+        }
+        String space = " ".repeat(width - text.length());
+        return right ? space + text : text + space;
+    }
+}

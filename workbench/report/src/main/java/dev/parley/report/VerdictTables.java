@@ -1,0 +1,113 @@
+package dev.parley.report;
+
+import dev.parley.analysis.Analysis;
+import dev.parley.analysis.Comparison;
+import dev.parley.analysis.Situation;
+import dev.parley.analysis.Summary;
+import dev.parley.analysis.Verdict;
+import dev.parley.model.Metric;
+import dev.parley.model.Technology;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+
+/** One table a situation: every technology's figures, and how each stands to the best one in that column. */
+final class VerdictTables {
+    private static final List<String> TITLES =
+            List.of("Median response time (ms)", "99th percentile (ms)", "Throughput (1/s)", "CPU per request (ms)");
+
+    private final Analysis analysis;
+
+    VerdictTables(Analysis analysis) {
+        this.analysis = analysis;
+    }
+
+    String html() {
+        StringBuilder html = new StringBuilder();
+        for (Situation situation : analysis.situations()) {
+            html.append("<h3>" + Html.escaped(situation.message()) + " <span>"
+                    + Html.escaped(situation.topology() + ", " + Charts.load(situation.load()))
+                    + "</span></h3>\n<div class=scroll><table class=verdicts><thead><tr><th scope=col>Technology</th>");
+            TITLES.forEach(t -> html.append("<th scope=col>" + Html.escaped(t) + "</th>"));
+            html.append("</tr></thead><tbody>\n");
+            for (Technology technology : analysis.run().technologies()) {
+                html.append("<tr><th scope=row><i data-technology=\"" + Html.escaped(technology.name()) + "\"></i>"
+                        + Html.escaped(technology.title()) + "</th>");
+                Analysis.COMPARED.forEach(metric -> html.append(cell(situation, technology.name(), metric)));
+                html.append("</tr>\n");
+            }
+            html.append("</tbody></table></div>\n");
+        }
+        return html.toString();
+    }
+
+    private String cell(Situation situation, String technology, Metric metric) {
+        Optional<Summary> own = find(situation, technology, metric);
+        if (own.isEmpty() || !own.get().estimate().isPresent()) {
+            return "<td><b>–</b><small class=bad>"
+                    + Html.escaped(own.map(Summary::validity).orElse("not measured")) + "</small></td>";
+        }
+        Summary s = own.get();
+        String figures = "<b>" + Figures.brief(s.estimate().value()) + "</b> <span class=interval>"
+                + Figures.brief(s.estimate().low()) + " – "
+                + Figures.brief(s.estimate().high()) + "</span>";
+        return "<td>" + figures + standing(situation, s, metric) + "</td>";
+    }
+
+    private String standing(Situation situation, Summary own, Metric metric) {
+        if (own.isVoid()) {
+            return "<small class=bad title=\"" + Html.escaped(own.validity()) + "\">void</small>";
+        }
+        Optional<Summary> best = analysis.run().technologies().stream()
+                .flatMap(t -> find(situation, t.name(), metric).stream())
+                .filter(s -> s.estimate().isPresent() && !s.isVoid())
+                .min((a, b) -> metric.better() == Metric.Better.HIGHER
+                        ? Double.compare(b.estimate().value(), a.estimate().value())
+                        : Double.compare(a.estimate().value(), b.estimate().value()));
+        if (best.isEmpty() || best.get().technology().equals(own.technology())) {
+            return "<small class=good>best</small>";
+        }
+        return comparison(situation, own.technology(), best.get().technology(), metric)
+                .map(VerdictTables::verdict)
+                .orElse("");
+    }
+
+    private static String verdict(Comparison c) {
+        String ratio = String.format(Locale.ROOT, "×%.2f", c.ratio().value());
+        String hint = String.format(
+                Locale.ROOT,
+                "ratio %.3f, 95 %% interval %.3f to %.3f, p %.3f after Holm, tie band %.0f %%",
+                c.ratio().value(),
+                c.ratio().low(),
+                c.ratio().high(),
+                c.p(),
+                100 * c.tieBand());
+        String word = switch (c.verdict().kind()) {
+            case BETTER -> "better";
+            case WORSE -> "worse";
+            case EQUIVALENT -> "equivalent";
+            case UNDECIDED -> "undecided: " + c.verdict().moreRestarts() + " more restarts";
+            case VOID -> "void";
+        };
+        String kind = c.verdict().kind() == Verdict.Kind.EQUIVALENT ? "good" : "";
+        return "<small class='" + kind + "' title=\"" + Html.escaped(hint) + "\">" + ratio + " " + word + "</small>";
+    }
+
+    private Optional<Summary> find(Situation situation, String technology, Metric metric) {
+        return HtmlPage.of(analysis, situation, technology).stream()
+                .filter(s -> s.metric() == metric)
+                .findFirst();
+    }
+
+    /** The comparison with {@code technology} first, turned round if it was made the other way. */
+    private Optional<Comparison> comparison(Situation situation, String technology, String against, Metric metric) {
+        return analysis.comparisons().stream()
+                .filter(c -> c.metric() == metric
+                        && c.topology().equals(situation.topology())
+                        && c.message().equals(situation.message())
+                        && c.load().equals(situation.load().toString()))
+                .flatMap(c -> java.util.stream.Stream.of(c, c.reversed()))
+                .filter(c -> c.technology().equals(technology) && c.against().equals(against))
+                .findFirst();
+    }
+}

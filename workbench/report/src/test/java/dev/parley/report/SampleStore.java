@@ -1,0 +1,256 @@
+package dev.parley.report;
+
+import dev.parley.model.FigureRow;
+import dev.parley.model.HistogramRow;
+import dev.parley.model.LibraryRow;
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Metric;
+import dev.parley.model.Run;
+import dev.parley.model.SecondRow;
+import dev.parley.model.Technology;
+import dev.parley.model.Topology;
+import dev.parley.model.TrialRow;
+import dev.parley.model.TrialSpec;
+import dev.parley.store.RunStore;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import org.HdrHistogram.Histogram;
+
+/** Invented runs, written through the real store: the same for the same choices. No figure in them was measured. */
+final class SampleStore {
+    private static final Instant START = Instant.parse("2026-11-21T08:15:30Z");
+    private static final int SECONDS = 4;
+
+    private final SplittableRandom random = new SplittableRandom(3);
+    private final List<String> technologies;
+    private final List<String> messages;
+    private final List<Load> loads;
+    private final int restarts;
+    private final boolean troubled;
+
+    private SampleStore(
+            List<String> technologies, List<String> messages, List<Load> loads, int restarts, boolean troubled) {
+        this.technologies = technologies;
+        this.messages = messages;
+        this.loads = loads;
+        this.restarts = restarts;
+        this.troubled = troubled;
+    }
+
+    /** As {@code ./parley compare} makes it; all well. */
+    static Path compare(Path folder, int restarts) {
+        return new SampleStore(
+                        List.of("rest", "grpc", "rpcx"),
+                        List.of("text:1000", "types:100"),
+                        List.of(new Load.Closed(1), new Load.Closed(16)),
+                        restarts,
+                        false)
+                .write(folder.resolve("results.duckdb"));
+    }
+
+    /** Eight technologies and messages of very different size, with void, failed and missing trials and hostile names. */
+    static Path troubled(Path folder) {
+        return new SampleStore(
+                        List.of(
+                                "rest",
+                                "openfeign",
+                                "grpc",
+                                "grpc-tuned-for-throughput",
+                                "graphql",
+                                "websocket",
+                                "rabbitmq",
+                                "kafka"),
+                        List.of("text:10", "text:1000000", "types:100"),
+                        List.of(new Load.Closed(16), new Load.Open(300, Load.Arrivals.POISSON)),
+                        2,
+                        true)
+                .write(folder.resolve("results.duckdb"));
+    }
+
+    private Path write(Path file) {
+        try (RunStore store = RunStore.create(file, run())) {
+            List<TrialSpec> plan = plan();
+            store.appendPlan(plan);
+            store.appendLibraries(libraries());
+            for (TrialSpec spec : plan) {
+                trial(store, spec);
+            }
+        }
+        return file;
+    }
+
+    private Run run() {
+        Map<String, String> machine = new LinkedHashMap<>();
+        machine.put("kernel", "Linux 6.1.0");
+        machine.put("processor", "an invented processor");
+        machine.put("cores", "2");
+        machine.put("governor", "performance");
+        machine.put("memory", "8 GB");
+        return new Run(
+                "2026-11-21T08-15-30",
+                START,
+                troubled ? "./parley compare --out '</script><b>'" : "./parley compare --quick",
+                42,
+                "0123456789abcdef",
+                machine,
+                "Temurin 25.0.1+8",
+                List.of("-Xmx256m", "-XX:+UseSerialGC"),
+                technologies.stream().map(this::technology).toList());
+    }
+
+    private Technology technology(String name) {
+        Map<String, String> settings = new LinkedHashMap<>();
+        settings.put("protocol", "HTTP/1.1, keep-alive");
+        settings.put("connections", "one a client, pooled");
+        settings.put("serializer", "Jackson 3");
+        settings.put("executor", "virtual threads");
+        String title = Map.of("rest", "HTTP REST (JSON)", "grpc", "gRPC", "rpcx", "RPCX")
+                .getOrDefault(name, name);
+        return new Technology(
+                name,
+                troubled && name.equals("kafka") ? "Kafka <RPC> & \"reply\"" : title,
+                name.equals("kafka") ? Technology.Style.ASYNCHRONOUS : Technology.Style.SYNCHRONOUS,
+                name.equals("kafka") ? Optional.of("kafka") : Optional.empty(),
+                List.of("a server", "a client for each neighbour"),
+                "each service knows its neighbour's address",
+                settings);
+    }
+
+    private List<TrialSpec> plan() {
+        List<TrialSpec> plan = new ArrayList<>();
+        for (int restart = 1; restart <= restarts; restart++) {
+            for (String technology : technologies) {
+                for (String message : messages) {
+                    for (Load load : loads) {
+                        plan.add(new TrialSpec(
+                                plan.size(),
+                                technology,
+                                Topology.parse("line:5"),
+                                "messages",
+                                MessageSpec.parse(message),
+                                load,
+                                restart,
+                                restart,
+                                new TrialSpec.Window(
+                                        Duration.ofSeconds(2), Duration.ofSeconds(10), Duration.ofSeconds(SECONDS)),
+                                Duration.ofSeconds(1)));
+                    }
+                }
+            }
+        }
+        return plan;
+    }
+
+    private void trial(RunStore store, TrialSpec spec) {
+        int id = spec.id();
+        if (troubled && id == 5) {
+            store.append(new TrialRow(
+                    spec,
+                    TrialRow.State.FAILED,
+                    START,
+                    START,
+                    List.of(),
+                    "m3 ended with exit code 137\nlast lines of its log"));
+            return;
+        }
+        if (troubled && spec.technology().equals("kafka") && spec.restart() == 2) {
+            return;
+        }
+        double typicalMs = typicalMs(spec) * (1 + 0.02 * random.nextGaussian());
+        List<SecondRow> seconds = new ArrayList<>();
+        Histogram whole = new Histogram(3);
+        for (int second = -1; second < SECONDS; second++) {
+            seconds.add(second(spec, second, typicalMs, whole));
+        }
+        List<HistogramRow> hops = new ArrayList<>();
+        for (int hop = 1; hop < 5; hop++) {
+            Histogram h = new Histogram(3);
+            h.recordValue((long) (typicalMs * 1e6 * (5 - hop) / 5));
+            hops.add(new HistogramRow(id, HistogramRow.Kind.HOP, "m" + hop + ">m" + (hop + 1), encoded(h)));
+        }
+        List<String> reasons = troubled && spec.technology().equals("rabbitmq")
+                ? List.of("a core of the generator was " + (85 + id % 10) + " % busy")
+                : List.of();
+        store.append(
+                new TrialRow(
+                        spec, TrialRow.State.FINISHED, START.plusSeconds(id), START.plusSeconds(id + 9), reasons, ""),
+                seconds,
+                hops,
+                figures(spec, typicalMs));
+    }
+
+    private double typicalMs(TrialSpec spec) {
+        double base = 1.1 + 0.35 * Math.floorMod(spec.technology().hashCode(), 5);
+        double clients = spec.load() instanceof Load.Closed c ? 0.7 + 0.3 * c.clients() : 1.4;
+        return base * clients * (1 + spec.message().size() / 20_000.0);
+    }
+
+    /** Each client's time is full, so that Little's law holds. */
+    private SecondRow second(TrialSpec spec, int second, double typicalMs, Histogram whole) {
+        Histogram times = new Histogram(3);
+        double budgetMs = spec.load() instanceof Load.Closed c ? c.clients() * 1_000.0 : 300 * typicalMs;
+        long n = 0;
+        while (budgetMs > 0 && n < 4_000) {
+            double ms = Math.min(
+                    900, typicalMs * Math.exp(0.3 * random.nextGaussian()) * (random.nextInt(200) == 0 ? 4 : 1));
+            times.recordValue((long) (ms * 1e6));
+            budgetMs -= ms;
+            n++;
+        }
+        if (second >= 0) {
+            whole.add(times);
+        }
+        return new SecondRow(spec.id(), second, n, 0, 0, 0, 0, encoded(times));
+    }
+
+    private List<FigureRow> figures(TrialSpec spec, double typicalMs) {
+        int id = spec.id();
+        double payload = spec.message().kind().equals("text")
+                ? spec.message().size() + 16
+                : spec.message().size() * 11.0;
+        int framing = 60 + Math.floorMod(spec.technology().hashCode(), 180);
+        List<FigureRow> figures = new ArrayList<>(List.of(
+                new FigureRow(id, Metric.PAYLOAD_OUT, "m1>m2", payload),
+                new FigureRow(id, Metric.PAYLOAD_BACK, "m1>m2", payload),
+                new FigureRow(id, Metric.WIRE_OUT, "m1>m2", payload + framing),
+                new FigureRow(id, Metric.WIRE_BACK, "m1>m2", payload + framing / 2.0),
+                new FigureRow(id, Metric.FIRST_CALL, "client", 90 + typicalMs),
+                new FigureRow(id, Metric.GENERATOR_CPU, "generator", 31)));
+        for (int m = 1; m <= 5; m++) {
+            figures.add(new FigureRow(id, Metric.CPU_SHARE, "m" + m, 18 + m + random.nextDouble()));
+            figures.add(new FigureRow(id, Metric.MEMORY_AFTER_LOAD, "m" + m, 95 + 3 * typicalMs + m));
+            figures.add(new FigureRow(id, Metric.MEMORY_AFTER_BOOT, "m" + m, 70 + 10 * random.nextDouble()));
+            figures.add(new FigureRow(id, Metric.BOOT_TIME, "m" + m, 400 + framing + 20 * random.nextDouble()));
+            figures.add(new FigureRow(id, Metric.INSTALLED_SIZE, "m" + m, 3 + framing / 20.0));
+        }
+        if (id == 0) {
+            figures.add(new FigureRow(id, Metric.BOOT_TIME, FigureRow.EMPTY, 210));
+            figures.add(new FigureRow(id, Metric.INSTALLED_SIZE, FigureRow.EMPTY, 0.4));
+            figures.add(new FigureRow(id, Metric.MEMORY_AFTER_BOOT, FigureRow.EMPTY, 48));
+            figures.add(new FigureRow(id, Metric.MEMORY_AFTER_LOAD, FigureRow.EMPTY, 51));
+        }
+        return figures;
+    }
+
+    private List<LibraryRow> libraries() {
+        List<LibraryRow> rows = new ArrayList<>();
+        rows.add(new LibraryRow(FigureRow.EMPTY, "parley-service", "0.1.0", 40_000));
+        technologies.forEach(t -> rows.add(new LibraryRow(t, t + "-core", "1.2.3", 4_200_000)));
+        return rows;
+    }
+
+    private static byte[] encoded(Histogram histogram) {
+        ByteBuffer buffer = ByteBuffer.allocate(histogram.getNeededByteBufferCapacity());
+        return Arrays.copyOf(buffer.array(), histogram.encodeIntoCompressedByteBuffer(buffer));
+    }
+}
