@@ -3,6 +3,7 @@ package dev.rpcx.codec;
 import dev.rpcx.schema.FieldType;
 import dev.rpcx.schema.Lock;
 import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.NumberSource;
 import dev.rpcx.schema.Schema;
 import dev.rpcx.schema.SchemaException;
 import dev.rpcx.schema.Shape;
@@ -12,6 +13,8 @@ import java.lang.reflect.Type;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,6 +22,10 @@ import org.jspecify.annotations.Nullable;
  * types become messages: {@link Schema}.
  */
 public final class Codecs {
+    private static final System.Logger LOG = System.getLogger(Codecs.class.getName());
+    /** One word a type is enough, however many clients and servers a process has. */
+    private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
+
     private final Schema schema;
     private final Limits limits;
     private final boolean generated;
@@ -113,6 +120,13 @@ public final class Codecs {
             FieldType field = type.fields().get(i);
             Shape key = field.key();
             fields[i] = FieldCodec.of(field, element(field.shape(), links), key == null ? null : element(key, links));
+        }
+        if (type.source() == NumberSource.ORDER && TOLD.add(type.javaName())) {
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    type.javaName()
+                            + ": numbers by the order of declaration, which a component put in between would change;"
+                            + " give each a @Field or run `rpcx lock`");
         }
         MessageCodec codec = switch (type.kind()) {
             case RECORD, BEAN -> object(type, fields);

@@ -246,7 +246,11 @@ public final class In {
     }
 
     public int int32() {
-        return (int) varint();
+        long v = varint();
+        if (v != (int) v) {
+            throw malformed(v + " for an int (expected: -2147483648 to 2147483647)");
+        }
+        return (int) v;
     }
 
     public byte int8() {
@@ -376,7 +380,7 @@ public final class In {
                     pos += bytes;
                 }
                 case 2 << 3 -> {
-                    int zigzag = int32();
+                    int zigzag = (int) varint();
                     scale = zigzag >>> 1 ^ -(zigzag & 1);
                 }
                 default -> skipUnknown(tag, 2, "Decimal");

@@ -11,11 +11,13 @@ final class TupleCodec extends MessageCodec {
     private final ReflectiveCodec.FieldsByNumber fields;
     private final boolean single;
     private final int[] order;
+    private final int[] positions;
 
     TupleCodec(MessageType type, FieldCodec[] fields) {
         super(type);
         this.fields = new ReflectiveCodec.FieldsByNumber(fields);
         order = type.inOrderOfNumbers();
+        positions = type.positions().stream().mapToInt(i -> i).toArray();
         single = type.kind() == MessageType.Kind.WRAPPER;
     }
 
@@ -29,11 +31,11 @@ final class TupleCodec extends MessageCodec {
         }
         // java.lang.reflect.Proxy gives null for no arguments
         @Nullable Object[] values = value == NULL ? new Object[0] : (Object[]) value;
-        if (values.length != fields.size()) {
-            throw new IllegalArgumentException(values.length + " arguments (expected: " + fields.size() + ")");
+        if (values.length != type().arity()) {
+            throw new IllegalArgumentException(values.length + " arguments (expected: " + type().arity() + ")");
         }
         for (int i : order) {
-            fields.at(i).write(out, values[i]);
+            fields.at(i).write(out, values[positions[i]]);
         }
     }
 
@@ -41,7 +43,14 @@ final class TupleCodec extends MessageCodec {
     public Object read(In in) {
         @Nullable Object[] values = fields.read(in);
         if (!single) {
-            return values;
+            if (values.length == type().arity()) {
+                return values;
+            }
+            @Nullable Object[] arguments = new Object[type().arity()];
+            for (int i = 0; i < values.length; i++) {
+                arguments[positions[i]] = values[i];
+            }
+            return arguments;
         }
         Object value = values.length == 0 ? null : values[0];
         return value == null ? NULL : value;

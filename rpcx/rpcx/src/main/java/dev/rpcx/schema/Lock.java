@@ -10,6 +10,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -121,7 +122,69 @@ public final class Lock {
     }
 
     @Nullable
-    Entry entry(Class<?> type) {
-        return entries.get(type.getName());
+    Entry entry(Use type) {
+        return entries.get(type.key());
+    }
+
+    /**
+     * This lock with what a schema has met since: new lines at their numbers, lines of what is gone marked as removed. Types that the schema
+     * has not met stay as they are.
+     *
+     * @param schema made by {@link Schema#extending} of this lock
+     * @param calls requests and replies by a name such as {@code greeter/hello.request}
+     */
+    public Lock extended(Schema schema, Map<String, MessageType> calls) {
+        Map<String, Entry> all = new TreeMap<>(entries);
+        for (Shape shape : schema.shapes()) {
+            if (shape instanceof EnumType type) {
+                put(all, "enum", type.javaClass().getName(), LockLines.of(type));
+            } else if (shape instanceof MessageType type && type.kind() != MessageType.Kind.WRAPPER) {
+                boolean oneof = type.kind() == MessageType.Kind.ONEOF;
+                put(all, oneof ? "oneof" : "message", type.javaName(), LockLines.of(type));
+            }
+        }
+        calls.forEach((name, type) -> put(all, "message", name, LockLines.ofCall(type)));
+        return new Lock(all);
+    }
+
+    private void put(Map<String, Entry> all, String kind, String type, Map<Integer, Line> lines) {
+        Entry before = entries.get(type);
+        if (before != null) {
+            for (Line line : before.lines().values()) {
+                // a component that @Field keeps at its number may change its name
+                lines.putIfAbsent(line.number(), new Line(line.number(), line.name(), line.type(), true));
+            }
+        }
+        Map<String, Line> byName = new LinkedHashMap<>();
+        for (Line line : lines.values()) {
+            Line twin = byName.put(line.name(), line);
+            if (twin != null) {
+                throw new SchemaException(type + "." + line.name() + " has the numbers " + twin.number() + " and "
+                        + line.number() + ", of which one was locked before (expected: the number that it had)");
+            }
+        }
+        all.put(type, new Entry(kind, type, byName));
+    }
+
+    /** As it is committed. */
+    public String text() {
+        StringBuilder text = new StringBuilder(
+                "# Numbers and types of RPCX messages. Lines are added, never taken away: `rpcx lock`.\n");
+        for (Entry entry : entries.values()) {
+            text.append('\n')
+                    .append(entry.kind())
+                    .append(' ')
+                    .append(entry.type())
+                    .append('\n');
+            for (Line line : entry.lines().values()) {
+                text.append("  ").append(line.removed() ? "removed " : "").append(line.number());
+                text.append(' ')
+                        .append(line.name())
+                        .append(' ')
+                        .append(line.type())
+                        .append('\n');
+            }
+        }
+        return text.toString();
     }
 }

@@ -26,6 +26,9 @@ public final class MessageType implements Shape {
     private final String protoName;
     private final Kind kind;
     private final Class<?> javaClass;
+    private final String javaName;
+    private List<Integer> positions = List.of();
+    private int arity;
     private NumberSource source = NumberSource.FIXED;
     private List<FieldType> fields = List.of();
     private List<Method> getters = List.of();
@@ -37,10 +40,17 @@ public final class MessageType implements Shape {
     /** A number that a removed field had, with its name. */
     public record Reserved(int number, String name) {}
 
-    MessageType(String protoName, Kind kind, Class<?> javaClass) {
+    MessageType(String protoName, Kind kind, Class<?> javaClass, String javaName) {
         this.protoName = protoName;
         this.kind = kind;
         this.javaClass = javaClass;
+        this.javaName = javaName;
+    }
+
+    MessageType parameters(int ofMethod, List<Integer> ofFields) {
+        arity = ofMethod;
+        positions = List.copyOf(ofFields);
+        return this;
     }
 
     MessageType fields(List<FieldType> ofMessage, NumberSource numbersFrom) {
@@ -83,6 +93,21 @@ public final class MessageType implements Shape {
     /** The erased Java type of a value; {@code Object[]} for parameters. */
     public Class<?> javaClass() {
         return javaClass;
+    }
+
+    /** The type as its uses are told apart: {@code com.acme.Page<com.acme.Item>}. */
+    public String javaName() {
+        return javaName;
+    }
+
+    /** Of parameters: how many the method has, those included that are streams and no field. */
+    public int arity() {
+        return arity;
+    }
+
+    /** Of parameters: which of them each field is. */
+    public List<Integer> positions() {
+        return positions;
     }
 
     /** Where the numbers came from. */

@@ -14,14 +14,21 @@ final class Numbers {
     private final Lock.@Nullable Entry locked;
     private final NumberSource source;
     private final Map<Integer, String> taken = new HashMap<>();
+    private final boolean extending;
+    private int next;
 
-    /** @param otherwise where numbers come from when there is neither annotation nor lock */
+    /**
+     * @param otherwise where numbers come from when there is neither annotation nor lock
+     * @param extending whether a member that is not in the lock gets the next free number instead of being refused
+     */
     Numbers(
             String where,
             Lock.@Nullable Entry locked,
             NumberSource otherwise,
-            Collection<? extends AnnotatedElement> members) {
+            Collection<? extends AnnotatedElement> members,
+            boolean extending) {
         this.where = where;
+        this.extending = extending;
         this.locked = locked;
         long annotated =
                 members.stream().filter(m -> m.isAnnotationPresent(Field.class)).count();
@@ -31,6 +38,11 @@ final class Numbers {
             source = locked != null ? NumberSource.LOCK : otherwise;
         }
         if (locked != null) {
+            next = locked.lines().values().stream()
+                            .mapToInt(Lock.Line::number)
+                            .max()
+                            .orElse(0)
+                    + 1;
             locked.lines().values().stream()
                     .filter(Lock.Line::removed)
                     .forEach(line -> taken.put(line.number(), line.name() + ", which was removed"));
@@ -65,6 +77,12 @@ final class Numbers {
 
     private int locked(String name) {
         Lock.Line line = locked == null ? null : locked.lines().get(name);
+        if (line == null && extending) {
+            if (next >= 19_000 && next <= 19_999) {
+                next = 20_000;
+            }
+            return next++;
+        }
         if (line == null) {
             throw new SchemaException(
                     where + "." + name + ": not in " + Lock.RESOURCE + ", which has " + where + ": run `rpcx lock`");

@@ -38,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Rules. A method's parameters are the fields 1 to n of one message, except that a single parameter that is itself a message (a record, a
  * class, a sealed type) is that message; a result likewise, otherwise it is field 1. A value with a Protobuf default (number, boolean,
  * string, bytes, an enum with an unknown) is not sent when it is that default, and must not be null unless boxed, {@code Optional} or
- * annotated {@code Nullable}. A value without one (a message, a date, a decimal, a big integer, a UUID, an enum without an unknown) is null
+ * annotated {@code Nullable}. A parameter that is a {@code Flow.Publisher} is a stream and no field. A value without one (a message, a date, a decimal, a big integer, a UUID, an enum without an unknown) is null
  * when absent.
  *
  * <p>Numbers: {@link Field}, or the {@link Lock}, or else the order of declaration.
@@ -74,35 +74,60 @@ public final class Schema {
             Double.class, Scalar.DOUBLE);
 
     private final Lock lock;
+    private final boolean extending;
     private final Map<Use, Shape> shapes = new HashMap<>();
     private final Map<String, Use> names = new HashMap<>();
 
     public Schema(Lock lock) {
+        this(lock, false);
+    }
+
+    private Schema(Lock lock, boolean extending) {
         this.lock = lock;
+        this.extending = extending;
+    }
+
+    /** Gives what is not in the lock the next free number, where {@link #Schema(Lock)} would refuse it: for writing the next lock. */
+    public static Schema extending(Lock lock) {
+        return new Schema(lock, true);
+    }
+
+    /** All messages and enums met so far, those made up for containers included. */
+    public synchronized List<Shape> shapes() {
+        return List.copyOf(shapes.values());
     }
 
     /** The message that a call of this method sends. */
     public synchronized MessageType parameters(Method method) {
         Parameter[] parameters = method.getParameters();
         String where = method.getDeclaringClass().getName() + "." + method.getName();
-        if (parameters.length == 1 && !nullable(parameters[0], parameters[0].getAnnotatedType())) {
+        if (parameters.length == 1
+                && parameters[0].getType() != Flow.Publisher.class
+                && !nullable(parameters[0], parameters[0].getAnnotatedType())) {
             Use use = Use.of(parameters[0].getParameterizedType(), Map.of(), where);
             if (isMessage(use.raw()) && shape(use, where) instanceof MessageType message) {
                 return message;
             }
         }
         List<FieldType> fields = new ArrayList<>();
-        Numbers numbers = new Numbers(where, null, NumberSource.FIXED, List.of(parameters));
+        List<Integer> positions = new ArrayList<>();
+        Numbers numbers = new Numbers(where, null, NumberSource.FIXED, List.of(parameters), extending);
         for (int i = 0; i < parameters.length; i++) {
             Parameter parameter = parameters[i];
+            if (parameter.getType() == Flow.Publisher.class) {
+                continue;
+            }
+            positions.add(i);
             String name = parameter.getName();
             Use use = Use.of(parameter.getParameterizedType(), Map.of(), where);
             int number = numbers.of(parameter, name, i + 1);
             fields.add(field(
                     name, number, use, nullable(parameter, parameter.getAnnotatedType()), where + "(" + name + ")"));
         }
-        return new MessageType(capital(method.getName()) + "Request", MessageType.Kind.PARAMETERS, Object[].class)
-                .fields(fields, numbers.source());
+        return new MessageType(
+                        capital(method.getName()) + "Request", MessageType.Kind.PARAMETERS, Object[].class, where)
+                .fields(fields, numbers.source())
+                .parameters(parameters.length, positions);
     }
 
     /** The message that a call of this method brings back: of what a {@link CompletionStage} completes with, of each item of a stream. */
@@ -126,12 +151,12 @@ public final class Schema {
 
     private MessageType message(Use use, boolean nullable, String wrapperName, String where) {
         if (use.raw() == void.class || use.raw() == Void.class) {
-            return new MessageType(wrapperName, MessageType.Kind.WRAPPER, Void.class);
+            return new MessageType(wrapperName, MessageType.Kind.WRAPPER, Void.class, where);
         }
         if (!nullable && isMessage(use.raw()) && shape(use, where) instanceof MessageType message) {
             return message;
         }
-        return new MessageType(wrapperName, MessageType.Kind.WRAPPER, use.raw())
+        return new MessageType(wrapperName, MessageType.Kind.WRAPPER, use.raw(), where)
                 .fields(List.of(field("value", 1, use, nullable, where)), NumberSource.FIXED);
     }
 
@@ -202,7 +227,7 @@ public final class Schema {
         if (known instanceof MessageType message) {
             return message;
         }
-        MessageType message = new MessageType(name(use), MessageType.Kind.WRAPPER, use.raw());
+        MessageType message = new MessageType(name(use), MessageType.Kind.WRAPPER, use.raw(), use.key());
         shapes.put(use, message);
         try {
             return message.fields(List.of(field("items", 1, use, false, where)), NumberSource.FIXED);
@@ -236,7 +261,7 @@ public final class Schema {
                 : raw.isSealed() && Modifier.isAbstract(raw.getModifiers())
                         ? MessageType.Kind.ONEOF
                         : MessageType.Kind.BEAN;
-        MessageType message = new MessageType(name(use), kind, raw);
+        MessageType message = new MessageType(name(use), kind, raw, use.key());
         // before its fields, so that a type may contain itself
         shapes.put(use, message);
         try {
@@ -274,7 +299,8 @@ public final class Schema {
     private void record(MessageType message, Use use) {
         Class<?> raw = use.raw();
         RecordComponent[] components = raw.getRecordComponents();
-        Numbers numbers = new Numbers(raw.getName(), lock.entry(raw), NumberSource.ORDER, List.of(components));
+        Numbers numbers =
+                new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, List.of(components), extending);
         List<FieldType> fields = new ArrayList<>();
         List<Method> getters = new ArrayList<>();
         Class<?>[] types = new Class<?>[components.length];
@@ -322,7 +348,7 @@ public final class Schema {
         List<BeanProperty> list = List.copyOf(properties.values());
         List<AnnotatedElement> elements = new ArrayList<>();
         list.forEach(p -> elements.add(p.annotated()));
-        Numbers numbers = new Numbers(raw.getName(), lock.entry(raw), NumberSource.ORDER, elements);
+        Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, elements, extending);
         List<FieldType> fields = new ArrayList<>();
         List<Method> getters = new ArrayList<>();
         List<Method> setters = new ArrayList<>();
@@ -346,7 +372,7 @@ public final class Schema {
         Class<?> raw = use.raw();
         Set<Class<?>> cases = new LinkedHashSet<>();
         permitted(raw, cases);
-        Numbers numbers = new Numbers(raw.getName(), lock.entry(raw), NumberSource.ORDER, cases);
+        Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, cases, extending);
         List<FieldType> fields = new ArrayList<>();
         int position = 0;
         for (Class<?> each : cases) {
@@ -411,7 +437,7 @@ public final class Schema {
         if (unknown != null) {
             elements.remove(unknown.ordinal());
         }
-        Numbers numbers = new Numbers(raw.getName(), lock.entry(raw), NumberSource.ORDER, elements);
+        Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, elements, extending);
         List<Integer> all = new ArrayList<>();
         int position = 0;
         for (Enum<?> constant : constants) {

@@ -66,6 +66,18 @@ record Use(Class<?> raw, List<Use> args) {
         return name.toString();
     }
 
+    /** How a lock names it: without spaces. */
+    String key() {
+        if (args.isEmpty()) {
+            return raw.getName();
+        }
+        StringBuilder text = new StringBuilder(raw.getName());
+        for (int i = 0; i < args.size(); i++) {
+            text.append(i == 0 ? '<' : ',').append(args.get(i).key());
+        }
+        return text.append('>').toString();
+    }
+
     @Override
     public String toString() {
         StringBuilder text = new StringBuilder(raw.getTypeName());

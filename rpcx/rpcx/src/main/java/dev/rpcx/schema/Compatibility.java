@@ -1,0 +1,166 @@
+package dev.rpcx.schema;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What a change of schema breaks, and for whom. Two schemas are held against each other as locks. */
+public final class Compatibility {
+    /** Who can no longer read whom. */
+    public enum Direction {
+        /** The new version cannot read what the old one sends. */
+        BACKWARD,
+        /** The old version cannot read what the new one sends. */
+        FORWARD,
+        /** Neither reads the other. */
+        BOTH
+    }
+
+    /** One break. */
+    public record Break(Direction direction, String where, String what) {
+        @Override
+        public String toString() {
+            return direction + " " + where + ": " + what;
+        }
+    }
+
+    /** Whole numbers, each of which holds those before it. */
+    private static final List<String> WIDER = List.of("byte", "short", "int", "long");
+
+    private final List<Break> breaks = new ArrayList<>();
+
+    private Compatibility() {}
+
+    /** Empty where both versions read each other. */
+    public static List<Break> between(Lock older, Lock newer) {
+        Compatibility compatibility = new Compatibility();
+        for (Lock.Entry before : older.entries().values()) {
+            Lock.Entry after = newer.entries().get(before.type());
+            if (after == null) {
+                // a type that nobody names breaks nothing; who names another instead is found at its field
+                if (before.type().contains("/")) {
+                    compatibility.add(Direction.BACKWARD, before.type(), "is gone, and old callers still call it");
+                }
+            } else if (!after.kind().equals(before.kind())) {
+                compatibility.add(Direction.BOTH, before.type(), "was " + before.kind() + ", is " + after.kind());
+            } else {
+                compatibility.compare(before, after);
+            }
+        }
+        return List.copyOf(compatibility.breaks);
+    }
+
+    private void add(Direction direction, String where, String what) {
+        breaks.add(new Break(direction, where, what));
+    }
+
+    private static Lock.@Nullable Line at(int number, Lock.Entry entry) {
+        for (Lock.Line line : entry.lines().values()) {
+            if (line.number() == number) {
+                return line;
+            }
+        }
+        return null;
+    }
+
+    private void compare(Lock.Entry before, Lock.Entry after) {
+        boolean choice = !before.kind().equals("message");
+        for (Lock.Line old : before.lines().values()) {
+            Lock.Line now = at(old.number(), after);
+            String where = before.type() + "." + old.name();
+            if (now == null) {
+                add(
+                        Direction.BOTH,
+                        where,
+                        "number " + old.number()
+                                + " has no line any more, so that it may be given again (expected: removed "
+                                + old.number() + " " + old.name() + ")");
+                continue;
+            }
+            if (old.removed() && !now.removed()) {
+                add(
+                        Direction.BOTH,
+                        where,
+                        "number " + old.number() + " was removed, and is given again to " + now.name());
+            } else if (!old.removed() && now.removed()) {
+                if (old.number() == 0) {
+                    add(Direction.BACKWARD, where, "what stood for the unknown is gone");
+                } else if (choice && at(0, after) == null) {
+                    add(
+                            Direction.BACKWARD,
+                            where,
+                            "is gone, old peers still send it, and nothing stands for the unknown");
+                }
+            } else if (!old.removed()) {
+                retyped(where, old.type(), now.type());
+            }
+        }
+        for (Lock.Line now : after.lines().values()) {
+            if (choice
+                    && !now.removed()
+                    && now.number() != 0
+                    && at(now.number(), before) == null
+                    && at(0, before) == null) {
+                add(
+                        Direction.FORWARD,
+                        after.type() + "." + now.name(),
+                        "is new, and old peers have nothing that stands for the unknown");
+            }
+        }
+    }
+
+    private void retyped(String where, String before, String after) {
+        // presence changes no byte of a value that is there
+        String old = before.replace("optional ", "");
+        String now = after.replace("optional ", "");
+        if (old.equals(now)) {
+            return;
+        }
+        String change = "was " + before + ", is " + after;
+        String oldElement = old.replace("repeated ", "");
+        String nowElement = now.replace("repeated ", "");
+        boolean sameLabel = old.startsWith("repeated ") == now.startsWith("repeated ");
+        if (sameLabel && wider(oldElement, nowElement)) {
+            add(Direction.FORWARD, where, change + ", and old peers refuse what does not fit");
+        } else if (sameLabel && wider(nowElement, oldElement)) {
+            add(Direction.BACKWARD, where, change + ", and what does not fit is refused");
+        } else {
+            add(Direction.BOTH, where, change);
+        }
+    }
+
+    private static boolean wider(String narrow, String wide) {
+        int from = WIDER.indexOf(narrow);
+        return from >= 0 && WIDER.indexOf(wide) > from
+                || narrow.equals("char") && (wide.equals("int") || wide.equals("long"))
+                || narrow.equals("string") && wide.equals("bytes");
+    }
+
+    /** Types whose numbers hang on the order of declaration: nothing holds them against the next version. */
+    public static List<String> unlocked(Schema schema) {
+        List<String> names = new ArrayList<>();
+        for (Shape shape : schema.shapes()) {
+            if (shape instanceof MessageType type && type.source() == NumberSource.ORDER) {
+                names.add(type.javaName());
+            } else if (shape instanceof EnumType type && type.source() == NumberSource.ORDER) {
+                names.add(type.javaClass().getName());
+            }
+        }
+        return names.stream().sorted().toList();
+    }
+
+    /** Enums and sealed types in which nothing stands for what a newer peer may send. */
+    public static List<String> withoutUnknown(Schema schema) {
+        List<String> names = new ArrayList<>();
+        for (Shape shape : schema.shapes()) {
+            if (shape instanceof EnumType type && type.unknown() == null) {
+                names.add(type.javaClass().getName());
+            } else if (shape instanceof MessageType type
+                    && type.kind() == MessageType.Kind.ONEOF
+                    && type.unknownCase() == null) {
+                names.add(type.javaName());
+            }
+        }
+        return names.stream().sorted().toList();
+    }
+}

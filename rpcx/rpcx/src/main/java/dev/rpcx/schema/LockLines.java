@@ -1,0 +1,62 @@
+package dev.rpcx.schema;
+
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** The lines that a type has in a lock, by number. */
+final class LockLines {
+    private LockLines() {}
+
+    static Map<Integer, Lock.Line> of(EnumType type) {
+        Map<Integer, Lock.Line> lines = new TreeMap<>();
+        Enum<?>[] constants = type.constants();
+        for (int i = 0; i < constants.length; i++) {
+            int number = type.numbers().get(i);
+            String kind = constants[i] == type.unknown() ? "unknown" : "constant";
+            lines.put(number, new Lock.Line(number, constants[i].name(), kind, false));
+        }
+        return lines;
+    }
+
+    static Map<Integer, Lock.Line> of(MessageType type) {
+        Map<Integer, Lock.Line> lines = new TreeMap<>();
+        Object unknown = type.unknownCase();
+        if (unknown != null) {
+            lines.put(0, new Lock.Line(0, unknown.getClass().getSimpleName(), "unknown", false));
+        }
+        for (FieldType field : type.fields()) {
+            lines.put(field.number(), new Lock.Line(field.number(), field.name(), text(field), false));
+        }
+        return lines;
+    }
+
+    /** A user's message that is the whole request or reply is one line of number 0. */
+    static Map<Integer, Lock.Line> ofCall(MessageType type) {
+        if (type.kind() == MessageType.Kind.PARAMETERS || type.kind() == MessageType.Kind.WRAPPER) {
+            return of(type);
+        }
+        return new TreeMap<>(Map.of(0, new Lock.Line(0, "is", type.javaName(), false)));
+    }
+
+    private static String text(FieldType field) {
+        Shape key = field.key();
+        return switch (field.holder()) {
+                    case PLAIN -> "";
+                    case NULLABLE, OPTIONAL -> "optional ";
+                    case LIST, SET -> "repeated ";
+                    case MAP -> "map " + (key == null ? "" : text(key)) + " ";
+                }
+                + text(field.shape());
+    }
+
+    private static String text(Shape shape) {
+        if (shape instanceof Scalar scalar) {
+            return scalar.name().toLowerCase(Locale.ROOT);
+        }
+        if (shape instanceof EnumType type) {
+            return type.javaClass().getName();
+        }
+        return shape instanceof MessageType type ? type.javaName() : shape.protoName();
+    }
+}

@@ -1,0 +1,81 @@
+package dev.rpcx.tool;
+
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXServer;
+import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.ProtoFile.Rpc;
+import dev.rpcx.schema.Schema;
+import dev.rpcx.schema.SchemaException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.Parameter;
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.Type;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Flow;
+
+/**
+ * A service as it is published: of a class its annotated methods, of an interface without annotations all that are abstract.
+ *
+ * @param rpcs by published name
+ */
+record PublishedService(String name, List<Rpc> rpcs) {
+    static PublishedService of(Class<?> type, Schema schema) {
+        Method[] methods = type.getMethods();
+        boolean annotated =
+                Arrays.stream(methods).anyMatch(method -> method.isAnnotationPresent(dev.rpcx.Method.class));
+        List<Rpc> rpcs = Arrays.stream(methods)
+                .filter(method -> annotated
+                        ? method.isAnnotationPresent(dev.rpcx.Method.class)
+                        : type.isInterface() && Modifier.isAbstract(method.getModifiers()))
+                .map(method -> rpc(method, schema))
+                .sorted(Comparator.comparing(Rpc::name))
+                .toList();
+        if (rpcs.isEmpty()) {
+            throw new SchemaException(
+                    type.getName() + ": no published method (expected: an interface, or methods annotated @Method)");
+        }
+        return new PublishedService(name(type), rpcs);
+    }
+
+    private static String name(Class<?> type) {
+        RPCXServer server = type.getAnnotation(RPCXServer.class);
+        if (server != null) {
+            return server.value();
+        }
+        RPCXClient client = type.getAnnotation(RPCXClient.class);
+        return client != null ? client.remoteServerName() : type.getSimpleName();
+    }
+
+    private static Rpc rpc(Method method, Schema schema) {
+        dev.rpcx.Method annotation = method.getAnnotation(dev.rpcx.Method.class);
+        String name = annotation == null || annotation.value().isEmpty() ? method.getName() : annotation.value();
+        MessageType request = schema.parameters(method);
+        boolean streamsIn = false;
+        for (Parameter parameter : method.getParameters()) {
+            if (parameter.getType() == Flow.Publisher.class
+                    && parameter.getParameterizedType() instanceof ParameterizedType publisher) {
+                // what opens the stream has no place in a .proto: a call of many requests begins with the first of them
+                Type item = publisher.getActualTypeArguments()[0];
+                request = schema.value(item);
+                streamsIn = true;
+            }
+        }
+        boolean streamsOut = method.getReturnType() == Flow.Publisher.class;
+        return new Rpc(name, request, schema.result(method), streamsIn, streamsOut);
+    }
+
+    /** Requests and replies, as a lock names them. */
+    Map<String, MessageType> calls() {
+        Map<String, MessageType> calls = new LinkedHashMap<>();
+        for (Rpc rpc : rpcs) {
+            calls.put(name + "/" + rpc.name() + ".request", rpc.request());
+            calls.put(name + "/" + rpc.name() + ".reply", rpc.reply());
+        }
+        return calls;
+    }
+}

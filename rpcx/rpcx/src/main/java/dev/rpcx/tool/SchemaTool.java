@@ -1,0 +1,143 @@
+package dev.rpcx.tool;
+
+import dev.rpcx.schema.Compatibility;
+import dev.rpcx.schema.Lock;
+import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.ProtoFile;
+import dev.rpcx.schema.Schema;
+import dev.rpcx.schema.SchemaException;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * {@code lock}, {@code check}, {@code compare} and {@code proto}, for a build. Exit code 0 good, 1 a mistake, 2 nothing to hold it against, 3
+ * a break.
+ */
+public final class SchemaTool {
+    private static final String USAGE = """
+            rpcx lock FILE CLASS...            writes or extends the lock of these services' numbers
+            rpcx check FILE CLASS...           fails (3) where the services break with the lock, or are not in it
+            rpcx compare OLD NEW               fails (3) where one lock breaks with the other
+            rpcx proto PACKAGE CLASS...        prints the services as a .proto; numbers from the class path's locks
+
+            FILE is usually src/main/resources/META-INF/rpcx/schema.lock; CLASS a service's interface or class.\
+            """;
+
+    private final PrintStream out;
+    private final PrintStream err;
+    private final ClassLoader loader;
+
+    SchemaTool(PrintStream out, PrintStream err, ClassLoader loader) {
+        this.out = out;
+        this.err = err;
+        this.loader = loader;
+    }
+
+    public static void main(String[] args) {
+        System.exit(new SchemaTool(System.out, System.err, SchemaTool.class.getClassLoader()).run(List.of(args)));
+    }
+
+    int run(List<String> args) {
+        try {
+            String command = args.isEmpty() ? "" : args.get(0);
+            if (args.size() < 3) {
+                throw new SchemaException(USAGE);
+            }
+            return switch (command) {
+                case "lock" -> lock(Path.of(args.get(1)), args.subList(2, args.size()));
+                case "check" -> check(Path.of(args.get(1)), args.subList(2, args.size()));
+                case "compare" -> report(Compatibility.between(read(args.get(1)), read(args.get(2))));
+                case "proto" -> proto(args.get(1), args.subList(2, args.size()));
+                default -> throw new SchemaException(USAGE);
+            };
+        } catch (SchemaException e) {
+            err.println(e.getMessage());
+            return 1;
+        } catch (NoSuchFileException e) {
+            err.println("no file " + e.getFile() + " (`rpcx lock` writes it)");
+            return 2;
+        } catch (IOException e) {
+            err.println(e);
+            return 1;
+        }
+    }
+
+    private static Lock read(String file) throws IOException {
+        return Lock.parse(Files.readString(Path.of(file)), file);
+    }
+
+    private List<PublishedService> services(List<String> classes, Schema schema) {
+        List<PublishedService> services = new ArrayList<>();
+        for (String name : classes) {
+            try {
+                services.add(PublishedService.of(Class.forName(name, false, loader), schema));
+            } catch (ClassNotFoundException e) {
+                throw new SchemaException(name + ": no such class on the class path");
+            }
+        }
+        return services;
+    }
+
+    private static Map<String, MessageType> calls(List<PublishedService> services) {
+        Map<String, MessageType> calls = new LinkedHashMap<>();
+        services.forEach(service -> calls.putAll(service.calls()));
+        return calls;
+    }
+
+    private int lock(Path file, List<String> classes) throws IOException {
+        Lock before = Files.exists(file) ? read(file.toString()) : Lock.none();
+        Schema schema = Schema.extending(before);
+        Lock after = before.extended(schema, calls(services(classes, schema)));
+        int status = report(Compatibility.between(before, after));
+        if (status == 0) {
+            Path folder = file.toAbsolutePath().getParent();
+            if (folder != null) {
+                Files.createDirectories(folder);
+            }
+            Files.writeString(file, after.text());
+            out.println(file + ": " + after.entries().size() + " types");
+        }
+        return status;
+    }
+
+    private int check(Path file, List<String> classes) throws IOException {
+        Lock locked = read(file.toString());
+        Schema schema = Schema.extending(locked);
+        Lock now = locked.extended(schema, calls(services(classes, schema)));
+        int status = report(Compatibility.between(locked, now));
+        for (String type : Compatibility.unlocked(schema)) {
+            err.println(type
+                    + ": neither @Field nor lock, so its numbers hang on the order of declaration; run `rpcx lock`");
+            status = 3;
+        }
+        if (status == 0 && !now.text().equals(locked.text())) {
+            err.println(file + ": behind the classes, though nothing breaks; run `rpcx lock` and commit it");
+            status = 3;
+        }
+        for (String type : Compatibility.withoutUnknown(schema)) {
+            err.println("note: " + type + " has nothing that stands for what a newer peer sends (@Unknown)");
+        }
+        return status;
+    }
+
+    private int report(List<Compatibility.Break> breaks) {
+        breaks.forEach(err::println);
+        return breaks.isEmpty() ? 0 : 3;
+    }
+
+    private int proto(String protoPackage, List<String> classes) {
+        ProtoFile file = new ProtoFile(protoPackage);
+        for (PublishedService service : services(classes, new Schema(Lock.of(loader)))) {
+            file.service(service.name(), service.rpcs());
+        }
+        out.print(file.text());
+        return 0;
+    }
+}

@@ -1,0 +1,210 @@
+package dev.rpcx.tool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.rpcx.Method;
+import dev.rpcx.RPCXServer;
+import dev.rpcx.schema.Field;
+import dev.rpcx.schema.Unknown;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Flow;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class SchemaToolTest {
+    static class V1 {
+        enum Colour {
+            RED,
+            GREEN
+        }
+
+        record Order(String id, Colour colour, int count, Map<String, Long> prices, List<Page<String>> pages) {}
+
+        record Page<T>(List<T> items) {}
+
+        interface Shop {
+            Order order(Order order);
+
+            String find(String name, int limit);
+
+            Flow.Publisher<Order> watch(Flow.Publisher<Page<String>> pages);
+        }
+    }
+
+    /** Moved, added, removed and widened. */
+    static class V2 {
+        enum Colour {
+            BLUE,
+            GREEN,
+            RED
+        }
+
+        record Order(List<Page<String>> pages, String note, Colour colour, Map<String, Long> prices, long count) {}
+
+        record Page<T>(List<T> items) {}
+
+        interface Shop {
+            Order order(Order order);
+
+            String find(String name, long limit);
+
+            Flow.Publisher<Order> watch(Flow.Publisher<Page<String>> pages);
+        }
+    }
+
+    @RPCXServer("numbered")
+    static class Numbered {
+        record Point(@Field(1) int x, @Field(2) int y) {}
+
+        enum Way {
+            @Field(1)
+            UP,
+            @Unknown
+            OTHER
+        }
+
+        @Method("go")
+        public Way move(Point to) {
+            return to.x > 0 ? Way.UP : Way.OTHER;
+        }
+
+        public void notPublished() {}
+    }
+
+    @TempDir
+    Path folder;
+
+    private Path file;
+    private final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    private final ByteArrayOutputStream err = new ByteArrayOutputStream();
+
+    @BeforeEach
+    void file() {
+        file = folder.resolve("META-INF/rpcx/schema.lock");
+    }
+
+    private int run(String... args) {
+        out.reset();
+        err.reset();
+        return new SchemaTool(
+                        new PrintStream(out, true, StandardCharsets.UTF_8),
+                        new PrintStream(err, true, StandardCharsets.UTF_8),
+                        getClass().getClassLoader())
+                .run(List.of(args));
+    }
+
+    private String errors() {
+        return err.toString(StandardCharsets.UTF_8);
+    }
+
+    @Test
+    void aLockIsWrittenThenHolds() throws Exception {
+        assertThat(run("check", file.toString(), V1.Shop.class.getName())).isEqualTo(2);
+        assertThat(run("lock", file.toString(), V1.Shop.class.getName())).isZero();
+        assertThat(Files.readString(file))
+                .contains("message " + V1.Order.class.getName() + "\n  1 id string\n")
+                .contains("  4 prices map string long\n")
+                .contains("message Shop/find.request\n  1 name string\n  2 limit int\n");
+        assertThat(run("check", file.toString(), V1.Shop.class.getName())).isZero();
+    }
+
+    @Test
+    void aChangeKeepsItsNumbersAndItsBreaksAreNamed() throws Exception {
+        run("lock", file.toString(), V1.Shop.class.getName());
+        Files.writeString(file, Files.readString(file).replace("$V1$", "$V2$"));
+        String locked = Files.readString(file);
+        assertThat(run("lock", file.toString(), V2.Shop.class.getName())).isEqualTo(3);
+        assertThat(errors())
+                .contains("FORWARD dev.rpcx.tool.SchemaToolTest$V2$Colour.BLUE: is new")
+                .contains("FORWARD dev.rpcx.tool.SchemaToolTest$V2$Order.count: was int, is long")
+                .contains("FORWARD Shop/find.request.limit: was int, is long")
+                .doesNotContain("BACKWARD")
+                .doesNotContain("BOTH")
+                .doesNotContain("id");
+        assertThat(Files.readString(file)).as("a break is not written").isEqualTo(locked);
+        assertThat(run("check", file.toString(), V2.Shop.class.getName())).isEqualTo(3);
+    }
+
+    @Test
+    void twoLocksAreHeldAgainstEachOther() throws Exception {
+        Path older = folder.resolve("older");
+        Path newer = folder.resolve("newer");
+        Files.writeString(older, """
+                message a.A
+                  1 kept string
+                  2 dropped int
+                  3 narrowed long
+                  4 retyped string
+                  5 deleted int
+                  removed 6 gone int
+                  7 relabelled int
+                  8 loosened int
+                enum a.E
+                  1 ON constant
+                  2 OFF constant
+                message shop/find.request
+                  1 name string
+                """);
+        Files.writeString(newer, """
+                message a.A
+                  1 kept string
+                  removed 2 dropped int
+                  3 narrowed int
+                  4 retyped int
+                  6 again int
+                  7 relabelled repeated int
+                  8 loosened optional int
+                enum a.E
+                  removed 1 ON constant
+                  2 OFF constant
+                """);
+        assertThat(run("compare", older.toString(), newer.toString())).isEqualTo(3);
+        assertThat(errors().lines())
+                .containsExactly(
+                        "BACKWARD a.A.narrowed: was long, is int, and what does not fit is refused",
+                        "BOTH a.A.retyped: was string, is int",
+                        "BOTH a.A.deleted: number 5 has no line any more, so that it may be given again (expected: removed 5 deleted)",
+                        "BOTH a.A.gone: number 6 was removed, and is given again to again",
+                        "BOTH a.A.relabelled: was int, is repeated int",
+                        "BACKWARD a.E.ON: is gone, old peers still send it, and nothing stands for the unknown",
+                        "BACKWARD shop/find.request: is gone, and old callers still call it");
+        assertThat(run("compare", older.toString(), older.toString())).isZero();
+    }
+
+    @Test
+    void annotatedNumbersNeedNoLockToBeGivenButAreHeldAgainstIt() throws Exception {
+        assertThat(run("lock", file.toString(), Numbered.class.getName())).isZero();
+        assertThat(Files.readString(file))
+                .contains("message numbered/go.request\n  0 is " + Numbered.Point.class.getName() + "\n")
+                .contains("  0 OTHER unknown\n  1 UP constant\n");
+        Files.writeString(file, Files.readString(file).replace("  2 y int", "  3 y int"));
+        assertThat(run("check", file.toString(), Numbered.class.getName())).isEqualTo(1);
+        assertThat(errors()).contains("Numbered$Point.y has the numbers 2 and 3");
+    }
+
+    @Test
+    void protoIsPrinted() {
+        assertThat(run("proto", "acme.shop", V1.Shop.class.getName())).isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8))
+                .contains("package acme.shop;")
+                .contains("rpc Find(FindRequest) returns (FindReply);")
+                .contains("rpc Order(.acme.shop.Order) returns (.acme.shop.Order);")
+                .contains("rpc Watch(stream PageOfString) returns (stream .acme.shop.Order);");
+    }
+
+    @Test
+    void mistakesAreSaidInOneLine() {
+        assertThat(run("proto", "a", "no.such.Class")).isEqualTo(1);
+        assertThat(errors()).contains("no.such.Class: no such class");
+        assertThat(run("proto", "a", "java.lang.String")).isEqualTo(1);
+        assertThat(run()).isEqualTo(1);
+        assertThat(errors()).contains("rpcx lock FILE");
+    }
+}
