@@ -133,7 +133,7 @@ public final class Lab {
             } catch (LabException | ProcessException e) {
                 boolean isToldToEnd = Children.isShuttingDown();
                 TrialRow.State state = isToldToEnd ? TrialRow.State.INTERRUPTED : TrialRow.State.FAILED;
-                String message = isToldToEnd ? "interrupted" : String.valueOf(e.getMessage());
+                String message = isToldToEnd ? "the lab was told to end" : String.valueOf(e.getMessage());
                 for (int k = 0; k < left.size(); k++) {
                     if (isToldToEnd && k > 0) {
                         break; // the others never began

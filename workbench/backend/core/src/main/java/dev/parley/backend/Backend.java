@@ -1,0 +1,36 @@
+package dev.parley.backend;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** A kind of broker or database, and how it is had on this machine. */
+public interface Backend {
+    /** As typed on the command line, such as {@code kafka}. */
+    String name();
+
+    /**
+     * Starts one, and returns when a message has made the round trip. Blocks for seconds, longer when packages must be fetched.
+     *
+     * @param folder its own: data, settings and logs; created if it is not there
+     * @param told lines for a person, about anything that takes over two seconds
+     * @throws BackendUnavailable if it cannot be had on this machine
+     */
+    Running start(Path folder, Consumer<String> told) throws InterruptedException;
+
+    /** One that is up. Closing ends all of its processes. */
+    interface Running extends AutoCloseable {
+        String host();
+
+        int port();
+
+        /** Of the server, such as {@code 3.10.8}. */
+        String version();
+
+        /** All of its processes, for measuring them apart; empty for one that somebody else runs. */
+        List<ProcessHandle> processes();
+
+        @Override
+        void close();
+    }
+}

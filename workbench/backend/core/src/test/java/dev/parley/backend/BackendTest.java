@@ -1,0 +1,51 @@
+package dev.parley.backend;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.io.CleanupMode;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class BackendTest {
+    /** Tests run in their module's folder, three below the repository's root. */
+    private static final Path HOME =
+            Path.of("").toAbsolutePath().resolve("../../..").normalize();
+
+    @TempDir(cleanup = CleanupMode.ON_SUCCESS)
+    Path folder;
+
+    private Backend.Running start(String name) throws InterruptedException {
+        try {
+            return new Backends(HOME).named(name).start(folder.resolve(name), line -> {});
+        } catch (BackendUnavailable e) {
+            Assumptions.assumeTrue(name.equals("kafka"), e.getMessage());
+            throw e;
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"kafka", "rabbitmq"})
+    void aBrokerIsReachableWhileItRunsAndGoneAfterIt(String name) throws Exception {
+        List<ProcessHandle> processes;
+        int port;
+        try (Backend.Running broker = start(name)) {
+            processes = broker.processes();
+            port = broker.port();
+            assertThat(processes).isNotEmpty().allMatch(ProcessHandle::isAlive);
+            assertThat(broker.version()).matches("\\d+\\.\\d+.*");
+            try (Socket socket = new Socket()) {
+                socket.connect(new InetSocketAddress(broker.host(), port), 1000);
+                assertThat(socket.isConnected()).isTrue();
+            }
+        }
+        await().atMost(Duration.ofSeconds(10)).until(() -> processes.stream().noneMatch(ProcessHandle::isAlive));
+    }
+}
