@@ -118,7 +118,8 @@ final class RabbitMqBackend implements Backend {
                 Thread.sleep(100);
             }
         }
-        throw new ProcessException("rabbitmq was not ready within " + TO_START.toSeconds() + " s (" + last + "); logs: " + folder);
+        throw new ProcessException(
+                "rabbitmq was not ready within " + TO_START.toSeconds() + " s (" + last + "); logs: " + folder);
     }
 
     private record Broker(Child child, int port, String version) implements Running {
