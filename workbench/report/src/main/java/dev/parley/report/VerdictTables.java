@@ -14,7 +14,7 @@ import java.util.Optional;
 /** One table a situation: every technology's figures, and how each stands to the best one in that column. */
 final class VerdictTables {
     private static final List<String> TITLES =
-            List.of("Median response time (ms)", "99th percentile (ms)", "Throughput (1/s)", "CPU per request (ms)");
+            List.of("Median response (ms)", "99th percentile (ms)", "Throughput (1/s)", "CPU per request (ms)");
 
     private final Analysis analysis;
 
@@ -44,14 +44,14 @@ final class VerdictTables {
     private String cell(Situation situation, String technology, Metric metric) {
         Optional<Summary> own = find(situation, technology, metric);
         if (own.isEmpty() || !own.get().estimate().isPresent()) {
-            return "<td><b>–</b><small class=bad>"
-                    + Html.escaped(own.map(Summary::validity).orElse("not measured")) + "</small></td>";
+            return "<td><div><b>–</b><small class=bad>"
+                    + Html.escaped(own.map(Summary::validity).orElse("not measured")) + "</small></div></td>";
         }
         Summary s = own.get();
         String figures = "<b>" + Figures.brief(s.estimate().value()) + "</b> <span class=interval>"
                 + Figures.brief(s.estimate().low()) + " – "
                 + Figures.brief(s.estimate().high()) + "</span>";
-        return "<td>" + figures + standing(situation, s, metric) + "</td>";
+        return "<td><div>" + figures + standing(situation, s, metric) + "</div></td>";
     }
 
     private String standing(Situation situation, Summary own, Metric metric) {
@@ -65,7 +65,7 @@ final class VerdictTables {
                         ? Double.compare(b.estimate().value(), a.estimate().value())
                         : Double.compare(a.estimate().value(), b.estimate().value()));
         if (best.isEmpty() || best.get().technology().equals(own.technology())) {
-            return "<small class=good>best</small>";
+            return "<small class=good>" + (metric.better() == Metric.Better.HIGHER ? "highest" : "lowest") + "</small>";
         }
         return comparison(situation, own.technology(), best.get().technology(), metric)
                 .map(VerdictTables::verdict)
@@ -86,7 +86,7 @@ final class VerdictTables {
             case BETTER -> "better";
             case WORSE -> "worse";
             case EQUIVALENT -> "equivalent";
-            case UNDECIDED -> "undecided: " + c.verdict().moreRestarts() + " more restarts";
+            case UNDECIDED -> "undecided, +" + c.verdict().moreRestarts() + " restarts";
             case VOID -> "void";
         };
         String kind = c.verdict().kind() == Verdict.Kind.EQUIVALENT ? "good" : "";

@@ -34,6 +34,13 @@
   };
   const escaped = (text) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 
+  // room for the longest name, measured in the font that draws it
+  const pen = document.createElement("canvas").getContext("2d");
+  const room = (names) => {
+    pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    return Math.ceil(Math.max(0, ...names.map((n) => pen.measureText(n).width))) + 14;
+  };
+
   const base = (chart, colours) => ({
     animation: false,
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily, color: colours.ink },
@@ -84,7 +91,7 @@
       height: chart.rows.length * (names.length * 22 + 14) + 62,
       option: {
         ...parts,
-        grid: { left: 8, right: 56, top: 8, bottom: 34, containLabel: true },
+        grid: { left: room(chart.rows.map((r) => r.label)), right: 60, top: 8, bottom: 48 },
         xAxis: { ...parts.valueAxis, ...scale(all) },
         yAxis: { ...parts.nameAxis, data: chart.rows.map((r) => r.label), splitLine: { show: chart.rows.length > 1, lineStyle: { color: colours.grid } } },
         series: names.map((name, i) => ({
@@ -121,29 +128,32 @@
   const stack = (chart, colours) => {
     const names = present(chart);
     const parts = base(chart, colours);
-    const rows = chart.rows.flatMap((r) => names.map((name) => ({ label: r.label, name, p: r.points.find((q) => q.technology === name) })))
-      .filter((r) => r.p);
-    const values = rows.map((r) => r.p.value);
-    const log = scale(values).type === "log";
+    const rows = chart.rows.flatMap((r, i) => [
+      ...(i > 0 ? [{ label: "" }] : []),
+      ...names.map((name) => ({ label: r.label, name, p: r.points.find((q) => q.technology === name) })).filter((q) => q.p),
+    ]);
     // bars on a logarithmic axis have no honest length: where messages differ widely, each message is drawn on its own scale
+    const shares = scale(rows.filter((r) => r.p).map((r) => r.p.value)).type === "log";
     const most = (label) => Math.max(...rows.filter((r) => r.label === label).map((r) => r.p.value));
-    const shown = (r, v) => (log ? (100 * v) / most(r.label) : v);
+    const shown = (r, v) => (shares ? (100 * v) / most(r.label) : v);
     return {
-      height: rows.length * 24 + chart.rows.length * 20 + 62,
+      height: rows.length * 23 + 62,
       option: {
         ...parts,
-        grid: { left: 8, right: 64, top: 8, bottom: 34, containLabel: true },
-        xAxis: { ...parts.valueAxis, type: "value", min: 0, splitNumber: 4, name: log ? "Bytes in percent of the message's largest" : chart.axis },
-        yAxis: { ...parts.nameAxis, data: rows.map((r, i) => i), axisLabel: { ...parts.nameAxis.axisLabel,
+        grid: { left: room(chart.rows.map((r) => r.label)), right: 72, top: 8, bottom: 48 },
+        xAxis: { ...parts.valueAxis, type: "value", min: 0, splitNumber: 4,
+          ...(shares ? { max: 100, name: "Bytes, in percent of the message's largest" } : {}) },
+        yAxis: { ...parts.nameAxis, data: rows.map((r, i) => i), axisLabel: { ...parts.nameAxis.axisLabel, interval: 0,
           formatter: (_, i) => (i === 0 || rows[i - 1].label !== rows[i].label ? rows[i].label : "") } },
         tooltip: { ...parts.tooltip, trigger: "item" },
         series: ["inner", "rest"].map((part) => ({
           type: "bar", stack: "wire", barMaxWidth: 15,
           data: rows.map((r) => {
+            if (!r.p) return "-";
             const inner = Math.min(r.p.inner ?? 0, r.p.value);
             return {
               value: shown(r, part === "inner" ? inner : r.p.value - inner), point: r.p,
-              itemStyle: { color: colours.of(r.name), opacity: part === "inner" ? 1 : 0.38 },
+              itemStyle: { color: colours.of(r.name) + (part === "inner" ? "" : "60") },
             };
           }),
           label: { show: part === "rest", position: "right", color: colours.soft, fontSize: 11, formatter: (at) => brief(at.data.point.value) },
@@ -160,7 +170,7 @@
       height: points.length * 30 + 62,
       option: {
         ...parts,
-        grid: { left: 8, right: 60, top: 8, bottom: 34, containLabel: true },
+        grid: { left: room(points.map((p) => p.technology)), right: 60, top: 8, bottom: 48 },
         xAxis: { ...parts.valueAxis, type: "value", min: 0, splitNumber: 4 },
         yAxis: { ...parts.nameAxis, data: points.map((p) => (p.technology === "empty" ? "empty" : p.technology)) },
         series: [{
@@ -184,7 +194,7 @@
       height: 360,
       option: {
         ...parts,
-        grid: { left: 28, right: 24, top: 16, bottom: 44, containLabel: true },
+        grid: { left: 64, right: 24, top: 16, bottom: 52 },
         tooltip: { ...parts.tooltip, trigger: "axis", formatter: (all) => `<b>${+(100 * (1 - 10 ** -all[0].value[0])).toPrecision(6)} %</b>` +
           all.map((one) => `<br>${one.marker}${escaped(titles.get(one.seriesName))}: ${brief(one.value[1])} ms`).join("") },
         xAxis: { ...parts.valueAxis, type: "value", min: 0, max: Math.ceil(last * 2) / 2, interval: 1, name: "Share of requests at or below (percentile)",

@@ -1,0 +1,115 @@
+package dev.parley.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The page in a real Chromium without a window: charts drawn, nothing on the console, nothing wider than the screen. */
+class BrowserTest {
+
+    @TempDir
+    static Path folder;
+
+    private static Path browser;
+
+    @BeforeAll
+    static void findBrowser() throws IOException {
+        Optional<Path> found = Stream.of(System.getenv("PATH").split(java.io.File.pathSeparator))
+                .flatMap(dir -> Stream.of("chromium", "chromium-browser", "google-chrome", "chrome")
+                        .map(name -> Path.of(dir, name)))
+                .filter(Files::isExecutable)
+                .findFirst();
+        Assumptions.assumeTrue(
+                found.isPresent(), "no chromium or chrome on the PATH: the page was not tried in a browser");
+        browser = found.orElseThrow();
+        Report.of(SampleStore.compare(Files.createDirectory(folder.resolve("well")), 3))
+                .writeTo(folder.resolve("well"));
+        Report.of(SampleStore.troubled(Files.createDirectory(folder.resolve("troubled"))))
+                .writeTo(folder.resolve("troubled"));
+    }
+
+    @ParameterizedTest(name = "{0}, {1} pixels, preferred colour scheme {2}")
+    @CsvSource({"well, 1280, 1", "well, 400, 1", "well, 400, 0", "troubled, 1280, 0", "troubled, 400, 1"})
+    void everyChartIsDrawnAndTheConsoleStaysEmpty(String run, int width, int scheme) throws Exception {
+        // a window cannot be as narrow as a telephone, a frame can; what it finds it leaves in its own document
+        Path frame = Files.writeString(folder.resolve(run + width + scheme + ".html"), """
+                <!doctype html><iframe id=f src="%s/report.html" style="width:%dpx;height:3000px;border:0"></iframe>
+                <script>document.getElementById("f").addEventListener("load", () => {
+                  const page = document.getElementById("f").contentDocument;
+                  const note = (name, value) => document.body.setAttribute("data-" + name, value);
+                  const charts = [...page.querySelectorAll("div.chart")];
+                  note("charts", charts.length);
+                  note("shapes", Math.min(...charts.map((c) => c.querySelectorAll("svg path").length)));
+                  note("drawn", charts.every((c) => c.dataset.drawn === "yes"));
+                  note("overflow", page.documentElement.scrollWidth - page.documentElement.clientWidth);
+                  note("outside", charts.flatMap((c) => [...c.querySelectorAll("svg text")].filter((t) => {
+                    const box = t.getBoundingClientRect(), all = c.getBoundingClientRect();
+                    return box.left < all.left - 1 || box.right > all.right + 1;
+                  }).map((t) => t.textContent)).join("|"));
+                  note("paper", getComputedStyle(page.body).backgroundColor);
+                });</script>""".formatted(run, width));
+        List<String> output = run(frame, scheme);
+        String dom = String.join("\n", output);
+        assertThat(output).filteredOn(line -> line.contains("CONSOLE")).isEmpty();
+        assertThat(dom).contains("data-drawn=\"true\"", "data-overflow=\"0\"", "data-outside=\"\"");
+        assertThat(number(dom, "charts")).isGreaterThanOrEqualTo(11);
+        assertThat(number(dom, "shapes")).isGreaterThanOrEqualTo(3);
+        assertThat(dom).contains(scheme == 0 ? "data-paper=\"rgb(20, 23, 27)\"" : "data-paper=\"rgb(252, 252, 251)\"");
+    }
+
+    private static int number(String dom, String name) {
+        var found = Pattern.compile("data-" + name + "=\"(\\d+)\"").matcher(dom);
+        assertThat(found.find()).as(name + " in " + dom).isTrue();
+        return Integer.parseInt(found.group(1));
+    }
+
+    /** The document after its scripts, and what the browser logged. */
+    private static List<String> run(Path page, int scheme) throws Exception {
+        Path log = folder.resolve("chromium.log");
+        List<String> command = new ArrayList<>(List.of(
+                browser.toString(),
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--allow-file-access-from-files",
+                "--user-data-dir=" + Files.createTempDirectory(folder, "profile"),
+                "--blink-settings=preferredColorScheme=" + scheme,
+                "--window-size=1400,3200",
+                "--enable-logging=stderr",
+                "--virtual-time-budget=5000",
+                "--dump-dom",
+                page.toUri().toString()));
+        Process process = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(log.toFile())
+                .start();
+        try {
+            assertThat(process.waitFor(90, TimeUnit.SECONDS))
+                    .as("the browser ends within 90 s")
+                    .isTrue();
+        } finally {
+            process.descendants().forEach(ProcessHandle::destroyForcibly);
+            process.destroyForcibly();
+        }
+        return Files.readAllLines(log, StandardCharsets.UTF_8);
+    }
+}
