@@ -1,7 +1,7 @@
 package dev.parley.cli;
 
 import dev.parley.lab.Lab;
-import dev.parley.store.RunStore;
+import dev.parley.report.Report;
 import java.io.PrintStream;
 import java.nio.file.Path;
 
@@ -11,9 +11,9 @@ final class Results {
 
     /** Writes the files, prints the table, and tells where the report is. */
     static Path write(Path folder, PrintStream out) {
-        try (RunStore store = RunStore.open(folder.resolve(Lab.STORE_FILE))) {
-            out.println(store.trials().size());
-        }
-        return folder.resolve("report.html");
+        Report report = Report.of(folder.resolve(Lab.STORE_FILE));
+        Path written = report.writeTo(folder);
+        out.println(report.table());
+        return written;
     }
 }
