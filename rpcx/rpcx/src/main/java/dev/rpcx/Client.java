@@ -135,10 +135,15 @@ public final class Client implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
+        dropConnections();
+        loops.close();
+    }
+
+    /** Ends the connections that are there; the next call makes a new one. */
+    void dropConnections() {
         for (Channel channel : channels) {
             channel.close();
         }
-        loops.close();
     }
 
     /** Settings of a client, each with a standard value. */

@@ -24,6 +24,7 @@ final class ServerCall extends Outbound implements Runnable {
     boolean receiving;
     boolean handling;
     boolean notice;
+    int heldBytes;
 
     /** The caller has its final frame already: whatever the handler brings is dropped. */
     boolean abandoned;

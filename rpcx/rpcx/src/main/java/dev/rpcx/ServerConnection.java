@@ -13,6 +13,9 @@ import org.jspecify.annotations.Nullable;
 
 /** A server's connection on the native wire: takes requests into the slots their callers chose, runs handlers, sends what they bring. */
 final class ServerConnection extends WireConnection implements ServedConnection {
+    /** Bytes of requests held for one connection; each frame beyond is refused as overload. */
+    private static final long MAX_HELD_BYTES = 64L * 1024 * 1024;
+
     private final Server server;
 
     /** By slot; grows with the slots that the client uses. */
@@ -22,6 +25,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private Settings client = Settings.INITIAL;
     private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
     private int underWay;
+
+    /** Bytes of requests that have arrived and are not answered. */
+    private long heldBytes;
+
     private boolean leaving;
     private boolean clientLeft;
 
@@ -104,7 +111,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         underWay++;
         if (more) {
             call.receiving = true;
-            call.body.writeBytes(payload);
+            hold(call, payload);
         } else {
             dispatch(call, payload);
         }
@@ -136,7 +143,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                     "a request of more than " + server.settings().maxMessageBytes() + " bytes");
             return;
         }
-        call.body.writeBytes(payload);
+        if (heldBytes + payload.readableBytes() > MAX_HELD_BYTES) {
+            drop(call);
+            refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests under way on this connection");
+            return;
+        }
+        hold(call, payload);
         if ((head & Wire.MORE) == 0) {
             call.receiving = false;
             dispatch(call, call.body);
@@ -158,7 +170,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         if (request != call.body) {
-            call.body.writeBytes(request);
+            hold(call, request);
         }
         try {
             server.threads().run(loop(), place, call);
@@ -170,6 +182,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
             }
         }
+    }
+
+    private void hold(ServerCall call, ByteBuf bytes) {
+        heldBytes += bytes.readableBytes();
+        call.heldBytes += bytes.readableBytes();
+        call.body.writeBytes(bytes);
     }
 
     private void onCancel(int id) {
@@ -226,6 +244,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Neither handler nor reply need it any more. */
     void recycle(ServerCall call) {
+        heldBytes -= call.heldBytes;
+        call.heldBytes = 0;
         free.push(call);
     }
 

@@ -1,0 +1,120 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Replies, time-outs, cancels, interrupts and lost connections all at once: every call ends, with its own reply or an error.
+ * {@code -Drpcx.stress.calls=100000000} for the long form.
+ */
+@Timeout(value = 1, unit = TimeUnit.HOURS)
+class CallSlotsTest {
+    private static final int CALLERS = 24;
+
+    @RPCXServer("echo")
+    static final class Echo {
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        long inline(long number) {
+            return number;
+        }
+
+        @Method
+        long virtual(long number) throws InterruptedException {
+            if (number % 61 == 0) {
+                // as long as the shortest time-out, so that reply and time-out meet
+                TimeUnit.MICROSECONDS.sleep(ThreadLocalRandom.current().nextInt(3000));
+            }
+            return number;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "echo")
+    interface EchoClient {
+        long inline(long number);
+
+        @Method(timeoutMillis = 2)
+        long virtual(long number);
+
+        @Method("virtual")
+        CompletableFuture<Long> later(long number);
+    }
+
+    @Test
+    void everyCallEndsAndNoReplyMeetsAnotherCaller() throws Exception {
+        long calls = Long.getLong("rpcx.stress.calls", 60_000L);
+        Server server = new Server(0, RegistryServer.registry(new Echo())).start();
+        ExecutorService callers = Executors.newFixedThreadPool(CALLERS);
+        AtomicLong next = new AtomicLong();
+        AtomicLong replied = new AtomicLong();
+        AtomicLong failed = new AtomicLong();
+        try (Client client = Client.standard()) {
+            EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
+            List<Future<?>> all = new ArrayList<>();
+            for (int i = 0; i < CALLERS; i++) {
+                all.add(callers.submit(() -> {
+                    for (long number = next.getAndIncrement(); number < calls; number = next.getAndIncrement()) {
+                        one(echo, number, replied, failed);
+                        if (number % 20_011 == 0) {
+                            client.dropConnections();
+                        }
+                    }
+                }));
+            }
+            for (Future<?> one : all) {
+                one.get();
+            }
+            assertThat(replied.get() + failed.get()).isEqualTo(calls);
+            assertThat(replied.get()).isGreaterThan(calls / 2);
+            // every slot is free again: all of them can be had once more
+            for (int i = 0; i < 2 * CALLERS; i++) {
+                assertThat(echo.inline(i)).isEqualTo(i);
+            }
+        } finally {
+            callers.shutdownNow();
+            server.stop(Duration.ofMillis(500));
+        }
+    }
+
+    private static void one(EchoClient echo, long number, AtomicLong replied, AtomicLong failed) {
+        try {
+            long reply;
+            if (number % 7 == 0) {
+                CompletableFuture<Long> later = echo.later(number);
+                if (number % 14 == 0) {
+                    later.cancel(true);
+                }
+                reply = later.join();
+            } else if (number % 3 == 0) {
+                reply = echo.inline(number);
+            } else {
+                if (number % 97 == 0) {
+                    Thread.currentThread().interrupt();
+                }
+                reply = echo.virtual(number);
+            }
+            if (reply != number) {
+                throw new AssertionError("reply " + reply + " for call " + number);
+            }
+            replied.incrementAndGet();
+        } catch (RPCXException
+                | java.util.concurrent.CancellationException
+                | java.util.concurrent.CompletionException e) {
+            failed.incrementAndGet();
+        } finally {
+            Thread.interrupted();
+        }
+    }
+}

@@ -1,0 +1,32 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.buffer.ByteBufAllocator;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class LeakCheckTest {
+    @Test
+    void aLostBufferIsSeen() {
+        for (int i = 0; i < 100; i++) {
+            ByteBufAllocator.DEFAULT.directBuffer(16);
+        }
+        await().until(() -> {
+            System.gc();
+            ByteBufAllocator.DEFAULT.directBuffer(16).release();
+            return !LeakCollector.REPORTS.isEmpty();
+        });
+        List<String> reports = List.copyOf(LeakCollector.REPORTS);
+        assertThat(reports.get(0)).contains("ByteBuf");
+        // these were on purpose; wait until the collector has found the last of them
+        await().during(java.time.Duration.ofMillis(300)).until(() -> {
+            System.gc();
+            ByteBufAllocator.DEFAULT.directBuffer(16).release();
+            boolean quiet = LeakCollector.REPORTS.isEmpty();
+            LeakCollector.REPORTS.clear();
+            return quiet;
+        });
+    }
+}

@@ -1,0 +1,122 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+
+/** A client made of bytes: what the spec says, and whatever it forbids. */
+final class RawPeer implements AutoCloseable {
+    record Frame(int head, int id, byte[] payload) {
+        int type() {
+            return head & Wire.TYPE_MASK;
+        }
+    }
+
+    final Socket socket;
+    private final OutputStream out;
+    private final DataInputStream in;
+
+    RawPeer(int port) throws IOException {
+        socket = new Socket("127.0.0.1", port);
+        socket.setTcpNoDelay(true);
+        socket.setSoTimeout(20_000);
+        out = socket.getOutputStream();
+        in = new DataInputStream(socket.getInputStream());
+    }
+
+    static ByteBuf preface() {
+        return Unpooled.buffer().writeInt(Wire.MAGIC).writeInt(Wire.VERSION << 24);
+    }
+
+    static ByteBuf frame(int head, int id, ByteBuf payload) {
+        ByteBuf frame = Unpooled.buffer();
+        Varint.write(frame, Wire.HEAD_BYTES + payload.readableBytes());
+        return frame.writeByte(head).writeInt(id).writeBytes(payload.duplicate());
+    }
+
+    /** A request by name whose only argument is a text. */
+    static ByteBuf request(int id, String service, String method, String text) {
+        return frame(Wire.REQUEST | Wire.NAMED, id, prelude(service, method).writeBytes(text(text)));
+    }
+
+    static ByteBuf prelude(String service, String method) {
+        ByteBuf prelude = Unpooled.buffer();
+        for (String name : new String[] {service, method}) {
+            byte[] bytes = name.getBytes(StandardCharsets.UTF_8);
+            prelude.writeByte(bytes.length).writeBytes(bytes);
+        }
+        return prelude;
+    }
+
+    /** A message whose field 1 is a text. */
+    static ByteBuf text(String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        ByteBuf message = Unpooled.buffer();
+        message.writeByte(1 << 3 | 2);
+        Varint.write(message, bytes.length);
+        return message.writeBytes(bytes);
+    }
+
+    void send(ByteBuf bytes) throws IOException {
+        out.write(ByteBufUtil.getBytes(bytes));
+        out.flush();
+    }
+
+    Frame read() throws IOException {
+        int length = 0;
+        for (int shift = 0; ; shift += 7) {
+            int b = in.readUnsignedByte();
+            length |= (b & 0x7F) << shift;
+            if (b < 0x80) {
+                break;
+            }
+        }
+        int head = in.readUnsignedByte();
+        int id = in.readInt();
+        byte[] payload = new byte[length - Wire.HEAD_BYTES];
+        in.readFully(payload);
+        return new Frame(head, id, payload);
+    }
+
+    void readPreface() throws IOException {
+        if (in.readInt() != Wire.MAGIC || in.readInt() != Wire.VERSION << 24) {
+            throw new IOException("no preface");
+        }
+    }
+
+    /** The next frame that is neither SETTINGS nor DICTIONARY. */
+    Frame readAnswer() throws IOException {
+        while (true) {
+            Frame frame = read();
+            if (frame.type() != Wire.SETTINGS && frame.type() != Wire.DICTIONARY) {
+                return frame;
+            }
+        }
+    }
+
+    /** Everything until the server closes. */
+    byte[] readToEnd() throws IOException {
+        try {
+            return in.readAllBytes();
+        } catch (java.net.SocketException reset) {
+            // closed with bytes of ours unread: the same end
+            return new byte[0];
+        }
+    }
+
+    byte[] read(int bytes) throws IOException {
+        byte[] read = new byte[bytes];
+        in.readFully(read);
+        return read;
+    }
+
+    @Override
+    public void close() throws IOException {
+        socket.close();
+    }
+}

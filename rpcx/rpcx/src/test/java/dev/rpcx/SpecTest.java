@@ -1,0 +1,133 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Holds {@code rpcx/spec} and the code against each other. */
+@Timeout(120)
+class SpecTest {
+    private static final Path SPEC = Path.of("..", "spec");
+
+    @RPCXServer("greeter")
+    static final class Greetings {
+        @Method
+        String hello(String text) {
+            return text;
+        }
+    }
+
+    @RPCXServer("spec")
+    static final class Spec {
+        @Method
+        String echo(String text) {
+            return text;
+        }
+
+        @Method
+        int add(int a, int b) {
+            return a + b;
+        }
+
+        @Method
+        String metadata(String name) {
+            return String.valueOf(CallContext.current().orElseThrow().metadata().get(name));
+        }
+
+        @Method
+        long remaining() {
+            return TimeUnit.NANOSECONDS.toMicros(
+                    CallContext.current().orElseThrow().remainingNanos());
+        }
+
+        @Method
+        String fail(String text) {
+            throw new IllegalStateException(text);
+        }
+
+        @Method
+        void block() throws InterruptedException {
+            new CountDownLatch(1).await();
+        }
+    }
+
+    /** Lines of the page: {@code > hex} is sent, {@code < hex} has to come back; what stands behind two spaces is for people. */
+    @Test
+    void theVectorsOfThePageAreWhatAServerSays() throws IOException {
+        List<String> lines = Files.readAllLines(SPEC.resolve("wire.md"));
+        Server server = new Server(0, RegistryServer.registry(new Greetings())).start();
+        int compared = 0;
+        RawPeer peer = null;
+        try {
+            for (String line : lines) {
+                if (line.startsWith("### Vector")) {
+                    if (peer != null) {
+                        peer.close();
+                    }
+                    peer = new RawPeer(server.port());
+                } else if (peer != null && (line.startsWith("    > ") || line.startsWith("    < "))) {
+                    String hex = line.substring(6).split(" {2}")[0].replace(" ", "");
+                    byte[] bytes = ByteBufUtil.decodeHexDump(hex);
+                    if (line.startsWith("    > ")) {
+                        peer.send(Unpooled.wrappedBuffer(bytes));
+                    } else {
+                        assertThat(ByteBufUtil.hexDump(peer.read(bytes.length)))
+                                .as(line)
+                                .isEqualTo(hex);
+                        compared++;
+                    }
+                }
+            }
+        } finally {
+            if (peer != null) {
+                peer.close();
+            }
+            server.stop(Duration.ofMillis(200));
+        }
+        assertThat(compared).isGreaterThan(5);
+    }
+
+    @Test
+    void aClientWrittenFromThePageAlonePassesItsChecks() throws Exception {
+        assumeTrue(hasPython(), "no python3 on the PATH: the client written from the page was left out");
+        Server server = new Server(0, RegistryServer.registry(new Spec())).start();
+        try {
+            Process python = new ProcessBuilder(
+                            "python3",
+                            SPEC.resolve("rpcx_client.py").toString(),
+                            "127.0.0.1",
+                            String.valueOf(server.port()))
+                    .redirectErrorStream(true)
+                    .start();
+            String said = new String(python.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            assertThat(python.waitFor()).as(said).isZero();
+            assertThat(said).startsWith("ok, ");
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private static boolean hasPython() throws InterruptedException {
+        try {
+            return new ProcessBuilder("python3", "--version")
+                            .redirectErrorStream(true)
+                            .start()
+                            .waitFor()
+                    == 0;
+        } catch (IOException notThere) {
+            return false;
+        }
+    }
+}
