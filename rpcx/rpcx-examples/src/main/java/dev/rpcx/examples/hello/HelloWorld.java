@@ -1,0 +1,38 @@
+package dev.rpcx.examples.hello;
+
+import dev.rpcx.Client;
+import dev.rpcx.Method;
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXServer;
+import dev.rpcx.RegistryServer;
+import dev.rpcx.Server;
+
+/** Server and client in one {@code main}. In real life they are two programs that share nothing but the published names. */
+public final class HelloWorld {
+    /** The server's side. {@code greeter} and {@code hello} are published; class and method names stay hidden. */
+    @RPCXServer("greeter")
+    static class Greetings {
+        @Method("hello")
+        String greet(String name) {
+            return "Hello " + name;
+        }
+    }
+
+    /** The client's side. */
+    @RPCXClient(remoteServerName = "greeter", remoteServerAddress = "127.0.0.1", remoteServerDomain = 9000)
+    interface Greeter {
+        @Method("hello")
+        String hello(String name);
+    }
+
+    private HelloWorld() {}
+
+    public static void main(String[] args) {
+        int port = args.length > 0 ? Integer.parseInt(args[0]) : 9000;
+        try (Server server = new Server(port, RegistryServer.registry(new Greetings())).start();
+                Client client = Client.standard()) {
+            Greeter greeter = client.create(Greeter.class, "127.0.0.1", server.port());
+            System.out.println(greeter.hello("World"));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+package dev.rpcx.examples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.rpcx.examples.async.ManyAtOnce;
+import dev.rpcx.examples.errors.WhatWentWrong;
+import dev.rpcx.examples.hello.HelloWorld;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import org.junit.jupiter.api.Test;
+
+/** The examples of the guide, run as a reader would run them. */
+class ExamplesTest {
+    private static String said(Runnable main) {
+        PrintStream before = System.out;
+        ByteArrayOutputStream said = new ByteArrayOutputStream();
+        System.setOut(new PrintStream(said, true, StandardCharsets.UTF_8));
+        try {
+            main.run();
+        } finally {
+            System.setOut(before);
+        }
+        return said.toString(StandardCharsets.UTF_8).strip();
+    }
+
+    @Test
+    void helloWorld() {
+        assertThat(said(() -> HelloWorld.main(new String[] {"0"}))).isEqualTo("Hello World");
+    }
+
+    @Test
+    void manyAtOnce() {
+        assertThat(said(() -> ManyAtOnce.main(new String[0]))).isEqualTo("together 14.00");
+    }
+
+    @Test
+    void whatWentWrong() {
+        assertThat(said(() -> WhatWentWrong.main(new String[0])).lines())
+                .hasSize(3)
+                .first()
+                .isEqualTo("INVALID, EXECUTED");
+        assertThat(said(() -> WhatWentWrong.main(new String[0])))
+                .contains("DEADLINE_EXCEEDED, ")
+                .endsWith("UNAVAILABLE, NOT_EXECUTED");
+    }
+}
