@@ -62,10 +62,7 @@ final class CellSamples {
                     case CPU_PER_REQUEST -> orElse(fromFigures(metric, ids(), s -> true), cpuPerRequest());
                     case BOOT_TIME, INSTALLED_SIZE, MEMORY_AFTER_BOOT ->
                         fromFigures(metric, idsOfTechnology(), this::isService);
-                    case FIRST_CALL ->
-                        orElse(
-                                fromFigures(metric, ids(), s -> true),
-                                fromFigures(metric, idsOfTechnology(), s -> true));
+                    case FIRST_CALL -> fromFigures(metric, idsOfTechnology(), subject -> true);
                     case WIRE_OUT, WIRE_BACK, PAYLOAD_OUT, PAYLOAD_BACK ->
                         orElse(
                                 fromFigures(metric, ids(), this::isService),

@@ -19,6 +19,8 @@ public final class Validity {
 
     private static final double LITTLE_TOLERANCE = 0.05;
 
+    static final String LITTLES_LAW = "Little's law";
+
     /** Under this many restarts a figure is printed as indicative. */
     public static final int ENOUGH_RESTARTS = 5;
 
@@ -30,7 +32,7 @@ public final class Validity {
         List<String> reasons = new ArrayList<>();
         long wrong = window.stream().mapToLong(SecondRow::wrong).sum();
         if (wrong > 0) {
-            reasons.add(wrong + (wrong == 1 ? " wrong reply" : " wrong replies"));
+            reasons.add(wrong + " wrong replies");
         }
         long notSent = window.stream().mapToLong(SecondRow::notSent).sum();
         long due = notSent
@@ -39,10 +41,10 @@ public final class Validity {
                         .sum();
         if (notSent > due * UNSENT_SHARE) {
             reasons.add(String.format(
-                    Locale.ROOT, "%.2f %% of due requests not sent (at most 0.1 %%)", 100.0 * notSent / due));
+                    Locale.ROOT, "%.2f %% of requests could not be sent (at most 0.1 %%)", 100.0 * notSent / due));
         }
         if (due == 0) {
-            reasons.add("no request in the window");
+            reasons.add("no request was due");
         }
         if (spec.load() instanceof Load.Closed closed) {
             littlesLaw(closed, spec, window, histograms).ifPresent(reasons::add);
@@ -76,7 +78,7 @@ public final class Validity {
                 ? java.util.Optional.empty()
                 : java.util.Optional.of(String.format(
                         Locale.ROOT,
-                        "Little's law off by %.0f %%: %.2f requests in the system, %d clients",
+                        LITTLES_LAW + " off by %.0f %%: %.2f requests in the system, %d clients",
                         100 * off,
                         inSystem,
                         load.clients()));

@@ -238,11 +238,44 @@ class AnalysisTest {
     }
 
     @Test
+    void aReasonThatTheGeneratorGaveIsNotGivenTwice() {
+        store.appendPlan(List.of(spec(0, "rest", "text:10", 1)));
+        finished(spec(0, "rest", "text:10", 1), 1, 3, List.of("3 wrong replies", "Little's law is off: 0.50"));
+        assertThat(Analysis.of(store).trials().getFirst().reasons())
+                .containsExactly("3 wrong replies", "Little's law is off: 0.50");
+    }
+
+    @Test
+    void theFirstCallBelongsToTheBootWhateverWasSentAfterwards() {
+        store.appendPlan(List.of(
+                spec(0, "rest", "text:10", 1), spec(1, "rest", "text:1000", 1),
+                spec(2, "rest", "text:1000", 2), spec(3, "rest", "text:10", 2)));
+        finished(
+                spec(0, "rest", "text:10", 1),
+                1,
+                0,
+                List.of(),
+                new FigureRow(0, Metric.FIRST_CALL, FigureRow.SYSTEM, 80));
+        finished(
+                spec(2, "rest", "text:1000", 2),
+                1,
+                0,
+                List.of(),
+                new FigureRow(2, Metric.FIRST_CALL, FigureRow.SYSTEM, 90));
+        Analysis analysis = Analysis.of(store);
+        for (String message : List.of("text:10", "text:1000")) {
+            Summary first = find(analysis, "rest", message, Metric.FIRST_CALL);
+            assertThat(first.restarts()).isEqualTo(2);
+            assertThat(first.estimate().value()).isEqualTo(85);
+        }
+    }
+
+    @Test
     void requestsThatCouldNotBeSentVoidATrialAboveOneInAThousand() {
         TrialSpec spec = spec(0, "rest", "text:10", 1);
         List<SecondRow> rows = List.of(new SecondRow(0, 0, 998, 0, 0, 0, 2, new byte[0]));
         assertThat(Validity.reasons(spec, rows, List.of()))
-                .containsExactly("0.20 % of due requests not sent (at most 0.1 %)");
+                .containsExactly("0.20 % of requests could not be sent (at most 0.1 %)");
     }
 
     @Test

@@ -60,13 +60,12 @@ final class HtmlPage {
     }
 
     private String title() {
-        return "How "
-                + String.join(
-                        ", ",
-                        analysis.run().technologies().stream()
-                                .map(Technology::title)
-                                .toList())
-                + " compare";
+        List<String> titles =
+                analysis.run().technologies().stream().map(Technology::title).toList();
+        int last = titles.size() - 1;
+        return last < 1
+                ? String.join("", titles) + ", measured"
+                : "How " + String.join(", ", titles.subList(0, last)) + " and " + titles.get(last) + " compare";
     }
 
     private String header() {

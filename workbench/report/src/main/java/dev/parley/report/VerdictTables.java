@@ -58,6 +58,9 @@ final class VerdictTables {
         if (own.isVoid()) {
             return "<small class=bad title=\"" + Html.escaped(own.validity()) + "\">void</small>";
         }
+        if (analysis.run().technologies().size() == 1) {
+            return "";
+        }
         Optional<Summary> best = analysis.run().technologies().stream()
                 .flatMap(t -> find(situation, t.name(), metric).stream())
                 .filter(s -> s.estimate().isPresent() && !s.isVoid())

@@ -142,7 +142,7 @@
         ...parts,
         grid: { left: room(chart.rows.map((r) => r.label)), right: 72, top: 8, bottom: 48 },
         xAxis: { ...parts.valueAxis, type: "value", min: 0, splitNumber: 4,
-          ...(shares ? { max: 100, name: "Bytes, in percent of the message's largest" } : {}) },
+          ...(shares ? { max: 100, interval: 25, name: "Bytes, in percent of the message's largest" } : {}) },
         yAxis: { ...parts.nameAxis, data: rows.map((r, i) => i), axisLabel: { ...parts.nameAxis.axisLabel, interval: 0,
           formatter: (_, i) => (i === 0 || rows[i - 1].label !== rows[i].label ? rows[i].label : "") } },
         tooltip: { ...parts.tooltip, trigger: "item" },
