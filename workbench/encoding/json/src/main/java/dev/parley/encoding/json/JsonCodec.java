@@ -38,6 +38,11 @@ public final class JsonCodec {
 
     private JsonCodec() {}
 
+    /** The mapper itself, for technologies whose messages hold a record among other things. */
+    public static JsonMapper mapper() {
+        return MAPPER;
+    }
+
     /** @throws CallException {@link CallException.Code#PROTOCOL} if the record cannot be written, such as one with a cycle */
     public static byte[] encode(Record value) {
         try {

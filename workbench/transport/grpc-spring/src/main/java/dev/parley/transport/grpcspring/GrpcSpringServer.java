@@ -1,0 +1,43 @@
+package dev.parley.transport.grpcspring;
+
+import dev.parley.model.BadInput;
+import dev.parley.spi.CallException;
+import dev.parley.spi.CallException.Code;
+import dev.parley.spi.Contract;
+import dev.parley.spi.Handler;
+import dev.parley.spi.Location;
+import dev.parley.spi.Transport;
+import dev.parley.transport.springapp.BootApplications;
+import java.util.List;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.support.GenericApplicationContext;
+
+/** A contract served by a Spring Boot application with a gRPC server. */
+final class GrpcSpringServer implements Transport.Server {
+    private final ConfigurableApplicationContext context;
+
+    GrpcSpringServer(Contract contract, Location at, Handler handler) {
+        if (!contract.name().equals("messages")) {
+            throw new BadInput("contract", contract.name(), "one with a gRPC service: messages");
+        }
+        try {
+            context = BootApplications.builder(GrpcApplication.class, MessagesService.class)
+                    .web(WebApplicationType.NONE)
+                    .initializers(starting ->
+                            ((GenericApplicationContext) starting).registerBean(Handler.class, () -> handler))
+                    .run(BootApplications.arguments(List.of(
+                            "spring.grpc.server.address=" + at.host(),
+                            "spring.grpc.server.port=" + at.port(),
+                            "spring.grpc.server.shutdown.grace-period=400ms",
+                            "spring.lifecycle.timeout-per-shutdown-phase=900ms")));
+        } catch (RuntimeException e) {
+            throw new CallException(Code.UNAVAILABLE, "cannot listen on " + at + ": " + e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public void close() {
+        context.close();
+    }
+}

@@ -1,0 +1,76 @@
+package dev.parley.transport.openfeign;
+
+import dev.parley.transport.springapp.BootApplications;
+import dev.parley.transport.springapp.SharedContext;
+import feign.Client;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.cloud.openfeign.FeignClientBuilder;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.support.GenericApplicationContext;
+
+/**
+ * The Feign clients of one process, which share an application context, and with it the HTTP client. When the last of them leaves, the
+ * context ends, and every call in flight with it.
+ */
+final class FeignClients {
+    /** Enough for every caller a trial may have, since one who waits for a connection waits past its deadline. */
+    private static final int POOL = 1_000;
+
+    /** Feign keeps a context for each client's name, whatever application context it is in. */
+    private static final AtomicLong NAMES = new AtomicLong();
+
+    private final boolean pooled;
+    private final AbortableClient unpooled = new AbortableClient();
+    private final SharedContext shared = new SharedContext(this::started);
+
+    FeignClients(boolean pooled) {
+        this.pooled = pooled;
+    }
+
+    private ConfigurableApplicationContext started() {
+        return BootApplications.builder(FeignApplication.class)
+                .web(WebApplicationType.NONE)
+                .initializers(starting -> {
+                    if (!pooled) {
+                        ((GenericApplicationContext) starting)
+                                .registerBean(
+                                        Client.class,
+                                        () -> unpooled,
+                                        definition -> definition.setDestroyMethodName("abort"));
+                    }
+                })
+                .run(BootApplications.arguments(List.of(
+                        "spring.cloud.openfeign.httpclient.hc5.enabled=" + pooled,
+                        "spring.cloud.openfeign.httpclient.max-connections=" + POOL,
+                        "spring.cloud.openfeign.httpclient.max-connections-per-route=" + POOL)));
+    }
+
+    /** Each client wants one {@link #leave}. */
+    <T> T enter(Class<T> type, String name, String url) {
+        return new FeignClientBuilder(shared.enter())
+                .forType(type, name)
+                .contextId(name + "-" + NAMES.incrementAndGet())
+                .url(url)
+                .build();
+    }
+
+    /** What sends the requests of every client here. */
+    Class<?> httpClient() {
+        try {
+            return shared.enter().getBean(Client.class).getClass();
+        } finally {
+            shared.leave();
+        }
+    }
+
+    /** The current thread has its reply. */
+    void done() {
+        unpooled.done();
+    }
+
+    void leave() {
+        shared.leave();
+    }
+}

@@ -1,0 +1,54 @@
+package dev.parley.transport.springweb;
+
+import dev.parley.model.BadInput;
+import dev.parley.spi.CallException;
+import dev.parley.spi.CallException.Code;
+import dev.parley.spi.Contract;
+import dev.parley.spi.Handler;
+import dev.parley.spi.Location;
+import dev.parley.spi.Transport;
+import dev.parley.transport.springapp.BootApplications;
+import java.util.List;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.support.GenericApplicationContext;
+
+/** A contract served by a Spring Boot application. Each server is an application context of its own, so several may live in one JVM. */
+public final class SpringMvcServer implements Transport.Server {
+    private final ConfigurableApplicationContext context;
+
+    /**
+     * @param settings Spring Boot properties as {@code name=value}
+     * @throws CallException {@link Code#UNAVAILABLE} if the port is taken
+     * @throws BadInput for a contract that has no controller here
+     */
+    public SpringMvcServer(Contract contract, Location at, Handler handler, List<String> settings) {
+        SpringApplicationBuilder builder = BootApplications.builder(
+                        MvcApplication.class, controller(contract), ProblemAdvice.class)
+                .web(WebApplicationType.SERVLET)
+                .initializers(
+                        context -> ((GenericApplicationContext) context).registerBean(Handler.class, () -> handler));
+        try {
+            context = builder.run(BootApplications.arguments(
+                    settings,
+                    "server.address=" + at.host(),
+                    "server.port=" + at.port(),
+                    "spring.lifecycle.timeout-per-shutdown-phase=400ms"));
+        } catch (RuntimeException e) {
+            throw new CallException(Code.UNAVAILABLE, "cannot listen on " + at + ": " + e.getMessage(), e);
+        }
+    }
+
+    private static Class<?> controller(Contract contract) {
+        return switch (contract.name()) {
+            case "messages" -> MessagesController.class;
+            default -> throw new BadInput("contract", contract.name(), "one with a Spring MVC controller: messages");
+        };
+    }
+
+    @Override
+    public void close() {
+        context.close();
+    }
+}

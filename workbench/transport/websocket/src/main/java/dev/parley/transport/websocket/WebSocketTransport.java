@@ -1,0 +1,59 @@
+package dev.parley.transport.websocket;
+
+import dev.parley.model.Technology;
+import dev.parley.model.Technology.Style;
+import dev.parley.spi.Contract;
+import dev.parley.spi.Handler;
+import dev.parley.spi.Location;
+import dev.parley.spi.Neighbour;
+import dev.parley.spi.Transport;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** Request and reply over WebSocket, one socket a neighbour. */
+final class WebSocketTransport implements Transport {
+    static final String PATH = "/calls";
+
+    @Override
+    public Technology technology() {
+        Map<String, String> settings = new LinkedHashMap<>();
+        settings.put("protocol", "WebSocket (RFC 6455) over HTTP/1.1, text messages, no compression");
+        settings.put(
+                "connections", "one a neighbour, shared by all callers; opened by the first call, again after a loss");
+        settings.put(
+                "serializer",
+                "Jackson 3: {\"id\", \"operation\", \"body\"}, answered by {\"id\", \"body\"} or {\"id\", \"error\"}");
+        settings.put(
+                "largest message",
+                Envelope.MOST_CHARS + " characters; client frames of 16 KiB as java.net.http cuts them, "
+                        + "server frames whole");
+        settings.put("executor", "Helidon reads on a virtual thread a connection; a virtual thread a request");
+        settings.put(
+                "TCP_NODELAY",
+                "on at both ends: the client's own choice; the server's would be off, and on is what every other technology here has");
+        return new Technology(
+                "websocket",
+                "WebSocket request/reply (JSON)",
+                Style.SYNCHRONOUS,
+                Optional.empty(),
+                List.of(
+                        "WebSocket server",
+                        "dispatcher of messages to operations",
+                        "WebSocket client",
+                        "table of calls in flight"),
+                "the caller knows host and port of each service that it calls",
+                settings);
+    }
+
+    @Override
+    public Server serve(String service, Contract contract, Location at, Handler handler) {
+        return new WebSocketServer(contract, at, handler);
+    }
+
+    @Override
+    public Neighbour connect(String caller, Contract contract, Location to) {
+        return new WebSocketNeighbour(to);
+    }
+}
