@@ -175,7 +175,8 @@ public final class Out {
     }
 
     private void grow(int bytes) {
-        checkSize(bytes > 16 ? bytes : 0);
+        // what is asked for may be more than what is written: only what stands is held against the limit
+        checkSize(0);
         if (heap) {
             ByteBuf to = target();
             to.writerIndex(pos - to.arrayOffset());
@@ -294,20 +295,24 @@ public final class Out {
             encode(s, n);
             return;
         }
-        // taken for ASCII until a character says otherwise; then it begins anew
+        // taken for ASCII until the sum of all characters says otherwise: a loop that never leaves early is unrolled
         need(n + 1);
+        char[] piece = chars.array();
+        s.getChars(0, n, piece, 0);
         byte[] b = buf;
-        int p = pos;
-        b[p++] = (byte) n;
+        int p = pos + 1;
+        int all = 0;
         for (int i = 0; i < n; i++) {
-            char c = s.charAt(i);
-            if (c >= 0x80) {
-                encode(s, n);
-                return;
-            }
-            b[p++] = (byte) c;
+            char c = piece[i];
+            all |= c;
+            b[p + i] = (byte) c;
         }
-        pos = p;
+        if (all >= 0x80) {
+            encode(s, n);
+            return;
+        }
+        b[p - 1] = (byte) n;
+        pos = p + n;
     }
 
     /**
@@ -315,6 +320,7 @@ public final class Out {
      * encoder says so, where {@code String.getBytes} would silently send a question mark.
      */
     private void encode(String s, int n) {
+        checkSize(n);
         need(n + 5);
         int guess = width(n);
         pos += guess;
@@ -353,6 +359,7 @@ public final class Out {
             pos = 0;
             return;
         }
+        checkSize(v.length);
         need(v.length);
         System.arraycopy(v, 0, buf, pos, v.length);
         pos += v.length;

@@ -227,6 +227,22 @@ class MalformedTest {
     }
 
     @Test
+    void aMessageOfExactlyTheLimitIsWritten() {
+        // a tag and a length of four bytes
+        Texts ascii = new Texts("x".repeat((4 << 20) - 5), new byte[0], Optional.empty());
+        Texts bytes = new Texts("", new byte[(4 << 20) - 5], Optional.empty());
+        for (Texts texts : List.of(ascii, bytes)) {
+            for (ByteBuf out : List.of(Unpooled.buffer(), Unpooled.directBuffer())) {
+                Codec<Object> codec = codecs(Texts.class).get(0);
+                codec.write(texts, out);
+                assertThat(out.readableBytes()).isEqualTo(4 << 20);
+                assertThat(codec.read(out)).usingRecursiveComparison().isEqualTo(texts);
+                out.release();
+            }
+        }
+    }
+
+    @Test
     void textThatIsNoTextIsRefused() {
         refused(Texts.class, bytes(10, 1, 0xff), Code.MALFORMED, "UTF-8");
         refused(Texts.class, bytes(10, 2, 'a', 0xc3), Code.MALFORMED, "UTF-8");
