@@ -8,16 +8,20 @@ import dev.parley.model.BadInput;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Topology;
+import dev.parley.process.Children;
 import java.io.IOException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.function.Function;
+import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -32,6 +36,11 @@ import picocli.CommandLine.Spec;
             "Example: parley compare --technologies rest,grpc,rpcx --topology line:5 --messages text:1000,types:100 --clients 1,16 --quick"
         })
 final class Compare implements Callable<Integer> {
+    private static final String MESSAGES = "text:10,text:1000,types:100";
+    private static final String QUICK_MESSAGES = "text:1000,types:100";
+    /** Room for a run's rows and logs: the largest seen, a whole study of 400 trials, took under a quarter of it. */
+    private static final long ROOM_BYTES = 50_000_000;
+
     private static final DateTimeFormatter FOLDER = DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss");
 
     @Option(
@@ -59,9 +68,9 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--messages",
             paramLabel = "LIST",
-            defaultValue = "text:1000,types:100",
-            description = "text:CHARACTERS, types:PROPERTIES (10, 100, 1000, 10000). Default: ${DEFAULT-VALUE}.")
-    private String messages = "";
+            description = "text:CHARACTERS, types:PROPERTIES (10, 100, 1000, 10000). Default: " + MESSAGES
+                    + "; with --quick " + QUICK_MESSAGES + ".")
+    private Optional<String> messages = Optional.empty();
 
     @Option(
             names = "--clients",
@@ -103,7 +112,7 @@ final class Compare implements Callable<Integer> {
     private CommandSpec spec = CommandSpec.create();
 
     @Override
-    public Integer call() throws Exception {
+    public Integer call() {
         Catalog catalog = Catalog.read();
         Effort effort = isQuick ? Effort.QUICK : Effort.STANDARD;
         if (limitMs < 1) {
@@ -113,20 +122,26 @@ final class Compare implements Callable<Integer> {
                 catalog.select(technologies),
                 List.of(Topology.parse(topology)),
                 work,
-                split(messages).stream().map(MessageSpec::parse).toList(),
-                split(clients).stream().map(Compare::closed).toList(),
+                each("--messages", messages.orElse(isQuick ? QUICK_MESSAGES : MESSAGES), MessageSpec::parse),
+                each("--clients", clients, Compare::closed),
                 effort,
                 restarts.orElse(effort.restarts()),
                 Duration.ofMillis(limitMs),
                 seed);
-        Path folder = folder();
         Progress progress = Progress.toTerminal();
-        String command = "./parley "
-                + String.join(
-                        " ", spec.commandLine().getParent().getParseResult().originalArgs());
+        Lab lab = new Lab(catalog, progress);
+        lab.check(comparison);
+        Path folder = folder();
+        // Ctrl-C waits for the message that says where the finished trials are
+        try (Children.Hold _ = Children.hold()) {
+            return measure(lab, comparison, folder, progress);
+        }
+    }
+
+    private int measure(Lab lab, Comparison comparison, Path folder, Progress progress) {
         Lab.Ending ending;
         try {
-            ending = new Lab(catalog, progress).run(comparison, folder, command);
+            ending = lab.run(comparison, folder, command());
         } catch (InterruptedException e) {
             progress.end();
             System.err.println("parley: interrupted; finished trials are in " + folder.resolve(Lab.STORE_FILE)
@@ -150,14 +165,40 @@ final class Compare implements Callable<Integer> {
         try {
             Files.createDirectories(folder);
             Files.delete(Files.createTempFile(folder, "writable", ""));
+            long free = Files.getFileStore(folder).getUsableSpace();
+            if (free < ROOM_BYTES) {
+                throw new BadInput(
+                        "--out",
+                        folder + " with " + free / 1_000_000 + " MB free",
+                        "at least " + ROOM_BYTES / 1_000_000 + " MB");
+            }
+        } catch (FileSystemException e) {
+            String why = e.getReason() == null ? e.getClass().getSimpleName() : e.getReason();
+            throw new BadInput("--out", folder, "a folder that can be written, but: " + why);
         } catch (IOException e) {
-            throw new BadInput("--out", folder, "a folder that can be written (" + e.getMessage() + ")");
+            throw new BadInput("--out", folder, "a folder that can be written, but: " + e.getMessage());
         }
         return folder;
     }
 
-    private static List<String> split(String list) {
-        return Arrays.stream(list.split(",", -1)).map(String::strip).toList();
+    /** What was typed, in a form that a shell reads again. */
+    private String command() {
+        return "./parley "
+                + spec.commandLine().getParent().getParseResult().originalArgs().stream()
+                        .map(arg -> arg.matches("[\\w@%+=:,./-]+") ? arg : "'" + arg.replace("'", "'\\''") + "'")
+                        .collect(Collectors.joining(" "));
+    }
+
+    private static <T> List<T> each(String option, String list, Function<String, T> parse) {
+        List<T> values = new ArrayList<>();
+        for (String part : list.split(",", -1)) {
+            T value = parse.apply(part.strip());
+            if (values.contains(value)) {
+                throw new BadInput(option, part.strip() + " twice", "each once");
+            }
+            values.add(value);
+        }
+        return values;
     }
 
     private static Load closed(String text) {

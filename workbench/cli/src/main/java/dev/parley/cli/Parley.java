@@ -40,8 +40,7 @@ public final class Parley implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(
-                spec.commandLine(), "no command (expected: one of compare, report, doctor; see parley --help)");
+        throw new ParameterException(spec.commandLine(), "no command (expected: one of compare, report, doctor)");
     }
 
     public static void main(String[] args) {
@@ -54,7 +53,8 @@ public final class Parley implements Runnable {
         Parley parley = new Parley();
         return new CommandLine(parley)
                 .setParameterExceptionHandler((e, given) -> {
-                    System.err.println("parley: " + oneLine(e.getMessage()));
+                    System.err.println("parley: " + oneLine(e.getMessage()) + " (see "
+                            + e.getCommandLine().getCommandSpec().qualifiedName() + " --help)");
                     return 1;
                 })
                 .setExecutionExceptionHandler((e, command, parsed) -> {

@@ -1,5 +1,6 @@
 package dev.parley.cli;
 
+import dev.parley.lab.Glance;
 import dev.parley.lab.LabListener;
 import dev.parley.lab.Plan;
 import dev.parley.load.Event;
@@ -71,7 +72,7 @@ final class Progress implements LabListener {
     }
 
     @Override
-    public void trialEnded(TrialRow row, Optional<Event.Finished> finished) {
+    public void trialEnded(TrialRow row, Optional<Glance> glance) {
         ended++;
         TrialSpec trial = row.spec();
         String head = String.format(
@@ -83,18 +84,19 @@ final class Progress implements LabListener {
                 trial.message(),
                 trial.load(),
                 trial.restart());
-        if (finished.isEmpty()) {
+        if (glance.isEmpty()) {
             line(head + row.state().name().toLowerCase(Locale.ROOT) + ": " + row.message());
             return;
         }
-        Event.Finished f = finished.get();
+        Glance g = glance.get();
         line(head
                 + String.format(
                         Locale.ROOT,
-                        "%,.0f replies/s, %d of %d failed%s",
-                        f.replied() * 1e9 / f.windowNs(),
-                        f.due() - f.replied(),
-                        f.due(),
+                        "%,.0f/s, p50 %.2f ms, p99 %.2f ms%s%s",
+                        g.perSecond(),
+                        g.medianMs(),
+                        g.p99Ms(),
+                        g.failed() == 0 ? "" : ", " + g.failed() + " of " + g.due() + " failed",
                         row.voidReasons().isEmpty() ? "" : "; void: " + String.join("; ", row.voidReasons())));
     }
 

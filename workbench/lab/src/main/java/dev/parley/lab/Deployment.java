@@ -14,6 +14,7 @@ import dev.parley.model.TrialSpec;
 import dev.parley.probe.ByteRelay;
 import dev.parley.probe.MachineMood;
 import dev.parley.process.Child;
+import dev.parley.process.ProcessException;
 import dev.parley.spi.Location;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -25,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.IntSupplier;
 
 /**
  * One boot of a topology's services and the generator in front of them, for some trials. One thread. Closing ends all of its processes.
@@ -33,6 +35,8 @@ final class Deployment implements AutoCloseable {
     private static final Duration TO_ANSWER = Duration.ofSeconds(60);
     /** A call of a trial that is not answered within this time has failed. */
     private static final Duration CALL_TIMEOUT = Duration.ofSeconds(5);
+
+    private static final int PORT_ATTEMPTS = 5;
     /** Requests of an open load that may wait for their replies at once. */
     private static final int IN_FLIGHT_MOST = 10_000;
     /** Bytes are counted over this many calls, after half as many that open connections and fill header tables. */
@@ -48,6 +52,7 @@ final class Deployment implements AutoCloseable {
     private final Map<String, Location> locations = new HashMap<>();
     private final Map<MessageSpec, List<FigureRow>> bytesByMessage = new HashMap<>();
     private final Generator generator;
+    private final IntSupplier ports;
 
     /** A trial's rows, to be appended together. */
     record Measured(
@@ -57,8 +62,11 @@ final class Deployment implements AutoCloseable {
             List<FigureRow> figures,
             Event.Finished finished) {}
 
-    Deployment(Plan.Boot boot, Installations installations, Path logs, long seed, LabListener listener)
+    /** @param ports where services listen, one at a time */
+    Deployment(
+            Plan.Boot boot, Installations installations, Path logs, long seed, LabListener listener, IntSupplier ports)
             throws InterruptedException {
+        this.ports = ports;
         this.boot = boot;
         this.installations = installations;
         this.logs = logs;
@@ -94,17 +102,10 @@ final class Deployment implements AutoCloseable {
     /** Starts the services from the last to the first, each timed from outside, and tells the figures of the boot. */
     List<FigureRow> boot() throws InterruptedException {
         List<FigureRow> figures = new ArrayList<>();
-        List<Topology.Node> order = boot.topology().calleesFirst();
-        List<Integer> ports = Ports.free(order.size());
-        for (int i = 0; i < order.size(); i++) {
-            locations.put(order.get(i).name(), new Location.Socket("127.0.0.1", ports.get(i)));
-        }
         int firstTrial = boot.trials().getFirst().id();
-        for (Topology.Node node : order) {
+        for (Topology.Node node : boot.topology().calleesFirst()) {
             Installation installation = installations.service(boot.technology(), boot.topology(), node, boot.work());
-            ServiceProcess service = start(node, installation);
-            services.add(service);
-            service.awaitListening();
+            ServiceProcess service = listening(node, installation);
             Event.Ready ready = readiness(node);
             double bootMs = (System.nanoTime() - service.startedNs()) / 1e6;
             figures.add(new FigureRow(firstTrial, Metric.BOOT_TIME, node.name(), bootMs));
@@ -117,6 +118,30 @@ final class Deployment implements AutoCloseable {
             }
         }
         return figures;
+    }
+
+    /** A service that has its port: another program may take one between its choice and its use, and then another is chosen. */
+    private ServiceProcess listening(Topology.Node node, Installation installation) throws InterruptedException {
+        for (int attempt = 1; ; attempt++) {
+            int port = ports.getAsInt();
+            locations.put(node.name(), new Location.Socket("127.0.0.1", port));
+            ServiceProcess service = start(node, installation);
+            try {
+                service.awaitListening();
+                services.add(service);
+                return service;
+            } catch (RuntimeException | InterruptedException e) {
+                service.close();
+                if (!(e instanceof ProcessException) || Ports.isFree(port)) {
+                    throw e;
+                }
+                if (attempt == PORT_ATTEMPTS) {
+                    throw new LabException(
+                            node.name() + " found its port taken " + attempt + " times, at last " + port, e);
+                }
+                listener.note("port " + port + " was taken by another program: " + node.name() + " tries another");
+            }
+        }
     }
 
     private ServiceProcess start(Topology.Node node, Installation installation) {
@@ -288,6 +313,7 @@ final class Deployment implements AutoCloseable {
             Event.Counted counted = generator.ask(
                     new Command.Count(relayed.toString(), message, COUNTED_CALLS), Event.Counted.class, within);
             ByteRelay.Counts bytes = relay.settled().since(before);
+            generator.ask(new Command.Release(relayed.toString()), Event.Done.class, TO_ANSWER);
             int id = trial.id();
             return List.of(
                     new FigureRow(id, Metric.WIRE_OUT, FigureRow.SYSTEM, (double) bytes.out() / counted.calls()),
@@ -354,7 +380,8 @@ final class Deployment implements AutoCloseable {
     @Override
     public void close() {
         generator.close();
-        // callers before callees, so that no service sees its neighbour go
+        // callers before callees, so that no service sees its neighbour go; all at once, so that it takes one's time
+        services.reversed().forEach(ServiceProcess::endInput);
         services.reversed().forEach(ServiceProcess::close);
     }
 }

@@ -1,7 +1,7 @@
 package dev.parley.lab;
 
-import dev.parley.load.Event;
 import dev.parley.model.BadInput;
+import dev.parley.model.FigureRow;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Run;
 import dev.parley.model.Technology;
@@ -13,10 +13,12 @@ import dev.parley.process.Children;
 import dev.parley.process.ProcessException;
 import dev.parley.spi.Work;
 import dev.parley.store.RunStore;
+import dev.parley.store.StoreException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
@@ -56,11 +58,7 @@ public final class Lab {
         check(comparison);
         Plan plan = Plan.of(comparison);
         Path logs = folder(out.resolve("logs"));
-        List<Technology> technologies = new ArrayList<>();
-        for (String name : comparison.technologies()) {
-            technologies.add(
-                    Descriptions.of(name, installation(name, comparison), logs.resolve("describe-" + name + ".log")));
-        }
+        List<Technology> technologies = describe(comparison, logs);
         Run run = new Run(
                 LocalDateTime.now().format(RUN_ID),
                 Instant.now(),
@@ -71,19 +69,34 @@ public final class Lab {
                 System.getProperty("java.vendor") + " " + System.getProperty("java.vm.version"),
                 ServiceJvm.FLAGS,
                 technologies);
-        Children.toBeSaved();
-        try (RunStore store = RunStore.create(out.resolve(STORE_FILE), run)) {
+        try (Children.Hold _ = Children.hold();
+                RunStore store = RunStore.create(out.resolve(STORE_FILE), run)) {
             store.appendPlan(plan.trials());
             for (String name : comparison.technologies()) {
                 store.appendLibraries(installation(name, comparison).libraries(name));
             }
-            store.appendLibraries(installations.empty().libraries(dev.parley.model.FigureRow.EMPTY));
+            store.appendLibraries(installations.empty().libraries(FigureRow.EMPTY));
             listener.planned(plan);
             Ending ending = carryOut(plan, comparison, store, logs);
             store.buildViews();
             return ending;
+        }
+    }
+
+    private List<Technology> describe(Comparison comparison, Path logs) throws InterruptedException {
+        List<Description> asked = new ArrayList<>();
+        try {
+            for (String name : comparison.technologies()) {
+                asked.add(new Description(
+                        name, installation(name, comparison), logs.resolve("describe-" + name + ".log")));
+            }
+            List<Technology> technologies = new ArrayList<>();
+            for (Description description : asked) {
+                technologies.add(description.answer());
+            }
+            return technologies;
         } finally {
-            Children.saved();
+            asked.forEach(Description::close);
         }
     }
 
@@ -92,8 +105,12 @@ public final class Lab {
         return installations.service(technology, topology, topology.nodes().getLast(), comparison.work());
     }
 
-    /** Everything that can be wrong is found before anything is started. */
-    private void check(Comparison comparison) {
+    /**
+     * Finds everything in a question that cannot be used, before anything is started or written.
+     *
+     * @throws BadInput naming it
+     */
+    public void check(Comparison comparison) {
         comparison.technologies().forEach(catalog::module);
         Work work = Work.named(comparison.work());
         for (Topology topology : comparison.topologies()) {
@@ -104,55 +121,92 @@ public final class Lab {
     }
 
     private Ending carryOut(Plan plan, Comparison comparison, RunStore store, Path logs) throws InterruptedException {
-        int finished = 0;
-        int failed = 0;
-        int voided = 0;
-        Optional<String> firstFailure = Optional.empty();
+        Tally tally = new Tally();
         int block = 0;
         for (int i = 0; i < plan.boots().size(); i++) {
             Plan.Boot boot = plan.boots().get(i);
             listener.booting(boot, i);
             if (boot.block() != block) {
                 block = boot.block();
-                store.appendFigures(EmptyService.measure(
-                        installations.empty(), boot.trials().getFirst().id(), logs.resolve(block + "-empty.log")));
+                emptyService(boot, store, logs);
             }
-            List<TrialSpec> left = new ArrayList<>(boot.trials());
-            Instant startedAt = Instant.now();
-            try (Deployment deployment = new Deployment(boot, installations, logs, comparison.seed(), listener)) {
-                store.appendFigures(deployment.boot());
-                while (!left.isEmpty()) {
-                    startedAt = Instant.now();
-                    Deployment.Measured measured = deployment.run(left.getFirst());
-                    store.append(measured.trial(), measured.seconds(), measured.histograms(), measured.figures());
-                    left.removeFirst();
-                    finished++;
-                    voided += measured.trial().isValid() ? 0 : 1;
-                    listener.trialEnded(measured.trial(), Optional.of(measured.finished()));
-                }
-            } catch (LabException | ProcessException e) {
-                boolean isToldToEnd = Children.isShuttingDown();
-                TrialRow.State state = isToldToEnd ? TrialRow.State.INTERRUPTED : TrialRow.State.FAILED;
-                String message = isToldToEnd ? "the lab was told to end" : String.valueOf(e.getMessage());
-                for (int k = 0; k < left.size(); k++) {
-                    if (isToldToEnd && k > 0) {
-                        break; // the others never began
-                    }
-                    String why = k == 0
-                            ? message
-                            : "not begun, because trial " + left.getFirst().id() + " failed: " + message;
-                    TrialRow row = new TrialRow(left.get(k), state, startedAt, Instant.now(), List.of(), why);
-                    store.append(row);
-                    listener.trialEnded(row, Optional.<Event.Finished>empty());
-                    failed++;
-                }
-                if (isToldToEnd) {
-                    throw (InterruptedException) new InterruptedException("told to end").initCause(e);
-                }
-                firstFailure = firstFailure.isEmpty() ? Optional.of(message) : firstFailure;
-            }
+            carryOut(boot, comparison, store, logs, tally);
         }
-        return new Ending(finished, failed, voided, firstFailure);
+        return new Ending(tally.finished, tally.failed, tally.voided, tally.firstFailure);
+    }
+
+    /** What became of the trials so far. One thread. */
+    private static final class Tally {
+        private int finished;
+        private int failed;
+        private int voided;
+        private Optional<String> firstFailure = Optional.empty();
+    }
+
+    private void emptyService(Plan.Boot boot, RunStore store, Path logs) throws InterruptedException {
+        try {
+            store.appendFigures(EmptyService.measure(
+                    installations.empty(), boot.trials().getFirst().id(), logs.resolve(boot.block() + "-empty.log")));
+        } catch (LabException | ProcessException e) {
+            if (isToldToEnd()) {
+                throw told(e);
+            }
+            listener.note("no figures of an empty service in restart " + boot.block() + ": " + e.getMessage());
+        }
+    }
+
+    /** A failure ends the boot with its trials, and never the run: only a store that cannot be written does. */
+    private void carryOut(Plan.Boot boot, Comparison comparison, RunStore store, Path logs, Tally tally)
+            throws InterruptedException {
+        List<TrialSpec> left = new ArrayList<>(boot.trials());
+        Instant startedAt = Instant.now();
+        try (Deployment deployment =
+                new Deployment(boot, installations, logs, comparison.seed(), listener, Ports::free)) {
+            store.appendFigures(deployment.boot());
+            while (!left.isEmpty()) {
+                startedAt = Instant.now();
+                Deployment.Measured measured = deployment.run(left.getFirst());
+                store.append(measured.trial(), measured.seconds(), measured.histograms(), measured.figures());
+                left.removeFirst();
+                tally.finished++;
+                tally.voided += measured.trial().isValid() ? 0 : 1;
+                listener.trialEnded(measured.trial(), Optional.of(Glance.of(measured)));
+            }
+        } catch (StoreException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            if (isToldToEnd()) {
+                // the others never began
+                store.append(ended(left.getFirst(), TrialRow.State.INTERRUPTED, startedAt, "interrupted"));
+                throw told(e);
+            }
+            String what = e instanceof LabException || e instanceof ProcessException
+                    ? String.valueOf(e.getMessage())
+                    : e.toString();
+            for (TrialSpec trial : left) {
+                String why = trial.equals(left.getFirst())
+                        ? what
+                        : "not begun, because trial " + (left.getFirst().id() + 1) + " failed: " + what;
+                TrialRow row = ended(trial, TrialRow.State.FAILED, startedAt, why);
+                store.append(row);
+                listener.trialEnded(row, Optional.<Glance>empty());
+                tally.failed++;
+            }
+            tally.firstFailure = tally.firstFailure.or(() -> Optional.of(what));
+        }
+    }
+
+    /** Ctrl-C reaches every process of a terminal at once: a service may be seen to end before this process knows why. */
+    private static boolean isToldToEnd() throws InterruptedException {
+        return Children.isShuttingDown(Duration.ofMillis(300));
+    }
+
+    private static InterruptedException told(RuntimeException e) {
+        return (InterruptedException) new InterruptedException("told to end").initCause(e);
+    }
+
+    private static TrialRow ended(TrialSpec trial, TrialRow.State state, Instant startedAt, String why) {
+        return new TrialRow(trial, state, startedAt, Instant.now(), List.of(), why);
     }
 
     private static Path folder(Path path) {

@@ -3,6 +3,7 @@ package dev.parley.lab;
 import dev.parley.load.Event;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
+import java.util.Optional;
 
 /** What a person is shown while a run goes on. Called by the lab's one thread; must not block. */
 public interface LabListener {
@@ -13,8 +14,8 @@ public interface LabListener {
 
     void progress(TrialSpec trial, Event.Progress progress);
 
-    /** @param finished what the generator said of it; its figures are indicative until the run is analysed */
-    void trialEnded(TrialRow row, java.util.Optional<Event.Finished> finished);
+    /** @param glance empty for a trial that did not finish */
+    void trialEnded(TrialRow row, Optional<Glance> glance);
 
     /** One line about something that is not as it should be. */
     void note(String line);

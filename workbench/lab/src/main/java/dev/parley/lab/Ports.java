@@ -3,30 +3,37 @@ package dev.parley.lab;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 
-/** Free loopback ports. All are held open together while they are chosen, so that no two are the same. */
+/**
+ * Loopback ports for services. Below the range from which systems take the ports of outgoing connections, so that no client of a
+ * service under way is in the place of one that boots later.
+ */
 final class Ports {
+    /** IANA's dynamic range begins at 49152, Linux's at 32768. Source: ip(7), ip_local_port_range. */
+    private static final int FIRST = 20_000;
+
+    private static final int LAST = 32_000;
+    private static final int TRIES = 1_000;
+
     private Ports() {}
 
-    static List<Integer> free(int count) {
-        List<ServerSocket> held = new ArrayList<>();
-        try {
-            for (int i = 0; i < count; i++) {
-                held.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
+    /** One that was free a moment ago. */
+    static int free() {
+        for (int i = 0; i < TRIES; i++) {
+            int port = ThreadLocalRandom.current().nextInt(FIRST, LAST);
+            if (isFree(port)) {
+                return port;
             }
-            return held.stream().map(ServerSocket::getLocalPort).toList();
-        } catch (IOException e) {
-            throw new LabException("no " + count + " free loopback ports: " + e.getMessage(), e);
-        } finally {
-            for (ServerSocket socket : held) {
-                try {
-                    socket.close();
-                } catch (IOException e) {
-                    throw new LabException("a port could not be given back: " + e.getMessage(), e);
-                }
-            }
+        }
+        throw new LabException("no free loopback port between " + FIRST + " and " + LAST + " in " + TRIES + " tries");
+    }
+
+    static boolean isFree(int port) {
+        try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+            return socket.isBound();
+        } catch (IOException taken) {
+            return false;
         }
     }
 }

@@ -78,6 +78,11 @@ final class ServiceProcess implements AutoCloseable {
         }
     }
 
+    /** Tells it to end, without waiting. */
+    void endInput() {
+        child.endInput();
+    }
+
     @Override
     public void close() {
         child.close();

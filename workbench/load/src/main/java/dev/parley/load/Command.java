@@ -9,6 +9,7 @@ import com.fasterxml.jackson.annotation.JsonTypeInfo;
     @JsonSubTypes.Type(value = Command.Use.class, name = "use"),
     @JsonSubTypes.Type(value = Command.AwaitReady.class, name = "await-ready"),
     @JsonSubTypes.Type(value = Command.Count.class, name = "count"),
+    @JsonSubTypes.Type(value = Command.Release.class, name = "release"),
     @JsonSubTypes.Type(value = Command.RunTrial.class, name = "run-trial")
 })
 public sealed interface Command {
@@ -30,6 +31,12 @@ public sealed interface Command {
 
     /** Sends {@code calls} requests to the entry service one after the other. Answered by {@link Event.Counted}. */
     record Count(String location, String message, int calls) implements Command {}
+
+    /**
+     * Closes the client of a location that will not be asked again, so that it does not look for its server in the middle of a trial.
+     * Answered by {@link Event.Done}.
+     */
+    record Release(String location) implements Command {}
 
     /**
      * Warm-up, then the window. Answered by {@link Event.Progress} now and then, {@link Event.Second} and {@link Event.Distribution}, and

@@ -85,6 +85,13 @@ public final class GeneratorMain {
             }
             case Command.AwaitReady await -> awaitReady(await);
             case Command.Count count -> count(count);
+            case Command.Release release -> {
+                Neighbour gone = connected.remove(release.location());
+                if (gone != null) {
+                    gone.close();
+                }
+                tell(new Event.Done());
+            }
             case Command.RunTrial run -> run(run);
         }
     }

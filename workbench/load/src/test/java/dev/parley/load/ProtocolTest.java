@@ -12,6 +12,8 @@ class ProtocolTest {
         Command run = new Command.RunTrial(3, "127.0.0.1:9", "text:10", "closed:4", 1, 2, 3, 4, 5, 6);
         assertThat(Protocol.line(run)).doesNotContain("\n");
         assertThat(Protocol.command(Protocol.line(run))).isEqualTo(run);
+        Command release = new Command.Release("127.0.0.1:9");
+        assertThat(Protocol.command(Protocol.line(release))).isEqualTo(release);
     }
 
     @Test

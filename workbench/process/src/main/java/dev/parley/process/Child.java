@@ -145,10 +145,15 @@ public final class Child implements AutoCloseable {
         return startedNs;
     }
 
+    /** Ends its input without waiting, so that several can end at once; {@link #close} then waits. */
+    public void endInput() {
+        in.close();
+    }
+
     /** Ends its input and waits; one that does not end by itself is killed. */
     @Override
     public void close() {
-        in.close();
+        endInput();
         try {
             if (!process.waitFor(GRACE)) {
                 kill();

@@ -1,16 +1,21 @@
 package dev.parley.process;
 
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /** All processes under way, so that Ctrl-C ends them. Static because a shutdown hook is. */
 public final class Children {
+    private static final Duration TO_SAVE = Duration.ofSeconds(10);
     private static final Set<Child> ALIVE = ConcurrentHashMap.newKeySet();
-    private static final CountDownLatch NOTHING_TO_SAVE = new CountDownLatch(1);
-    private static volatile boolean isShuttingDown;
-    private static volatile boolean isRunning;
+    /** One permit for every {@link Hold} there can be. */
+    private static final int HOLDS_MOST = 1_000_000;
+
+    private static final Semaphore HOLDS = new Semaphore(HOLDS_MOST);
+    private static final CountDownLatch SHUTDOWN = new CountDownLatch(1);
 
     static {
         Runtime.getRuntime().addShutdownHook(new Thread(Children::endAll, "end-children"));
@@ -18,9 +23,16 @@ public final class Children {
 
     private Children() {}
 
+    /** While one is open, a shutdown waits for what must still be put away or said. */
+    @FunctionalInterface
+    public interface Hold extends AutoCloseable {
+        @Override
+        void close();
+    }
+
     static void add(Child child) {
         ALIVE.add(child);
-        if (isShuttingDown) {
+        if (isShuttingDown()) {
             child.kill();
         }
     }
@@ -29,32 +41,35 @@ public final class Children {
         ALIVE.remove(child);
     }
 
-    /** True once the lab itself was told to end. */
+    /** True once this process was told to end. */
     public static boolean isShuttingDown() {
-        return isShuttingDown;
+        return SHUTDOWN.getCount() == 0;
     }
 
-    /** From here until {@link #saved}, a shutdown waits for the rows of the trial under way to be put away. */
-    public static void toBeSaved() {
-        isRunning = true;
+    /**
+     * The same, for one who saw a child end and asks why: Ctrl-C reaches all processes of a terminal at once, and a child may end before
+     * this process has begun to.
+     */
+    public static boolean isShuttingDown(Duration within) throws InterruptedException {
+        return SHUTDOWN.await(within.toNanos(), TimeUnit.NANOSECONDS);
     }
 
-    public static void saved() {
-        NOTHING_TO_SAVE.countDown();
+    /** From here until it is closed, a shutdown ends all children and then waits, at most ten seconds. */
+    public static Hold hold() {
+        HOLDS.acquireUninterruptibly();
+        return HOLDS::release;
     }
 
     private static void endAll() {
-        isShuttingDown = true;
+        SHUTDOWN.countDown();
         ALIVE.forEach(Child::kill);
-        if (isRunning) {
-            try {
-                if (!NOTHING_TO_SAVE.await(10, TimeUnit.SECONDS)) {
-                    System.err.println(
-                            "parley: the store could not be closed within 10 s; finished trials are in it all the same");
-                }
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
+        try {
+            if (!HOLDS.tryAcquire(HOLDS_MOST, TO_SAVE.toSeconds(), TimeUnit.SECONDS)) {
+                System.err.println("parley: the store could not be closed within " + TO_SAVE.toSeconds()
+                        + " s; finished trials are in it all the same");
             }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 }

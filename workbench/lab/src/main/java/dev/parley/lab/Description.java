@@ -12,19 +12,26 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Asks a technology what it says of itself, in a process with its own class path: the lab never loads one. */
-final class Descriptions {
-    private Descriptions() {}
+/** What a technology says of itself, asked in a process with its own class path: the lab never loads one. */
+final class Description implements AutoCloseable {
+    private final String technology;
+    private final Child child;
 
-    static Technology of(String technology, Installation installation, Path log) throws InterruptedException {
-        List<String> lines = new ArrayList<>();
-        try (Child child = Child.java(
+    /** Asks; several can be asked at once. */
+    Description(String technology, Installation installation, Path log) {
+        this.technology = technology;
+        this.child = Child.java(
                 "description of " + technology,
                 ServiceJvm.FLAGS,
                 installation.classPath(),
                 ServiceJvm.SERVICE,
                 List.of("describe"),
-                log)) {
+                log);
+    }
+
+    Technology answer() throws InterruptedException {
+        List<String> lines = new ArrayList<>();
+        try {
             while (true) {
                 Optional<String> line = child.line(Duration.ofSeconds(30));
                 lines.add(
@@ -33,6 +40,11 @@ final class Descriptions {
         } catch (ProcessException ended) {
             return parse(technology, lines).orElseThrow(() -> ended);
         }
+    }
+
+    @Override
+    public void close() {
+        child.close();
     }
 
     static Optional<Technology> parse(String technology, List<String> lines) {
