@@ -1,0 +1,13 @@
+package dev.parley.transport.grpc;
+
+import dev.parley.spi.Transport;
+import dev.parley.transport.contract.TransportContract;
+
+class GrpcTunedTransportTest extends TransportContract {
+    private final Transport grpc = new GrpcTransport(true);
+
+    @Override
+    protected Transport transport() {
+        return grpc;
+    }
+}
