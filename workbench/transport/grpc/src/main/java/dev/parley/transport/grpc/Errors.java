@@ -5,6 +5,9 @@ import io.grpc.Status;
 
 /** The two vocabularies of errors, each as the other says it. Source: grpc.io/docs/guides/status-codes. */
 final class Errors {
+    /** A description travels in the trailers, which the peer refuses above 8 KiB: each character may take three bytes. */
+    private static final int DESCRIPTION_MOST = 2000;
+
     private Errors() {}
 
     static Status toStatus(Throwable thrown) {
@@ -19,7 +22,9 @@ final class Errors {
             case TOO_LARGE -> Status.RESOURCE_EXHAUSTED;
             case PROTOCOL -> Status.INTERNAL;
         };
-        return status.withDescription(e.getMessage());
+        String message = String.valueOf(e.getMessage());
+        return status.withDescription(
+                message.length() > DESCRIPTION_MOST ? message.substring(0, DESCRIPTION_MOST) : message);
     }
 
     static CallException toCall(Throwable thrown) {
