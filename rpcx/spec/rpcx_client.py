@@ -274,6 +274,23 @@ def check(host, port):
     while not native.pongs:
         native.step()
     expect("still there", native.call("spec", "echo", hello), hello)
+    counting = native.start("spec", "count", number(1, 5))
+    native.socket.sendall(native.frame(CREDIT, counting, varint(2)))
+    while len(native.items[counting]) < 2:
+        native.step()
+    native.call("spec", "echo", hello)
+    expect("no item without credit", len(native.items[counting]), 2)
+    native.socket.sendall(native.frame(CREDIT, counting, varint(100)))
+    expect("the stream's end", native.finish(counting), b"")
+    expect("its items", native.items[counting], [text(1, f"item {i}") for i in range(5)])
+    total, sent = native.start("spec", "total", b""), 0
+    while sent < 10:
+        while native.credit.get(total, 0) <= sent:
+            native.step()
+        sent += 1
+        native.socket.sendall(native.frame(ITEM, total, number(1, sent)))
+    native.socket.sendall(native.frame(END, total))
+    expect("a stream to the server", native.finish(total), number(1, 55))
     native.close()
 
     classic = Classic(host, port)

@@ -46,6 +46,8 @@ final class ClassicServerConnection extends ChannelInboundHandlerAdapter impleme
         ServerMethod method = server.method(MethodDictionary.key(request.service(), request.method()));
         if (method == null) {
             reply(request.id(), null, refused(RPCXException.Code.NOT_FOUND, "no such service or method"));
+        } else if (method.brings() || method.items() != null) {
+            reply(request.id(), null, refused(RPCXException.Code.INVALID, "a stream needs the native wire"));
         } else if (leaving) {
             reply(request.id(), null, refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
         } else if (underWay.get() >= server.settings().maxCalls()) {

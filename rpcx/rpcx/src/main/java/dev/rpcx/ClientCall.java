@@ -41,6 +41,11 @@ final class ClientCall extends Outbound {
     // set by the caller before the call is queued
     private @Nullable Thread waiter;
     private @Nullable AsyncCall async;
+
+    /** The stream that the call takes to the server, if it takes one. */
+    @Nullable
+    StreamSender upload;
+
     long deadlineNanos;
 
     // the event loop's alone
@@ -67,6 +72,8 @@ final class ClientCall extends Outbound {
         deadlineNanos = deadline;
         clearBody();
         error = null;
+        async = null;
+        upload = null;
         completed = false;
         receiving = false;
         state = 0;
@@ -180,6 +187,10 @@ final class ClientCall extends Outbound {
             }
             return true;
         }
+        StreamReceiver stream = stream();
+        if (stream != null && stream.isReceiving()) {
+            return stream.onPart(payload, more, maxBytes);
+        }
         if (!receiving) {
             throw new WireFault("a part of a message that has no beginning");
         }
@@ -197,6 +208,26 @@ final class ClientCall extends Outbound {
         return true;
     }
 
+    private @Nullable StreamReceiver stream() {
+        AsyncCall waiting = async;
+        return waiting == null ? null : waiting.receiver();
+    }
+
+    /** An item of the stream that the call brings, or its first part. */
+    void onItem(ByteBuf payload, boolean more) {
+        StreamReceiver stream = stream();
+        if (stream != null && !completed) {
+            stream.onItem(payload, more);
+        }
+    }
+
+    void onCredit(long items) {
+        StreamSender sender = upload;
+        if (sender != null && !completed) {
+            sender.onCredit(items);
+        }
+    }
+
     void onError(RPCXException outcome) {
         complete(outcome, true);
     }
@@ -209,6 +240,7 @@ final class ClientCall extends Outbound {
             return;
         }
         completed = true;
+        endUpload();
         error = outcome;
         AsyncCall call = async;
         if (call != null) {
@@ -227,10 +259,11 @@ final class ClientCall extends Outbound {
         AsyncCall call = java.util.Objects.requireNonNull(async);
         async = null;
         completed = true;
+        endUpload();
         Object value = null;
         RPCXException failure = null;
         try {
-            value = call.method.decode(reply);
+            value = call.decode(reply);
         } catch (RPCXException e) {
             failure = e;
         }
@@ -239,6 +272,13 @@ final class ClientCall extends Outbound {
             call.succeed(value);
         } else {
             call.fail(failure);
+        }
+    }
+
+    private void endUpload() {
+        StreamSender sender = upload;
+        if (sender != null) {
+            sender.cancel();
         }
     }
 

@@ -87,6 +87,18 @@ final class ClientConnection extends WireConnection {
         return found == null ? 0 : found;
     }
 
+    /** More items are welcome; behind the request in the queue. */
+    void sendCredit(ClientCall call, int id, long items) {
+        ByteBuf body = Unpooled.buffer(10);
+        Varint.write(body, items);
+        send(new Outbound.Control(Wire.CREDIT, id, body) {
+            @Override
+            boolean leaving() {
+                return call.isOnWire(id);
+            }
+        });
+    }
+
     RPCXException lostError(RPCXException.Executed executed) {
         String why = closedWhy;
         return new RPCXException(
@@ -123,6 +135,18 @@ final class ClientConnection extends WireConnection {
                 ClientCall call = waiting(id);
                 if (call != null && !call.onPart(payload, more, Wire.MAX_MESSAGE_BYTES)) {
                     tooLarge(call);
+                }
+            }
+            case Wire.ITEM -> {
+                ClientCall call = waiting(id);
+                if (call != null) {
+                    call.onItem(payload, more);
+                }
+            }
+            case Wire.CREDIT -> {
+                ClientCall call = waiting(id);
+                if (call != null) {
+                    call.onCredit(Streams.credit(payload));
                 }
             }
             case Wire.ERROR -> {

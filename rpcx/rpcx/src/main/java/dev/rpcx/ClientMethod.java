@@ -4,6 +4,7 @@ import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -13,7 +14,8 @@ final class ClientMethod {
     enum Kind {
         BLOCKING,
         ASYNC,
-        ONE_WAY
+        ONE_WAY,
+        STREAM
     }
 
     /** A call refused by a closing server was not executed, and goes to the next connection; but not for ever. */
@@ -32,6 +34,9 @@ final class ClientMethod {
     private final long timeoutNanos;
     private final ClientAddress address;
 
+    /** Of the items of the stream that the method takes; null if it takes none. */
+    private final @Nullable Codec<Object> items;
+
     ClientMethod(
             int index,
             Kind kind,
@@ -40,7 +45,8 @@ final class ClientMethod {
             Codec<Object[]> parameters,
             Codec<Object> result,
             long timeoutNanos,
-            ClientAddress address) {
+            ClientAddress address,
+            @Nullable Codec<Object> items) {
         this.index = index;
         this.kind = kind;
         this.service = service;
@@ -51,6 +57,7 @@ final class ClientMethod {
         this.result = result;
         this.timeoutNanos = timeoutNanos;
         this.address = address;
+        this.items = items;
     }
 
     String service() {
@@ -61,6 +68,18 @@ final class ClientMethod {
         return name;
     }
 
+    Codec<Object> result() {
+        return result;
+    }
+
+    ClientAddress address() {
+        return address;
+    }
+
+    long deadline() {
+        return CallContext.deadlineOf(timeoutNanos);
+    }
+
     String publishedName() {
         return MethodDictionary.key(service, name);
     }
@@ -68,7 +87,10 @@ final class ClientMethod {
     @Nullable
     Object call(Object @Nullable [] arguments, Metadata metadata) {
         Object[] given = arguments == null ? NO_ARGUMENTS : arguments;
-        long deadline = CallContext.deadlineOf(timeoutNanos);
+        if (kind == Kind.STREAM) {
+            return new ClientStream(this, given, metadata);
+        }
+        long deadline = deadline();
         return switch (kind) {
             case BLOCKING -> callBlocking(given, metadata, deadline);
             case ASYNC -> new Async(this, given, metadata, deadline).start();
@@ -76,6 +98,7 @@ final class ClientMethod {
                 new Async(this, given, metadata, deadline).start();
                 yield null;
             }
+            case STREAM -> throw new AssertionError(kind);
         };
     }
 
@@ -100,16 +123,16 @@ final class ClientMethod {
         }
     }
 
-    private static boolean mayTryAgain(RPCXException error, int attempt, ClientConnection connection) {
+    private boolean mayTryAgain(RPCXException error, int attempt, ClientConnection connection) {
         return error.executed() == RPCXException.Executed.NOT_EXECUTED
                 && error.code() == RPCXException.Code.UNAVAILABLE
                 && attempt < MAX_ATTEMPTS
+                && items == null
                 && !connection.isUsable();
     }
 
     /** Writes what stands before the body, and the body. Gives the slot back if it cannot. */
-    private void encode(
-            ClientConnection connection, ClientCall call, Object[] arguments, Metadata metadata, long deadline) {
+    void encode(ClientConnection connection, ClientCall call, Object[] arguments, Metadata metadata, long deadline) {
         try {
             ByteBuf out = call.body;
             int head = kind == Kind.ONE_WAY ? Wire.NOTICE : Wire.REQUEST;
@@ -144,6 +167,9 @@ final class ClientMethod {
                         RPCXException.Executed.NOT_EXECUTED);
             }
             call.head = head;
+            if (items != null) {
+                call.upload = upload(connection, call, items, arguments[0]);
+            }
         } catch (CodecException e) {
             call.dropUnsent();
             throw unusable(e);
@@ -151,6 +177,16 @@ final class ClientMethod {
             call.dropUnsent();
             throw e;
         }
+    }
+
+    /** Waits for the server's credit, and then for the publisher's items. */
+    @SuppressWarnings("unchecked") // the proxy's signature says so
+    private static StreamSender upload(
+            ClientConnection connection, ClientCall call, Codec<Object> items, Object publisher) {
+        int id = call.id;
+        StreamSender sender = new StreamSender(connection, id, items, Wire.END, failure -> call.cancel(id), () -> {});
+        ((Flow.Publisher<Object>) publisher).subscribe(sender);
+        return sender;
     }
 
     private RPCXException late() {
@@ -242,7 +278,7 @@ final class ClientMethod {
         @Override
         void fail(RPCXException error) {
             ClientConnection last = connection;
-            if (last != null && mayTryAgain(error, attempt, last)) {
+            if (last != null && method.mayTryAgain(error, attempt, last)) {
                 try {
                     start();
                 } catch (RuntimeException e) {

@@ -4,6 +4,7 @@ import dev.rpcx.codec.Codecs;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.lang.reflect.Type;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -14,6 +15,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Stands behind a client's interface. Everything about its methods is found when it is made. */
 final class ClientProxy implements InvocationHandler {
+    /** A stream lasts until one side ends it, unless its method says otherwise. */
+    private static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
+
     private final Class<?> type;
     private final ClientAddress address;
     private final Map<Method, ClientMethod> methods = new HashMap<>();
@@ -35,8 +39,10 @@ final class ClientProxy implements InvocationHandler {
             }
             dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
             String name = marked == null || marked.value().isEmpty() ? method.getName() : marked.value();
+            Duration standard = Streams.brings(method) ? STREAM_TIMEOUT : callTimeout;
+            Type items = Streams.itemsTaken(method);
             long timeoutNanos = marked == null || marked.timeoutMillis() == 0
-                    ? callTimeout.toNanos()
+                    ? standard.toNanos()
                     : Client.Builder.checked("timeoutMillis of " + method, Duration.ofMillis(marked.timeoutMillis()))
                             .toNanos();
             ClientMethod remote = new ClientMethod(
@@ -44,10 +50,11 @@ final class ClientProxy implements InvocationHandler {
                     kind(method),
                     Names.checked(service),
                     Names.checked(name),
-                    codecs.parameters(method),
+                    items == null ? codecs.parameters(method) : Streams.NO_PARAMETERS,
                     codecs.result(method),
                     timeoutNanos,
-                    address);
+                    address,
+                    items == null ? null : codecs.value(items));
             methods.put(method, remote);
             if (!interceptors.isEmpty()) {
                 chains.put(
@@ -72,6 +79,9 @@ final class ClientProxy implements InvocationHandler {
                 throw new IllegalArgumentException(method + ": @OneWay with a result (expected: void)");
             }
             return ClientMethod.Kind.ONE_WAY;
+        }
+        if (Streams.brings(method)) {
+            return ClientMethod.Kind.STREAM;
         }
         return CompletionStage.class.isAssignableFrom(result) ? ClientMethod.Kind.ASYNC : ClientMethod.Kind.BLOCKING;
     }

@@ -62,7 +62,7 @@ abstract class Outbound {
     }
 
     /** A frame without an owner: settings, cancel, credit, ping. */
-    static final class Control extends Outbound {
+    static class Control extends Outbound {
         Control(int head, int id, ByteBuf body) {
             super(body);
             this.head = head;

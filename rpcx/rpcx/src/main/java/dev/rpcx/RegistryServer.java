@@ -116,18 +116,23 @@ public final class RegistryServer {
         List<ServerMethod> numbered = new ArrayList<>();
         for (Published entry : methods.values()) {
             List<Codec<Object>> arguments = new ArrayList<>();
-            for (Type parameter : entry.method.getGenericParameterTypes()) {
-                arguments.add(codecs.value(parameter));
+            Type items = Streams.itemsTaken(entry.method);
+            if (items == null) {
+                for (Type parameter : entry.method.getGenericParameterTypes()) {
+                    arguments.add(codecs.value(parameter));
+                }
             }
             numbered.add(new ServerMethod(
                     numbered.size() + 1,
                     entry.service,
                     entry.name,
-                    codecs.schemaHash(entry.method),
+                    items == null ? codecs.schemaHash(entry.method) : 0,
                     entry.place,
-                    codecs.parameters(entry.method),
+                    items == null ? codecs.parameters(entry.method) : Streams.NO_PARAMETERS,
                     List.copyOf(arguments),
                     codecs.result(entry.method),
+                    Streams.brings(entry.method),
+                    items == null ? null : codecs.value(items),
                     entry.handle,
                     interceptors.isEmpty()
                             ? null

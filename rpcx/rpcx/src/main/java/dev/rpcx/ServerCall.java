@@ -26,6 +26,16 @@ final class ServerCall extends Outbound implements Runnable {
     boolean notice;
     int heldBytes;
 
+    /** Items that come with the call, and items that go back. */
+    @Nullable
+    StreamReceiver receiver;
+
+    @Nullable
+    StreamSender sender;
+
+    /** Given before there was a sender. */
+    long credit;
+
     /** The caller has its final frame already: whatever the handler brings is dropped. */
     boolean abandoned;
 
@@ -43,6 +53,9 @@ final class ServerCall extends Outbound implements Runnable {
         receiving = false;
         handling = false;
         abandoned = false;
+        receiver = null;
+        sender = null;
+        credit = 0;
         clearBody();
     }
 
@@ -79,6 +92,10 @@ final class ServerCall extends Outbound implements Runnable {
             finish(null, unreadable(e));
             return;
         }
+        StreamReceiver items = receiver;
+        if (items != null) {
+            arguments = new Object[] {items};
+        }
         if (!enter()) {
             finish(null, gone());
             return;
@@ -95,7 +112,9 @@ final class ServerCall extends Outbound implements Runnable {
             finish(null, error);
             return;
         }
-        if (result instanceof CompletionStage<?> stage) {
+        if (called.brings()) {
+            connection.stream(this, result);
+        } else if (result instanceof CompletionStage<?> stage) {
             stage.whenComplete((value, thrown) -> finish(value, thrown == null ? null : failed(thrown)));
         } else {
             finish(result, null);
@@ -151,7 +170,7 @@ final class ServerCall extends Outbound implements Runnable {
     }
 
     /** Encodes how the call ended, and sends it. From any thread, once. */
-    private void finish(@Nullable Object result, @Nullable RPCXException error) {
+    void finish(@Nullable Object result, @Nullable RPCXException error) {
         clearBody();
         if (error == null) {
             encode(result);

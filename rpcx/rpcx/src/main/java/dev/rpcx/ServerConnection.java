@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.codec.Codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -7,8 +8,11 @@ import io.netty.channel.ChannelHandlerContext;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.Objects;
+import java.util.concurrent.Flow;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /** A server's connection on the native wire: takes requests into the slots their callers chose, runs handlers, sends what they bring. */
@@ -64,6 +68,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             case Wire.NOTICE -> onRequest(head, id, payload, true);
             case Wire.PART -> onPart(head, id, payload);
             case Wire.CANCEL -> onCancel(id);
+            case Wire.ITEM -> onItem(head, id, payload);
+            case Wire.END -> onEnd(id);
+            case Wire.CREDIT -> onCredit(id, Streams.credit(payload));
             case Wire.SETTINGS -> {
                 client = Settings.read(payload);
                 maxReplyBytes = client.maxMessageBytes();
@@ -131,6 +138,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void onPart(int head, int id, ByteBuf payload) {
         ServerCall call = call(id);
+        StreamReceiver stream = call == null ? null : call.receiver;
+        if (call != null && stream != null && stream.isReceiving()) {
+            if (!stream.onPart(
+                    payload, (head & Wire.MORE) != 0, server.settings().maxMessageBytes())) {
+                drop(call);
+                refuse(id, RPCXException.Code.TOO_LARGE, "an item larger than the server takes");
+            }
+            return;
+        }
         if (call == null || !call.receiving) {
             return;
         }
@@ -157,6 +173,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void dispatch(ServerCall call, ByteBuf request) {
         call.handling = true;
+        Codec<Object> items = call.method().items();
+        if (items != null) {
+            call.receiver = new StreamReceiver(items, new Incoming(call.id));
+        }
         if (call.notice) {
             // taken: the caller's slot is free, whatever becomes of the call
             int id = call.id;
@@ -184,6 +204,93 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
+    private void onItem(int head, int id, ByteBuf payload) {
+        ServerCall call = call(id);
+        StreamReceiver stream = call == null ? null : call.receiver;
+        if (stream != null) {
+            stream.onItem(payload, (head & Wire.MORE) != 0);
+        }
+    }
+
+    private void onEnd(int id) {
+        ServerCall call = call(id);
+        StreamReceiver stream = call == null ? null : call.receiver;
+        if (stream != null) {
+            stream.end(null);
+        }
+    }
+
+    private void onCredit(int id, long items) {
+        ServerCall call = call(id);
+        if (call == null) {
+            return;
+        }
+        StreamSender sender = call.sender;
+        if (sender == null) {
+            call.credit = Math.min(Long.MAX_VALUE - items, call.credit) + items;
+        } else {
+            sender.onCredit(items);
+        }
+    }
+
+    /** The handler's way to give credit to its caller. A handler that wants no more items says so by its result. */
+    private final class Incoming implements StreamReceiver.Peer {
+        private final int id;
+
+        Incoming(int id) {
+            this.id = id;
+        }
+
+        @Override
+        public void credit(long items) {
+            ByteBuf body = Unpooled.buffer(10);
+            Varint.write(body, items);
+            send(new Outbound.Control(Wire.CREDIT, id, body));
+        }
+
+        @Override
+        public void cancel() {}
+    }
+
+    /** Sends the items of what a handler returned. From the handler's thread; the publisher is subscribed on the event loop. */
+    void stream(ServerCall call, @Nullable Object result) {
+        if (!(result instanceof Flow.Publisher<?>)) {
+            call.finish(null, ServerCall.failed(new IllegalStateException("no stream")));
+            return;
+        }
+        @SuppressWarnings("unchecked") // the codec refuses items of another type
+        Flow.Publisher<Object> publisher = (Flow.Publisher<Object>) result;
+        try {
+            loop().execute(() -> startStream(call, publisher));
+        } catch (RejectedExecutionException stopped) {
+            call.cancel();
+        }
+    }
+
+    private void startStream(ServerCall call, Flow.Publisher<Object> publisher) {
+        call.handling = false;
+        if (call.abandoned || isClosed()) {
+            recycle(call);
+            return;
+        }
+        AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
+        StreamSender sender = new StreamSender(
+                this,
+                call.id,
+                call.method().result(),
+                Wire.REPLY,
+                thrown -> {
+                    ByteBuf error = Unpooled.buffer();
+                    WireError.write(error, ServerCall.failed(thrown));
+                    Objects.requireNonNull(self.get()).add(Wire.ERROR, error);
+                },
+                () -> replied(call));
+        self.set(sender);
+        call.sender = sender;
+        sender.onCredit(call.credit);
+        publisher.subscribe(sender);
+    }
+
     private void hold(ServerCall call, ByteBuf bytes) {
         heldBytes += bytes.readableBytes();
         call.heldBytes += bytes.readableBytes();
@@ -207,10 +314,22 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         recall(call);
         release(call);
         call.abandoned = true;
+        endStreams(call);
         if (call.handling) {
             call.cancel();
         } else {
             recycle(call);
+        }
+    }
+
+    private static void endStreams(ServerCall call) {
+        StreamSender sender = call.sender;
+        if (sender != null) {
+            sender.cancel();
+        }
+        StreamReceiver receiver = call.receiver;
+        if (receiver != null) {
+            receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the caller is gone"));
         }
     }
 
@@ -237,6 +356,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** The last byte of the reply is on its way. */
     void replied(ServerCall call) {
+        StreamReceiver receiver = call.receiver;
+        if (receiver != null) {
+            receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
+        }
         release(call);
         recycle(call);
         closeIfLeft();
@@ -274,6 +397,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     void onClosed(String why) {
         for (ServerCall call : calls) {
             if (call != null) {
+                endStreams(call);
                 call.cancel();
             }
         }

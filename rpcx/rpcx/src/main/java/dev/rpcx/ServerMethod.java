@@ -11,6 +11,8 @@ import org.jspecify.annotations.Nullable;
  * @param number on the wire, from 1
  * @param arguments of single parameters, as classic requests carry them
  * @param handle takes the arguments as an array, returns the result
+ * @param brings a stream: the result's codec is that of its items
+ * @param items of the stream that the method takes; null if it takes none
  * @param chain the interceptors and then the handle; null where there are none
  */
 record ServerMethod(
@@ -22,6 +24,8 @@ record ServerMethod(
         Codec<Object[]> parameters,
         List<Codec<Object>> arguments,
         Codec<Object> result,
+        boolean brings,
+        @Nullable Codec<Object> items,
         MethodHandle handle,
         Interceptor.@Nullable Next chain) {
 

@@ -11,7 +11,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -55,6 +57,19 @@ class SpecTest {
         @Method
         String fail(String text) {
             throw new IllegalStateException(text);
+        }
+
+        @Method
+        Flow.Publisher<String> count(int items) {
+            return new StreamsTest.Made<>(items, i -> "item " + i);
+        }
+
+        @Method
+        CompletableFuture<Integer> total(Flow.Publisher<Integer> numbers) {
+            StreamsTest.Collected<Integer> collected = new StreamsTest.Collected<>(3);
+            numbers.subscribe(collected);
+            return collected.end.thenApply(
+                    all -> all.stream().mapToInt(Integer::intValue).sum());
         }
 
         @Method

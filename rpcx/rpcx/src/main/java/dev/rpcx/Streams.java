@@ -1,0 +1,61 @@
+package dev.rpcx;
+
+import dev.rpcx.codec.Codec;
+import io.netty.buffer.ByteBuf;
+import java.lang.reflect.Method;
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.Type;
+import java.util.concurrent.Flow;
+import org.jspecify.annotations.Nullable;
+
+/** Which methods take or bring streams. */
+final class Streams {
+    /** Of a method whose only parameter is a stream: its request has an empty body. */
+    static final Codec<Object[]> NO_PARAMETERS = new Codec<>() {
+        @Override
+        public void write(Object[] value, ByteBuf out) {}
+
+        @Override
+        public Object[] read(ByteBuf in) {
+            in.readerIndex(in.writerIndex());
+            return new Object[0];
+        }
+    };
+
+    private Streams() {}
+
+    static boolean brings(Method method) {
+        return method.getReturnType() == Flow.Publisher.class;
+    }
+
+    /**
+     * The type of the items that the method takes, or null if it takes no stream.
+     *
+     * @throws IllegalArgumentException a stream beside other parameters, or one that does not say of what
+     */
+    static @Nullable Type itemsTaken(Method method) {
+        Type taken = null;
+        for (Type parameter : method.getGenericParameterTypes()) {
+            if (parameter == Flow.Publisher.class) {
+                throw new IllegalArgumentException(method + ": a stream of what? (expected: Flow.Publisher<Type>)");
+            }
+            if (parameter instanceof ParameterizedType type && type.getRawType() == Flow.Publisher.class) {
+                taken = type.getActualTypeArguments()[0];
+            }
+        }
+        if (taken != null && method.getParameterCount() > 1) {
+            throw new IllegalArgumentException(
+                    method + ": a stream beside other parameters (expected: the stream alone)");
+        }
+        return taken;
+    }
+
+    /** Credit is a positive number; what is beyond an int is as good as no limit. */
+    static long credit(ByteBuf payload) {
+        long items = Varint.read(payload);
+        if (items == 0) {
+            throw new WireFault("credit 0 (expected: > 0)");
+        }
+        return items < 0 ? Long.MAX_VALUE : items;
+    }
+}

@@ -1,0 +1,285 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntFunction;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class StreamsTest {
+    /** Items made when asked for, on the thread that asks. */
+    static final class Made<T> implements Flow.Publisher<T> {
+        final AtomicInteger made = new AtomicInteger();
+        final CompletableFuture<Void> cancelled = new CompletableFuture<>();
+        private final int count;
+        private final IntFunction<T> item;
+
+        Made(int count, IntFunction<T> item) {
+            this.count = count;
+            this.item = item;
+        }
+
+        @Override
+        public void subscribe(Flow.Subscriber<? super T> subscriber) {
+            subscriber.onSubscribe(new Flow.Subscription() {
+                private long wanted;
+                private boolean making;
+                private boolean over;
+
+                @Override
+                public void request(long n) {
+                    wanted = n > Long.MAX_VALUE - wanted ? Long.MAX_VALUE : wanted + n;
+                    if (making) {
+                        return;
+                    }
+                    making = true;
+                    while (!over && wanted > 0 && made.get() < count) {
+                        wanted--;
+                        subscriber.onNext(item.apply(made.getAndIncrement()));
+                    }
+                    making = false;
+                    if (!over && made.get() == count) {
+                        over = true;
+                        subscriber.onComplete();
+                    }
+                }
+
+                @Override
+                public void cancel() {
+                    over = true;
+                    cancelled.complete(null);
+                }
+            });
+            if (count == 0) {
+                subscriber.onComplete();
+            }
+        }
+    }
+
+    /** Collects, asking for some items at a time. */
+    static final class Collected<T> implements Flow.Subscriber<T> {
+        final List<T> items = Collections.synchronizedList(new ArrayList<>());
+        final CompletableFuture<List<T>> end = new CompletableFuture<>();
+        final CompletableFuture<Flow.Subscription> begin = new CompletableFuture<>();
+        private final int atATime;
+
+        Collected(int atATime) {
+            this.atATime = atATime;
+        }
+
+        @Override
+        public void onSubscribe(Flow.Subscription subscription) {
+            begin.complete(subscription);
+            if (atATime > 0) {
+                subscription.request(atATime);
+            }
+        }
+
+        @Override
+        public void onNext(T item) {
+            items.add(item);
+            if (atATime > 0 && items.size() % atATime == 0) {
+                begin.join().request(atATime);
+            }
+        }
+
+        @Override
+        public void onError(Throwable thrown) {
+            end.completeExceptionally(thrown);
+        }
+
+        @Override
+        public void onComplete() {
+            end.complete(items);
+        }
+
+        List<T> all() throws Exception {
+            return end.get(20, TimeUnit.SECONDS);
+        }
+    }
+
+    @RPCXServer("streams")
+    static final class Service {
+        volatile Made<String> last = new Made<>(0, i -> "");
+
+        @Method
+        Flow.Publisher<String> count(int n) {
+            last = new Made<>(n, i -> "item " + i);
+            return last;
+        }
+
+        @Method
+        Flow.Publisher<String> large(int n) {
+            return new Made<>(n, i -> (i + "-").repeat(i % 2 == 0 ? 50_000 : 1));
+        }
+
+        @Method
+        Flow.Publisher<String> fail(String message) {
+            throw new IllegalStateException(message);
+        }
+
+        @Method
+        CompletableFuture<Long> sum(Flow.Publisher<Integer> numbers) {
+            Collected<Integer> collected = new Collected<>(5);
+            numbers.subscribe(collected);
+            return collected.end.thenApply(
+                    all -> all.stream().mapToLong(Integer::longValue).sum());
+        }
+
+        @Method
+        long sumBlocking(Flow.Publisher<Integer> numbers) throws Exception {
+            return sum(numbers).get(20, TimeUnit.SECONDS);
+        }
+
+        @Method
+        Flow.Publisher<String> echo(Flow.Publisher<String> texts) {
+            return subscriber -> texts.subscribe(new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    subscriber.onSubscribe(subscription);
+                }
+
+                @Override
+                public void onNext(String item) {
+                    subscriber.onNext("echo " + item);
+                }
+
+                @Override
+                public void onError(Throwable thrown) {
+                    subscriber.onError(thrown);
+                }
+
+                @Override
+                public void onComplete() {
+                    subscriber.onComplete();
+                }
+            });
+        }
+
+        @Method
+        String ping() {
+            return "pong";
+        }
+    }
+
+    @RPCXClient(remoteServerName = "streams")
+    interface ServiceClient {
+        Flow.Publisher<String> count(int n);
+
+        Flow.Publisher<String> large(int n);
+
+        Flow.Publisher<String> fail(String message);
+
+        CompletableFuture<Long> sum(Flow.Publisher<Integer> numbers);
+
+        long sumBlocking(Flow.Publisher<Integer> numbers);
+
+        Flow.Publisher<String> echo(Flow.Publisher<String> texts);
+
+        String ping();
+    }
+
+    private final Service service = new Service();
+    private Server server;
+    private Client client;
+    private ServiceClient remote;
+
+    @BeforeEach
+    void start() {
+        server = new Server(0, RegistryServer.registry(service)).start();
+        client = Client.standard();
+        remote = client.create(ServiceClient.class, "127.0.0.1", server.port());
+    }
+
+    @AfterEach
+    void stop() {
+        assertThat(remote.ping()).isEqualTo("pong");
+        client.close();
+        server.stop(Duration.ofMillis(200));
+    }
+
+    private static <T> Collected<T> collect(Flow.Publisher<T> stream, int atATime) {
+        Collected<T> collected = new Collected<>(atATime);
+        stream.subscribe(collected);
+        return collected;
+    }
+
+    @Test
+    void aServersItemsArriveInOrderAndEnd() throws Exception {
+        for (int n : new int[] {0, 1, 7, 1000}) {
+            assertThat(collect(remote.count(n), 7).all()).hasSize(n);
+        }
+        assertThat(collect(remote.count(10_000), Integer.MAX_VALUE).all())
+                .startsWith("item 0", "item 1")
+                .endsWith("item 9999")
+                .hasSize(10_000);
+    }
+
+    @Test
+    void noMoreItemsAreMadeThanWereAskedFor() {
+        Collected<String> collected = collect(remote.count(1000), 0);
+        Flow.Subscription subscription = collected.begin.join();
+        subscription.request(3);
+        await().until(() -> collected.items.size() == 3);
+        assertThat(remote.ping()).isEqualTo("pong");
+        assertThat(service.last.made).hasValue(3);
+        subscription.request(2);
+        await().until(() -> collected.items.size() == 5);
+        assertThat(service.last.made).hasValue(5);
+        subscription.cancel();
+        await().until(() -> service.last.cancelled.isDone());
+    }
+
+    @Test
+    void largeItemsLeaveOneAfterTheOther() throws Exception {
+        List<String> items = collect(remote.large(6), Integer.MAX_VALUE).all();
+        for (int i = 0; i < 6; i++) {
+            assertThat(items.get(i)).isEqualTo((i + "-").repeat(i % 2 == 0 ? 50_000 : 1));
+        }
+        assertThat(items).hasSize(6);
+    }
+
+    @Test
+    void aHandlersErrorEndsTheStream() {
+        assertThatThrownBy(() -> collect(remote.fail("no such luck"), 1).all())
+                .hasCauseInstanceOf(RPCXException.class)
+                .hasMessageContaining("no such luck");
+    }
+
+    @Test
+    void aStreamGoesToTheServer() throws Exception {
+        assertThat(remote.sum(new Made<>(1000, i -> i)).get(20, TimeUnit.SECONDS))
+                .isEqualTo(499_500);
+        assertThat(remote.sumBlocking(new Made<>(100, i -> i))).isEqualTo(4950);
+    }
+
+    @Test
+    void streamsGoBothWaysAtOnce() throws Exception {
+        List<String> echoed =
+                collect(remote.echo(new Made<>(500, i -> "text " + i)), 3).all();
+        assertThat(echoed).hasSize(500).startsWith("echo text 0").endsWith("echo text 499");
+    }
+
+    @Test
+    void aLostConnectionEndsTheStreamOnBothSides() {
+        Collected<String> collected = collect(remote.count(1000), 0);
+        collected.begin.join().request(1);
+        await().until(() -> collected.items.size() == 1);
+        client.dropConnections();
+        assertThatThrownBy(collected::all).hasCauseInstanceOf(RPCXException.class);
+        await().until(() -> service.last.cancelled.isDone());
+    }
+}
