@@ -14,7 +14,7 @@ import java.util.Arrays;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
-/** One value of a shape, boxed, without its tag: what the elements of lists and the values of optional fields are written with. */
+/** One value of a shape, boxed, without its tag: what the elements of lists and the values of optional fields are written with. Longer than 400 lines because every scalar has its five short methods here. */
 abstract class ElementCodec {
     /** Writes the value, a length before it where its wire type has one. */
     abstract void write(Out out, Object value);

@@ -36,6 +36,8 @@ import org.jspecify.annotations.Nullable;
  *     }
  * }
  * </pre>
+ *
+ * Just over 400 lines because the table of forms at its end belongs to the instructions that use it.
  */
 final class Generator {
     private static final System.Logger LOG = System.getLogger(Generator.class.getName());

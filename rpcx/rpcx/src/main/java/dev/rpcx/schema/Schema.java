@@ -42,6 +42,8 @@ import org.jspecify.annotations.Nullable;
  * when absent.
  *
  * <p>Numbers: {@link Field}, or the {@link Lock}, or else the order of declaration.
+ *
+ * <p>Longer than 400 lines because each kind of type, which may contain any other, is looked at here, so that all meet in one table of shapes.
  */
 public final class Schema {
     private static final Map<Class<?>, Shape> SIMPLE = Map.ofEntries(

@@ -6,6 +6,7 @@ import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Unknown;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import java.lang.management.ManagementFactory;
 import java.lang.reflect.Method;
 import java.math.BigDecimal;
 import java.math.BigInteger;
@@ -19,7 +20,11 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -159,5 +164,59 @@ class RoundTripTest {
         assertThat(codecs.parameters(method(Service.class, "nothing")).read(buffer))
                 .isEmpty();
         assertThat(codecs.result(method(Service.class, "nothing")).read(buffer)).isNull();
+    }
+
+    @Test
+    void manyThreadsShareACodec() throws Exception {
+        Codec<Object> codec = Codecs.standard().result(method(Service.class, "call"));
+        ExecutorService threads = Executors.newFixedThreadPool(8);
+        try {
+            List<Callable<Void>> tasks = Collections.nCopies(8, () -> {
+                for (int i = 0; i < 500; i++) {
+                    ByteBuf buffer = i % 2 == 0 ? Unpooled.buffer() : Unpooled.directBuffer();
+                    codec.write(everything(), buffer);
+                    assertThat(((Everything) codec.read(buffer)).figure())
+                            .isEqualTo(everything().figure());
+                    buffer.release();
+                }
+                return null;
+            });
+            for (Future<Void> task : threads.invokeAll(tasks)) {
+                task.get();
+            }
+        } finally {
+            threads.shutdown();
+        }
+    }
+
+    @Test
+    void writingAllocatesNothingAndReadingOnlyWhatIsRead() {
+        Codec<Object> codec = Codecs.standard().value(AllTypes.Item.class);
+        AllTypes.Item item = new AllTypes.Item(
+                "text",
+                true,
+                255,
+                LocalDateTime.of(2026, 11, 1, 12, 0),
+                new BigDecimal("12.50"),
+                1f,
+                -1,
+                (short) 2,
+                3L);
+        com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long thread = Thread.currentThread().getId();
+        ByteBuf buffer = Unpooled.buffer(256);
+        long written = Long.MAX_VALUE;
+        long read = Long.MAX_VALUE;
+        for (int i = 0; i < 5_000; i++) {
+            long before = threads.getThreadAllocatedBytes(thread);
+            codec.write(item, buffer.clear());
+            long between = threads.getThreadAllocatedBytes(thread);
+            codec.read(buffer);
+            written = Math.min(written, between - before);
+            read = Math.min(read, threads.getThreadAllocatedBytes(thread) - between);
+        }
+        // one BigDecimal stands between a decimal and its digits, until the second compiler takes it away
+        assertThat(written).isLessThanOrEqualTo(64);
+        assertThat(read).isLessThanOrEqualTo(320);
     }
 }
