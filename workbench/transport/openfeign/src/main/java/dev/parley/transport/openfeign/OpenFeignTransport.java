@@ -16,10 +16,17 @@ import java.util.Optional;
 /** One variant of Spring Cloud OpenFeign. */
 final class OpenFeignTransport implements Transport {
     private final boolean tuned;
+    private final List<String> serverSettings;
     private final FeignClients clients;
 
     OpenFeignTransport(boolean tuned) {
+        this(tuned, tuned ? List.of("server.tomcat.max-keep-alive-requests=-1") : List.of());
+    }
+
+    /** @param serverSettings Spring Boot properties of the server */
+    OpenFeignTransport(boolean tuned, List<String> serverSettings) {
         this.tuned = tuned;
+        this.serverSettings = List.copyOf(serverSettings);
         this.clients = new FeignClients(tuned);
     }
 
@@ -35,7 +42,7 @@ final class OpenFeignTransport implements Transport {
                         ? "Apache HttpClient 5, pool of 1000 (Spring Cloud OpenFeign reference: feign-hc5 on the class path; "
                                 + "spring.cloud.openfeign.httpclient.max-connections and max-connections-per-route, 200 and 50 by default)"
                         : "Feign's default client, HttpURLConnection: at most 5 kept alive for a host (http.maxConnections), others opened "
-                                + "for the call");
+                                + "for the call; idle ones kept for the minute that Tomcat grants");
         settings.put(
                 "class path",
                 "holds feign-hc5 and HttpClient 5 in both variants; spring.cloud.openfeign.httpclient.hc5.enabled="
@@ -60,8 +67,7 @@ final class OpenFeignTransport implements Transport {
 
     @Override
     public Server serve(String service, Contract contract, Location at, Handler handler) {
-        return new SpringMvcServer(
-                contract, at, handler, tuned ? List.of("server.tomcat.max-keep-alive-requests=-1") : List.of());
+        return new SpringMvcServer(contract, at, handler, serverSettings);
     }
 
     @Override
