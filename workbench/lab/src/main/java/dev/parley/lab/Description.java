@@ -38,7 +38,9 @@ final class Description implements AutoCloseable {
                         line.orElseThrow(() -> new LabException(technology + " did not describe itself within 30 s")));
             }
         } catch (ProcessException ended) {
-            return parse(technology, lines).orElseThrow(() -> ended);
+            return parse(technology, lines)
+                    .orElseThrow(() -> new LabException(
+                            "the module of " + technology + " did not describe it: " + ended.getMessage(), ended));
         }
     }
 

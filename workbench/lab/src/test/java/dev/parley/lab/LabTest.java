@@ -1,0 +1,243 @@
+package dev.parley.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.parley.load.Event;
+import dev.parley.load.Event.Phase;
+import dev.parley.model.FigureRow;
+import dev.parley.model.HistogramRow;
+import dev.parley.model.Metric;
+import dev.parley.model.TrialRow;
+import dev.parley.model.TrialRow.State;
+import dev.parley.model.TrialSpec;
+import dev.parley.store.RunStore;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Real processes on loopback, windows under a second. */
+class LabTest {
+    private static final Duration WINDOW = Duration.ofMillis(600);
+
+    @TempDir
+    Path out;
+
+    @BeforeAll
+    static void services() {
+        TinyRun.needPackages();
+    }
+
+    @Test
+    void everyTrialLeavesItsRowsAndEveryBootItsFigures() throws InterruptedException {
+        TinyRun.Listener listener = new TinyRun.Listener();
+        Lab.Ending ending =
+                TinyRun.lab(listener).run(TinyRun.comparison(List.of("grpc", "rpcx"), 1, WINDOW), out, "a test");
+
+        assertThat(ending.finished()).isEqualTo(4);
+        assertThat(ending.failed()).isZero();
+        assertThat(listener.glances).hasSize(4).allSatisfy(glance -> {
+            assertThat(glance.perSecond()).isPositive();
+            assertThat(glance.p99Ms()).isGreaterThanOrEqualTo(glance.medianMs());
+            assertThat(glance.failed()).isZero();
+        });
+        try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
+            assertThat(store.run().technologies()).extracting(t -> t.name()).containsExactly("grpc", "rpcx");
+            assertThat(store.run().technologies())
+                    .allSatisfy(t -> assertThat(t.settings()).isNotEmpty());
+            assertThat(store.run().jvmFlags()).contains("-Xmx512m");
+            assertThat(store.libraries()).extracting(l -> l.technology()).contains("grpc", "rpcx", FigureRow.EMPTY);
+            assertThat(store.trials()).extracting(TrialRow::state).containsOnly(State.FINISHED);
+            for (TrialSpec trial : store.plan()) {
+                assertThat(store.histograms())
+                        .filteredOn(h -> h.trialId() == trial.id())
+                        .extracting(h -> h.kind() + " " + h.subject())
+                        .contains("RESPONSE client", "SERVICE client", "HOP m1>m2");
+                assertThat(store.seconds())
+                        .filteredOn(s -> s.trialId() == trial.id() && s.second() >= 0)
+                        .isNotEmpty();
+                assertThat(metrics(store, trial.id()))
+                        .contains(
+                                Metric.WIRE_OUT,
+                                Metric.WIRE_BACK,
+                                Metric.PAYLOAD_OUT,
+                                Metric.PAYLOAD_BACK,
+                                Metric.CPU_SHARE,
+                                Metric.CPU_PER_REQUEST,
+                                Metric.MEMORY_AFTER_LOAD,
+                                Metric.GENERATOR_CPU);
+                assertThat(value(store, trial.id(), Metric.WIRE_OUT, FigureRow.SYSTEM))
+                        .isGreaterThan(value(store, trial.id(), Metric.PAYLOAD_OUT, FigureRow.SYSTEM));
+            }
+            for (int firstOfBoot : List.of(0, 2)) {
+                assertThat(metrics(store, firstOfBoot))
+                        .contains(Metric.BOOT_TIME, Metric.FIRST_CALL, Metric.INSTALLED_SIZE, Metric.MEMORY_AFTER_BOOT);
+                assertThat(value(store, firstOfBoot, Metric.INSTALLED_SIZE, "m1"))
+                        .isGreaterThan(value(store, 0, Metric.INSTALLED_SIZE, FigureRow.EMPTY));
+            }
+            assertThat(value(store, 0, Metric.BOOT_TIME, FigureRow.EMPTY)).isPositive();
+            assertThat(value(store, 0, Metric.MEMORY_AFTER_BOOT, FigureRow.EMPTY))
+                    .isPositive();
+            Set<String> kinds = store.histograms().stream()
+                    .map(HistogramRow::kind)
+                    .map(HistogramRow.Kind::key)
+                    .collect(Collectors.toSet());
+            assertThat(kinds).contains("response", "service", "send_delay", "error", "hop");
+        }
+        assertThat(ProcessHandle.current().descendants()).isEmpty();
+    }
+
+    @Test
+    void aServiceKilledInMidTrialFailsItsTrialAndTheRunGoesOn() throws InterruptedException {
+        TinyRun.Listener listener = new TinyRun.Listener() {
+            private boolean isDone;
+
+            @Override
+            public void progress(TrialSpec trial, Event.Progress progress) {
+                if (!isDone && progress.phase() == Phase.WINDOW) {
+                    isDone = true;
+                    assertThat(service("m2").destroyForcibly()).isTrue();
+                }
+            }
+        };
+        Lab.Ending ending = TinyRun.lab(listener).run(TinyRun.comparison(List.of("rpcx"), 2, WINDOW), out, "a test");
+
+        assertThat(ending.failed()).isEqualTo(2);
+        assertThat(ending.finished()).isEqualTo(2);
+        assertThat(ending.firstFailure().orElseThrow())
+                .contains("m2", "exit code 137", "log: ")
+                .doesNotContain("\n");
+        try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
+            assertThat(store.trials())
+                    .extracting(TrialRow::state)
+                    .containsExactly(State.FAILED, State.FAILED, State.FINISHED, State.FINISHED);
+            assertThat(store.trials().get(1).message()).startsWith("not begun, because trial 1 failed: m2 ended");
+        }
+        assertThat(ProcessHandle.current().descendants()).isEmpty();
+    }
+
+    @Test
+    void aTakenPortIsReplacedByAnother() throws IOException, InterruptedException {
+        TinyRun.Listener listener = new TinyRun.Listener();
+        Plan.Boot boot =
+                Plan.of(TinyRun.comparison(List.of("rpcx"), 1, WINDOW)).boots().getFirst();
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Iterator<Integer> ports =
+                    List.of(taken.getLocalPort(), Ports.free(), Ports.free()).iterator();
+            try (Deployment deployment = new Deployment(
+                    boot, new Installations(TinyRun.home(), Catalog.read()), out, 1, listener, ports::next)) {
+                assertThat(deployment.boot()).isNotEmpty();
+            }
+            assertThat(listener.notes)
+                    .containsExactly(
+                            "port " + taken.getLocalPort() + " was taken by another program: m2 tries another");
+        }
+    }
+
+    @Test
+    void aLabThatIsKilledLeavesNoProcessAndItsFinishedTrials() throws IOException, InterruptedException {
+        Process lab = labWithAFinishedTrial();
+        List<ProcessHandle> children = lab.descendants().toList();
+        assertThat(children).hasSizeGreaterThanOrEqualTo(3);
+        lab.destroyForcibly();
+
+        nothingIsLeft(lab, children);
+        try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
+            assertThat(store.trials()).extracting(TrialRow::state).contains(State.FINISHED);
+            assertThat(store.unfinished()).isNotEmpty();
+        }
+    }
+
+    @Test
+    void aLabThatIsToldToEndMarksTheTrialUnderWay() throws IOException, InterruptedException {
+        Process lab = labWithAFinishedTrial();
+        List<ProcessHandle> children = lab.descendants().toList();
+        assertThat(children).hasSizeGreaterThanOrEqualTo(3);
+        lab.destroy();
+
+        nothingIsLeft(lab, children);
+        try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
+            assertThat(store.trials()).extracting(TrialRow::state).contains(State.FINISHED);
+            assertThat(store.trials().getLast().state()).isEqualTo(State.INTERRUPTED);
+        }
+    }
+
+    private Process labWithAFinishedTrial() throws IOException {
+        Process lab = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "--enable-native-access=ALL-UNNAMED",
+                        "-XX:TieredStopAtLevel=1",
+                        "-Dparley.home=" + TinyRun.home(),
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        TinyRun.class.getName(),
+                        out.toString())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        List<String> said = new ArrayList<>();
+        BufferedReader lines = new BufferedReader(new InputStreamReader(lab.getInputStream(), StandardCharsets.UTF_8));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            said.add(line);
+            if (line.startsWith("ended 0")) {
+                return lab;
+            }
+        }
+        throw new AssertionError("the lab ended by itself: " + said);
+    }
+
+    private static void nothingIsLeft(Process lab, List<ProcessHandle> children) throws InterruptedException {
+        assertThat(lab.waitFor(20, TimeUnit.SECONDS)).isTrue();
+        Awaitility.await()
+                .atMost(Duration.ofSeconds(10))
+                .until(() -> children.stream().noneMatch(ProcessHandle::isAlive));
+    }
+
+    private static ProcessHandle service(String name) {
+        return ProcessHandle.current()
+                .children()
+                .filter(child -> commandLine(child).contains("name=" + name))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** Whole: the JDK gives no arguments for a command line as long as a class path. */
+    private static String commandLine(ProcessHandle process) {
+        try {
+            return Files.readString(Path.of("/proc", Long.toString(process.pid()), "cmdline"));
+        } catch (IOException elsewhere) {
+            return process.info().commandLine().orElse("");
+        }
+    }
+
+    private static List<Metric> metrics(RunStore store, int trialId) {
+        return store.figures().stream()
+                .filter(f -> f.trialId() == trialId)
+                .map(FigureRow::metric)
+                .toList();
+    }
+
+    private static double value(RunStore store, int trialId, Metric metric, String subject) {
+        return store.figures().stream()
+                .filter(f -> f.trialId() == trialId
+                        && f.metric() == metric
+                        && f.subject().equals(subject))
+                .mapToDouble(FigureRow::value)
+                .findFirst()
+                .orElseThrow();
+    }
+}

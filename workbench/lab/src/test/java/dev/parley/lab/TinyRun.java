@@ -1,0 +1,110 @@
+package dev.parley.lab;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.parley.lab.Comparison.Effort;
+import dev.parley.load.Event;
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Topology;
+import dev.parley.model.TrialRow;
+import dev.parley.model.TrialSpec;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The smallest comparison of real processes. Its figures mean nothing; that they are there, and what is left when something goes wrong,
+ * does. As a {@code main()} it is a lab to be killed: it prints a line for each trial that ended.
+ */
+final class TinyRun {
+    private TinyRun() {}
+
+    static Comparison comparison(List<String> technologies, int restarts, Duration window) {
+        return new Comparison(
+                technologies,
+                List.of(Topology.parse("line:2")),
+                "messages",
+                List.of(MessageSpec.parse("text:10")),
+                List.of(new Load.Closed(1), new Load.Closed(2)),
+                new Effort(
+                        "tiny",
+                        restarts,
+                        Duration.ofMillis(200),
+                        Duration.ofMillis(400),
+                        Duration.ofMillis(400),
+                        window),
+                restarts,
+                Duration.ofSeconds(1),
+                7);
+    }
+
+    static Lab lab(LabListener listener) {
+        return new Lab(Catalog.read(), listener);
+    }
+
+    /** The repository's root, which tests run below. */
+    static Path home() {
+        Path folder = Path.of("").toAbsolutePath();
+        while (!Files.exists(folder.resolve("workbench/lab/pom.xml"))) {
+            folder = folder.getParent();
+        }
+        return folder;
+    }
+
+    static void needPackages() {
+        System.setProperty("parley.home", home().toString());
+        assumeTrue(
+                Files.exists(home().resolve("workbench/transport/rpcx/target/runtime.classpath")),
+                "services run from packaged modules: run mvn verify, not mvn test");
+    }
+
+    /** Keeps what it is told. */
+    static class Listener implements LabListener {
+        final List<TrialRow> ended = new ArrayList<>();
+        final List<Glance> glances = new ArrayList<>();
+        final List<String> notes = new ArrayList<>();
+
+        @Override
+        public void planned(Plan plan) {}
+
+        @Override
+        public void booting(Plan.Boot boot, int bootIndex) {}
+
+        @Override
+        public void progress(TrialSpec trial, Event.Progress progress) {}
+
+        @Override
+        public void trialEnded(TrialRow row, Optional<Glance> glance) {
+            ended.add(row);
+            glance.ifPresent(glances::add);
+        }
+
+        @Override
+        public void note(String line) {
+            notes.add(line);
+        }
+    }
+
+    /** {@code TinyRun FOLDER}: many trials of 800 ms, until told to end. */
+    public static void main(String[] args) {
+        try {
+            endless(Path.of(args[0]));
+        } catch (InterruptedException told) {
+            System.out.println("told to end");
+        }
+    }
+
+    private static void endless(Path folder) throws InterruptedException {
+        lab(new Listener() {
+                    @Override
+                    public void trialEnded(TrialRow row, Optional<Glance> glance) {
+                        System.out.println("ended " + row.spec().id() + " " + row.state());
+                    }
+                })
+                .run(comparison(List.of("rpcx"), 100, Duration.ofMillis(800)), folder, "a test");
+    }
+}
