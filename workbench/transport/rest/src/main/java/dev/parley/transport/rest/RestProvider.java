@@ -1,0 +1,13 @@
+package dev.parley.transport.rest;
+
+import dev.parley.spi.Transport;
+import dev.parley.spi.TransportProvider;
+import java.util.List;
+
+/** Found with {@link java.util.ServiceLoader}. */
+public final class RestProvider implements TransportProvider {
+    @Override
+    public List<Transport> transports() {
+        return List.of(new RestTransport());
+    }
+}

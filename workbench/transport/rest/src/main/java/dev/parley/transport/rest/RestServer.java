@@ -1,0 +1,107 @@
+package dev.parley.transport.rest;
+
+import dev.parley.encoding.json.JsonCodec;
+import dev.parley.spi.CallException;
+import dev.parley.spi.Contract;
+import dev.parley.spi.Handler;
+import dev.parley.spi.Location;
+import dev.parley.spi.Operation;
+import dev.parley.spi.Transport;
+import io.helidon.http.HeaderNames;
+import io.helidon.http.HeaderValues;
+import io.helidon.webserver.WebServer;
+import io.helidon.webserver.http.HttpRouting;
+import io.helidon.webserver.http.ServerRequest;
+import io.helidon.webserver.http.ServerResponse;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import org.jspecify.annotations.Nullable;
+
+/** One Helidon WebServer with a route for each operation. */
+final class RestServer implements Transport.Server {
+    /** Twice what the largest message of the works takes when every character of it is escaped. */
+    static final long MAX_BODY_BYTES = 64L << 20;
+
+    /** Held here, since the JDK forgets the level of a logger that nobody holds. Start and stop are the service's to report. */
+    private static final Logger HELIDON = Logger.getLogger("io.helidon");
+
+    static {
+        HELIDON.setLevel(Level.WARNING);
+    }
+
+    private final WebServer server;
+
+    private RestServer(WebServer server) {
+        this.server = server;
+    }
+
+    static RestServer start(Contract contract, Location at, Handler handler) {
+        HttpRouting.Builder routes = HttpRouting.builder();
+        for (Operation<?, ?> operation : contract.operations()) {
+            route(routes, "/" + contract.name() + "/" + operation.name(), operation, handler);
+        }
+        WebServer server = WebServer.builder()
+                .host(at.host())
+                .port(at.port())
+                .connectionOptions(options -> options.tcpNoDelay(true))
+                .maxPayloadSize(MAX_BODY_BYTES)
+                // calls under way get the second that the workbench grants a server that closes
+                .shutdownGracePeriod(Duration.ofSeconds(1))
+                // the process decides when to end, not its server
+                .shutdownHook(false)
+                .addRouting(routes)
+                .build();
+        server.start();
+        if (!server.isRunning()) {
+            // Helidon has logged why, and throws nothing
+            server.stop();
+            throw new CallException(
+                    CallException.Code.UNAVAILABLE,
+                    "cannot listen on " + at + " (expected: a free port of this machine)");
+        }
+        return new RestServer(server);
+    }
+
+    private static <Q extends Record, R extends Record> void route(
+            HttpRouting.Builder routes, String path, Operation<Q, R> operation, Handler handler) {
+        switch (operation.kind()) {
+            case FETCH -> {
+                // an operation that sends no body has an empty record: one instance serves all calls
+                Q nothing = JsonCodec.decode("{}".getBytes(StandardCharsets.UTF_8), operation.request());
+                routes.get(path, (request, response) -> answer(operation, handler, nothing, request, response));
+            }
+            case QUERY, MUTATION ->
+                routes.post(path, (request, response) -> answer(operation, handler, null, request, response));
+        }
+    }
+
+    private static <Q extends Record, R extends Record> void answer(
+            Operation<Q, R> operation,
+            Handler handler,
+            @Nullable Q known,
+            ServerRequest request,
+            ServerResponse response) {
+        byte[] body;
+        try {
+            Q asked = known != null ? known : JsonCodec.decode(request.content().inputStream(), operation.request());
+            body = JsonCodec.encode(handler.handle(operation, asked));
+        } catch (io.helidon.http.RequestException e) {
+            // Helidon's own: a body above the limit, or cut off
+            throw e;
+        } catch (Exception | Error e) {
+            Problem problem = Problem.of(CallException.of(e));
+            response.status(problem.status())
+                    .header(HeaderNames.CONTENT_TYPE, Problem.MEDIA_TYPE)
+                    .send(JsonCodec.encode(problem));
+            return;
+        }
+        response.header(HeaderValues.CONTENT_TYPE_JSON).send(body);
+    }
+
+    @Override
+    public void close() {
+        server.stop();
+    }
+}
