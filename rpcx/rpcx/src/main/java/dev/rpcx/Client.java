@@ -4,6 +4,7 @@ import dev.rpcx.codec.Codecs;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import java.lang.reflect.Proxy;
@@ -17,6 +18,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,6 +35,7 @@ import org.jspecify.annotations.Nullable;
 public final class Client implements AutoCloseable {
     private final Duration callTimeout;
     private final int connections;
+    private final boolean classic;
     private final List<Interceptor> interceptors;
     private final Codecs codecs = Codecs.standard();
     private final Loops loops;
@@ -45,6 +48,7 @@ public final class Client implements AutoCloseable {
     private Client(Builder builder) {
         callTimeout = builder.callTimeout;
         connections = builder.connections;
+        classic = builder.classic;
         interceptors = List.copyOf(builder.interceptors);
         loops = new Loops(builder.eventLoops, "rpcx-client");
         bootstrap = new Bootstrap()
@@ -87,26 +91,36 @@ public final class Client implements AutoCloseable {
         ClientAddress address =
                 addresses.computeIfAbsent(host + ":" + port, key -> new ClientAddress(this, host, port, connections));
         ClientProxy proxy = new ClientProxy(
-                type, marked.remoteServerName(), address, codecs, interceptors, callTimeout, methods::getAndIncrement);
+                type,
+                marked.remoteServerName(),
+                address,
+                codecs,
+                interceptors,
+                callTimeout,
+                classic,
+                methods::getAndIncrement);
         return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, proxy));
     }
 
+    long callTimeoutNanos() {
+        return callTimeout.toNanos();
+    }
+
     /** Connects, and ends the attempt with the connection or the failure. */
-    void open(ClientAddress address, CompletableFuture<ClientConnection> attempt) {
+    <C extends ChannelHandler> void open(
+            ClientAddress address, Function<Channel, C> maker, CompletableFuture<C> attempt) {
         if (closed) {
             attempt.completeExceptionally(new IllegalStateException("the client is closed"));
             return;
         }
-        long defaultNanos = callTimeout.toNanos();
-        AtomicReference<@Nullable ClientConnection> made = new AtomicReference<>();
+        AtomicReference<@Nullable C> made = new AtomicReference<>();
         try {
             ChannelFuture connecting = bootstrap
                     .clone()
                     .handler(new ChannelInitializer<Channel>() {
                         @Override
                         protected void initChannel(Channel channel) {
-                            ClientConnection connection =
-                                    new ClientConnection(channel, address.toString(), defaultNanos);
+                            C connection = maker.apply(channel);
                             made.set(connection);
                             channels.add(channel);
                             channel.closeFuture().addListener(over -> channels.remove(channel));
@@ -115,7 +129,7 @@ public final class Client implements AutoCloseable {
                     })
                     .connect(new InetSocketAddress(address.host, address.port));
             connecting.addListener(done -> {
-                ClientConnection connection = made.get();
+                C connection = made.get();
                 if (!done.isSuccess() || connection == null) {
                     attempt.completeExceptionally(
                             done.cause() == null ? new IllegalStateException("not connected") : done.cause());
@@ -152,9 +166,16 @@ public final class Client implements AutoCloseable {
         private Duration connectTimeout = Duration.ofSeconds(3);
         private int connections = 1;
         private int eventLoops = Math.min(4, Runtime.getRuntime().availableProcessors());
+        private boolean classic;
         private final List<Interceptor> interceptors = new ArrayList<>();
 
         private Builder() {}
+
+        /** Speaks the paper's wire: one connection an address, no streams, no cancel, no metadata. */
+        public Builder classic() {
+            classic = true;
+            return this;
+        }
 
         /** Time of a call whose method does not say otherwise: 1 µs to an hour; standard 10 s. */
         public Builder callTimeout(Duration time) {

@@ -15,6 +15,7 @@ final class ClientAddress {
     private final Client client;
     final String host;
     final int port;
+    private @Nullable CompletableFuture<ClassicClientConnection> classic;
     private final AtomicReferenceArray<@Nullable CompletableFuture<ClientConnection>> connections;
 
     ClientAddress(Client client, String host, int port, int connections) {
@@ -50,10 +51,24 @@ final class ClientAddress {
             }
             CompletableFuture<ClientConnection> attempt = new CompletableFuture<>();
             if (connections.compareAndSet(index, found, attempt)) {
-                client.open(this, attempt);
+                client.open(
+                        this, channel -> new ClientConnection(channel, toString(), client.callTimeoutNanos()), attempt);
                 return attempt;
             }
         }
+    }
+
+    /** The one connection on the classic wire. */
+    synchronized CompletableFuture<ClassicClientConnection> connectClassic() {
+        CompletableFuture<ClassicClientConnection> found = classic;
+        if (found == null
+                || found.isCompletedExceptionally()
+                || found.isDone() && !found.join().isUsable()) {
+            found = new CompletableFuture<>();
+            classic = found;
+            client.open(this, channel -> new ClassicClientConnection(channel, toString()), found);
+        }
+        return found;
     }
 
     private static boolean isUsableOrComing(CompletableFuture<ClientConnection> found) {
@@ -63,10 +78,7 @@ final class ClientAddress {
 
     /** Waits for a connection, at most until the deadline. Not on an event loop, which would wait for itself. */
     ClientConnection await(long deadlineNanos) {
-        if (Thread.currentThread() instanceof LoopThread) {
-            throw new IllegalStateException(
-                    "a blocking call on an event loop (expected: an asynchronous call, or a handler that runs elsewhere)");
-        }
+        refuseOnEventLoop();
         ClientConnection ready = ready();
         if (ready != null) {
             return ready;
@@ -84,6 +96,13 @@ final class ClientAddress {
             Thread.currentThread().interrupt();
             throw new RPCXException(
                     RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.NOT_EXECUTED);
+        }
+    }
+
+    static void refuseOnEventLoop() {
+        if (Thread.currentThread() instanceof LoopThread) {
+            throw new IllegalStateException(
+                    "a blocking call on an event loop (expected: an asynchronous call, or a handler that runs elsewhere)");
         }
     }
 

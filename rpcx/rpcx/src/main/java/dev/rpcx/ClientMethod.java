@@ -60,14 +60,6 @@ final class ClientMethod {
         this.items = items;
     }
 
-    String service() {
-        return service;
-    }
-
-    String name() {
-        return name;
-    }
-
     Codec<Object> result() {
         return result;
     }

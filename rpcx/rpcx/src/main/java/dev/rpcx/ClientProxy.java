@@ -20,8 +20,13 @@ final class ClientProxy implements InvocationHandler {
 
     private final Class<?> type;
     private final ClientAddress address;
-    private final Map<Method, ClientMethod> methods = new HashMap<>();
-    private final Map<Method, Interceptor.Next> chains = new HashMap<>();
+    private final Map<Method, Remote> methods = new HashMap<>();
+
+    /** All that stands between the proxy and the wire, composed once. */
+    private interface Remote {
+        @Nullable
+        Object call(Object @Nullable [] arguments) throws Throwable;
+    }
 
     ClientProxy(
             Class<?> type,
@@ -30,6 +35,7 @@ final class ClientProxy implements InvocationHandler {
             Codecs codecs,
             List<Interceptor> interceptors,
             Duration callTimeout,
+            boolean classic,
             IntSupplier indexes) {
         this.type = type;
         this.address = address;
@@ -40,28 +46,65 @@ final class ClientProxy implements InvocationHandler {
             dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
             String name = marked == null || marked.value().isEmpty() ? method.getName() : marked.value();
             Duration standard = Streams.brings(method) ? STREAM_TIMEOUT : callTimeout;
-            Type items = Streams.itemsTaken(method);
             long timeoutNanos = marked == null || marked.timeoutMillis() == 0
                     ? standard.toNanos()
                     : Client.Builder.checked("timeoutMillis of " + method, Duration.ofMillis(marked.timeoutMillis()))
                             .toNanos();
-            ClientMethod remote = new ClientMethod(
-                    indexes.getAsInt(),
-                    kind(method),
-                    Names.checked(service),
-                    Names.checked(name),
-                    items == null ? codecs.parameters(method) : Streams.NO_PARAMETERS,
-                    codecs.result(method),
-                    timeoutNanos,
-                    address,
-                    items == null ? null : codecs.value(items));
-            methods.put(method, remote);
-            if (!interceptors.isEmpty()) {
-                chains.put(
-                        method,
-                        Interceptor.chain(interceptors, call -> remote.call(call.arguments(), call.metadata())));
-            }
+            methods.put(
+                    method,
+                    classic
+                            ? classic(method, service, name, codecs, timeoutNanos, interceptors)
+                            : remote(method, service, name, codecs, timeoutNanos, interceptors, indexes.getAsInt()));
         }
+    }
+
+    private Remote remote(
+            Method method,
+            String service,
+            String name,
+            Codecs codecs,
+            long timeoutNanos,
+            List<Interceptor> interceptors,
+            int index) {
+        Type items = Streams.itemsTaken(method);
+        ClientMethod remote = new ClientMethod(
+                index,
+                kind(method),
+                Names.checked(service),
+                Names.checked(name),
+                items == null ? codecs.parameters(method) : Streams.NO_PARAMETERS,
+                codecs.result(method),
+                timeoutNanos,
+                address,
+                items == null ? null : codecs.value(items));
+        return interceptors.isEmpty()
+                ? arguments -> remote.call(arguments, Metadata.EMPTY)
+                : intercepted(service, name, interceptors, call -> remote.call(call.arguments(), call.metadata()));
+    }
+
+    private Remote classic(
+            Method method,
+            String service,
+            String name,
+            Codecs codecs,
+            long timeoutNanos,
+            List<Interceptor> interceptors) {
+        ClassicMethod remote = new ClassicMethod(
+                method,
+                kind(method),
+                Names.checked(service),
+                Names.checked(name),
+                codecs,
+                timeoutNanos,
+                address::connectClassic);
+        return intercepted(service, name, interceptors, call -> remote.call(call.arguments()));
+    }
+
+    private static Remote intercepted(
+            String service, String name, List<Interceptor> interceptors, Interceptor.Next end) {
+        Interceptor.Next chain = Interceptor.chain(interceptors, end);
+        return arguments -> chain.proceed(new Interceptor.Invocation(
+                service, name, arguments == null ? new Object[0] : arguments, Metadata.EMPTY));
     }
 
     static RPCXClient marked(Class<?> type) {
@@ -88,16 +131,8 @@ final class ClientProxy implements InvocationHandler {
 
     @Override
     public @Nullable Object invoke(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
-        ClientMethod remote = methods.get(method);
-        if (remote == null) {
-            return local(proxy, method, arguments);
-        }
-        Interceptor.Next chain = chains.isEmpty() ? null : chains.get(method);
-        if (chain == null) {
-            return remote.call(arguments, Metadata.EMPTY);
-        }
-        Object[] given = arguments == null ? new Object[0] : arguments;
-        return chain.proceed(new Interceptor.Invocation(remote.service(), remote.name(), given, Metadata.EMPTY));
+        Remote remote = methods.get(method);
+        return remote == null ? local(proxy, method, arguments) : remote.call(arguments);
     }
 
     /** Methods that never leave the process: the interface's own default methods, and Object's. */

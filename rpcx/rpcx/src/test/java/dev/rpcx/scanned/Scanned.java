@@ -1,0 +1,13 @@
+package dev.rpcx.scanned;
+
+import dev.rpcx.Method;
+import dev.rpcx.RPCXServer;
+
+/** Found by its package. */
+@RPCXServer("scanned")
+final class Scanned {
+    @Method
+    String hello(String name) {
+        return "Hello " + name;
+    }
+}
