@@ -5,8 +5,11 @@ import io.grpc.Status;
 
 /** The two vocabularies of errors, each as the other says it. Source: grpc.io/docs/guides/status-codes. */
 final class Errors {
-    /** A description travels in the trailers, which the peer refuses above 8 KiB: each character may take three bytes. */
-    private static final int DESCRIPTION_MOST = 2000;
+    /**
+     * Characters of a description. It travels in the trailers, which the peer refuses above 8 KiB, percent-encoded: up to three bytes in
+     * UTF-8 a character, each written as three.
+     */
+    private static final int DESCRIPTION_MOST = 800;
 
     private Errors() {}
 
