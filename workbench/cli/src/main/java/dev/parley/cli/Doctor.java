@@ -1,13 +1,18 @@
 package dev.parley.cli;
 
+import dev.parley.lab.Catalog;
+import dev.parley.lab.Lab;
 import dev.parley.probe.MachineFacts;
 import dev.parley.probe.MachineMood;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 
@@ -18,60 +23,105 @@ final class Doctor implements Callable<Integer> {
     /** Above this spread of a fixed piece of work, small differences between technologies cannot be told here. */
     private static final double NOISE_MOST = 0.10;
 
+    /** A generator and five services at their heaps' usual fill. */
+    private static final long MEMORY_LEAST_MB = 2_000;
+    /** The store unpacks a native library of 60 MB there. */
+    private static final long TEMP_LEAST_MB = 100;
+
+    private final List<String> concerns = new ArrayList<>();
+
     @Override
-    public Integer call() throws InterruptedException {
-        List<String> concerns = new ArrayList<>();
-        MachineFacts.read().forEach((name, value) -> System.out.printf(Locale.ROOT, "%-12s %s%n", name, value));
-        System.out.printf(
-                Locale.ROOT,
-                "%-12s %s %s%n",
-                "jdk",
-                System.getProperty("java.vendor"),
-                System.getProperty("java.vm.version"));
-
-        int cores = Runtime.getRuntime().availableProcessors();
-        if (cores < 2) {
-            concerns.add("one core: client and services take turns; figures show that more than any technology");
-        } else if (cores < 8) {
-            concerns.add(
-                    cores
-                            + " cores for a generator and five services: highest throughput says little here; read CPU per request");
-        }
-        long freeMb = Runtime.getRuntime().maxMemory() / 1_000_000;
-        if (freeMb < 500) {
-            concerns.add("little memory: " + freeMb + " MB for the lab");
-        }
-
-        MachineMood before = MachineMood.now();
-        double[] spread = noise();
-        MachineMood after = MachineMood.now();
-        System.out.printf(
-                Locale.ROOT,
-                "%-12s a fixed piece of work took %.1f %% longer at its 95th percentile than at its median%n",
-                "noise",
-                spread[0] * 100);
-        if (spread[0] > NOISE_MOST) {
-            concerns.add("a noisy machine: close other programs, or trust only large differences");
-        }
-        concerns.addAll(after.complaintsSince(before));
-
-        for (String tool : List.of("git", "taskset")) {
-            if (!isOnPath(tool)) {
-                concerns.add(tool + " is not on the PATH: "
-                        + (tool.equals("git")
-                                ? "results will not name the commit"
-                                : "processes cannot be pinned to cores"));
-            }
-        }
+    public Integer call() {
+        MachineFacts.read().forEach(Doctor::tell);
+        tell("jdk", System.getProperty("java.vendor") + " " + System.getProperty("java.vm.version"));
+        cores();
+        memory();
+        noise();
+        missing();
         if (concerns.isEmpty()) {
             System.out.println("fit to measure");
+        } else {
+            System.out.println("can measure; mind this:");
+            concerns.forEach(concern -> System.out.println("- " + concern));
         }
-        concerns.forEach(concern -> System.out.println("note: " + concern));
         return 0;
     }
 
+    private static void tell(String name, String value) {
+        System.out.printf(Locale.ROOT, "%-12s %s%n", name, value);
+    }
+
+    private static void tell(String name, String format, Object... values) {
+        tell(name, String.format(Locale.ROOT, format, values));
+    }
+
+    private void cores() {
+        int cores = Runtime.getRuntime().availableProcessors();
+        if (cores < 2) {
+            concerns.add("one core: client and services take turns, and figures show that more than any technology");
+        } else if (cores < 8) {
+            concerns.add(cores + " cores for a generator and five services: highest throughput says little here, and"
+                    + " trials with many clients may be void; read CPU per request");
+        }
+        double load = ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
+        if (load >= 0) {
+            tell("load", "%.1f processes ran or waited over the last minute", load);
+            if (load > cores / 2.0) {
+                concerns.add("other programs keep the cores busy: close them, or trust only large differences");
+            }
+        }
+    }
+
+    private void memory() {
+        OptionalLong available = MachineFacts.availableMemoryBytes();
+        if (available.isPresent()) {
+            long megabytes = available.getAsLong() / 1_000_000;
+            tell("available", "%d MB of memory", megabytes);
+            if (megabytes < MEMORY_LEAST_MB) {
+                concerns.add(megabytes + " MB of memory are free: services may be swapped or killed (wanted: "
+                        + MEMORY_LEAST_MB + " MB)");
+            }
+        } else {
+            concerns.add("this system does not tell memory, swapping or stolen time of processes as Linux does: those"
+                    + " figures stay empty");
+        }
+        Path temp = Path.of(System.getProperty("java.io.tmpdir"));
+        try {
+            long megabytes = Files.getFileStore(temp).getUsableSpace() / 1_000_000;
+            if (megabytes < TEMP_LEAST_MB) {
+                concerns.add(temp + " has " + megabytes + " MB free (wanted: " + TEMP_LEAST_MB
+                        + " MB for the store's native library)");
+            }
+        } catch (IOException e) {
+            concerns.add(temp + " cannot be used: " + e.getMessage());
+        }
+    }
+
+    private void noise() {
+        MachineMood before = MachineMood.now();
+        double spread = spread();
+        tell(
+                "noise",
+                "a fixed piece of work took %.1f %% longer at its 95th percentile than at its median",
+                spread * 100);
+        if (spread > NOISE_MOST) {
+            concerns.add("a noisy machine: close other programs, or trust only large differences");
+        }
+        concerns.addAll(MachineMood.now().complaintsSince(before));
+    }
+
+    private void missing() {
+        if (!isOnPath("git")) {
+            concerns.add("git is not on the PATH: results will not name the commit");
+        }
+        List<String> unbuilt = Lab.unbuilt(Catalog.read());
+        if (!unbuilt.isEmpty()) {
+            concerns.add("not built here: " + String.join(", ", unbuilt) + " (./parley builds what it starts with)");
+        }
+    }
+
     /** Times the same arithmetic again and again: what is above the median was taken by something else. */
-    private static double[] noise() {
+    private static double spread() {
         double[] ns = new double[NOISE_SAMPLES];
         long kept = 0;
         for (int i = -50; i < NOISE_SAMPLES; i++) {
@@ -83,12 +133,12 @@ final class Doctor implements Callable<Integer> {
                 ns[i] = System.nanoTime() - begin;
             }
         }
-        if (kept == 42) {
-            System.out.print("");
+        if (kept == 42) { // never, but the compiler cannot know, and so must do the work
+            throw new IllegalStateException("arithmetic");
         }
         Arrays.sort(ns);
         double median = ns[NOISE_SAMPLES / 2];
-        return new double[] {ns[NOISE_SAMPLES * 95 / 100] / median - 1};
+        return ns[NOISE_SAMPLES * 95 / 100] / median - 1;
     }
 
     private static boolean isOnPath(String tool) {

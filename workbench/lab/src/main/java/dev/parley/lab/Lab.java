@@ -83,6 +83,15 @@ public final class Lab {
         }
     }
 
+    /** Technologies whose modules are not packaged here. */
+    public static List<String> unbuilt(Catalog catalog) {
+        Path workbench = Installations.home().resolve("workbench");
+        return catalog.names().stream()
+                .filter(name ->
+                        !Files.exists(workbench.resolve(catalog.module(name)).resolve("target/runtime.classpath")))
+                .toList();
+    }
+
     private List<Technology> describe(Comparison comparison, Path logs) throws InterruptedException {
         List<Description> asked = new ArrayList<>();
         try {

@@ -24,6 +24,11 @@ public final class MachineFacts {
         return Collections.unmodifiableMap(facts);
     }
 
+    /** What programs can still take without swapping; empty where the system does not tell. */
+    public static OptionalLong availableMemoryBytes() {
+        return ProcessProbe.kilobytes(text(Path.of("/proc/meminfo")), "MemAvailable:");
+    }
+
     private static String cpuModel() {
         return text(Path.of("/proc/cpuinfo"))
                 .lines()
