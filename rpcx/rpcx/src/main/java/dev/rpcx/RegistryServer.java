@@ -38,6 +38,9 @@ public final class RegistryServer {
      * @throws IllegalArgumentException no annotation, nothing published, or a name published twice
      */
     public static RegistryServer registry(Object... services) {
+        if (services.length == 0) {
+            throw new IllegalArgumentException("nothing to publish (expected: services, or scan(package))");
+        }
         RegistryServer registry = new RegistryServer();
         for (Object service : services) {
             registry.add(service instanceof Class<?> type ? made(type) : service);

@@ -50,6 +50,9 @@ class ClientAndServerTest {
         @Method("older")
         CompletableFuture<Person> olderLater(Person person, int years);
 
+        @Method("older")
+        RPCXFuture<Person> olderInFuture(Person person, int years);
+
         String fail();
 
         @Method(timeoutMillis = 50)
@@ -78,6 +81,7 @@ class ClientAndServerTest {
                 PeopleClient people = client.create(PeopleClient.class, "127.0.0.1", server.port());
                 assertThat(people.older(ANN, 1)).isEqualTo(new Person("Ann", 42));
                 assertThat(people.olderLater(ANN, 2).join()).isEqualTo(new Person("Ann", 43));
+                assertThat(people.olderInFuture(ANN, 3).join()).isEqualTo(new Person("Ann", 44));
                 assertThatThrownBy(people::fail).isInstanceOfSatisfying(RPCXException.class, e -> {
                     assertThat(e.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
                     assertThat(e.getMessage()).isEqualTo("no such luck");
@@ -137,6 +141,7 @@ class ClientAndServerTest {
 
     @Test
     void aMistakeInAnnotationsIsToldAtStart() {
+        assertThatThrownBy(RegistryServer::registry).hasMessageContaining("nothing to publish");
         assertThatThrownBy(() -> RegistryServer.registry(new Object())).hasMessageContaining("@RPCXServer");
         assertThatThrownBy(() -> RegistryServer.registry(new People(), new People()))
                 .hasMessageContaining("published twice");

@@ -25,7 +25,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.concurrent.Future;
@@ -137,8 +136,9 @@ public final class Schema {
         String where = "result of " + method.getDeclaringClass().getName() + "." + method.getName();
         Use use = Use.of(method.getGenericReturnType(), Map.of(), where);
         if (use.args().size() == 1
-                && Set.of(CompletionStage.class, CompletableFuture.class, Future.class, Flow.Publisher.class)
-                        .contains(use.raw())) {
+                && (use.raw() == Flow.Publisher.class
+                        || use.raw() == Future.class
+                        || CompletionStage.class.isAssignableFrom(use.raw()))) {
             use = use.args().get(0);
         }
         return message(
