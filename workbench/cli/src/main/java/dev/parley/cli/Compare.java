@@ -162,21 +162,25 @@ final class Compare implements Callable<Integer> {
         if (Files.exists(folder.resolve(Lab.STORE_FILE))) {
             throw new BadInput("--out", folder, "a folder without a run in it");
         }
+        boolean isNew = !Files.exists(folder);
         try {
             Files.createDirectories(folder);
             Files.delete(Files.createTempFile(folder, "writable", ""));
             long free = Files.getFileStore(folder).getUsableSpace();
             if (free < ROOM_BYTES) {
+                if (isNew) {
+                    Files.delete(folder);
+                }
                 throw new BadInput(
                         "--out",
                         folder + " with " + free / 1_000_000 + " MB free",
                         "at least " + ROOM_BYTES / 1_000_000 + " MB");
             }
-        } catch (FileSystemException e) {
-            String why = e.getReason() == null ? e.getClass().getSimpleName() : e.getReason();
-            throw new BadInput("--out", folder, "a folder that can be written, but: " + why);
         } catch (IOException e) {
-            throw new BadInput("--out", folder, "a folder that can be written, but: " + e.getMessage());
+            String why = e instanceof FileSystemException f && f.getReason() != null
+                    ? f.getReason()
+                    : e.getClass().getSimpleName();
+            throw new BadInput("--out", folder + ", where nothing can be written: " + why, "a folder for the results");
         }
         return folder;
     }

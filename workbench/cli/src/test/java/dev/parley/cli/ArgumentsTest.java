@@ -71,7 +71,7 @@ class ArgumentsTest {
     void aFolderThatCannotBeMadeIsNamed() throws IOException {
         Path file = Files.writeString(folder.resolve("file"), "");
         Typed result = Typed.line("compare", "--out", file.resolve("run").toString());
-        assertThat(result.err()).contains("--out: " + file.resolve("run") + " (expected: a folder that can be written");
+        assertThat(result.err()).contains("--out: " + file.resolve("run") + ", where nothing can be written: ");
         assertThat(result.err().lines()).hasSize(1);
         assertThat(result.exitCode()).isEqualTo(1);
     }
