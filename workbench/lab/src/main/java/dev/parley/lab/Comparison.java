@@ -28,28 +28,23 @@ public record Comparison(
     /**
      * How long each trial takes.
      *
-     * @param firstWarmUpMost the first trial after a boot may warm up this long, the later ones {@code warmUpMost}: most of a JVM's
-     *     compiling happens once
+     * @param rehearsal once after each boot, under more load than one client gives: most of a JVM's compiling happens there
+     * @param warmUpLeast before each window, on top of the rehearsal
      */
     public record Effort(
-            String name,
-            int restarts,
-            Duration warmUpLeast,
-            Duration firstWarmUpMost,
-            Duration warmUpMost,
-            Duration window) {
+            String name, int restarts, Duration rehearsal, Duration warmUpLeast, Duration warmUpMost, Duration window) {
         /**
-         * Three technologies with four cells each fill five minutes with this: nine boots of some six seconds each, and 23 seconds of
-         * trials in each.
+         * Three technologies with four cells each fill five minutes with this: nine boots of some five seconds each, and 25 seconds of
+         * rehearsal and trials in each.
          */
         public static final Effort QUICK = new Effort(
-                "quick", 3, Duration.ofSeconds(2), Duration.ofSeconds(5), Duration.ofSeconds(2), Duration.ofSeconds(3));
+                "quick", 3, Duration.ofSeconds(8), Duration.ofSeconds(1), Duration.ofSeconds(2), Duration.ofSeconds(3));
 
         public static final Effort STANDARD = new Effort(
                 "standard",
                 10,
+                Duration.ofSeconds(30),
                 Duration.ofSeconds(15),
-                Duration.ofSeconds(60),
                 Duration.ofSeconds(60),
                 Duration.ofSeconds(30));
     }

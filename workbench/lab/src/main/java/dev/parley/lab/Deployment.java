@@ -5,6 +5,7 @@ import dev.parley.load.Event;
 import dev.parley.load.Event.Phase;
 import dev.parley.model.FigureRow;
 import dev.parley.model.HistogramRow;
+import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Metric;
 import dev.parley.model.SecondRow;
@@ -26,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.Consumer;
 import java.util.function.IntSupplier;
 
 /**
@@ -41,6 +43,10 @@ final class Deployment implements AutoCloseable {
     private static final int IN_FLIGHT_MOST = 10_000;
     /** Bytes are counted over this many calls, after half as many that open connections and fill header tables. */
     private static final int COUNTED_CALLS = 100;
+
+    private static final int REHEARSING_CLIENTS = 16;
+    /** An engine's run has a window; this one's is not kept. */
+    private static final Duration REHEARSED_WINDOW = Duration.ofMillis(500);
 
     private final Plan.Boot boot;
     private final Installations installations;
@@ -201,8 +207,44 @@ final class Deployment implements AutoCloseable {
         return entry;
     }
 
+    /**
+     * What heats the JVMs before the first trial: {@value #REHEARSING_CLIENTS} closed clients with each message of the boot in turn,
+     * whatever loads follow, since one client alone would take minutes to have the hot code compiled. Nothing of it is kept.
+     */
+    void rehearse() throws InterruptedException {
+        List<MessageSpec> messages =
+                boot.trials().stream().map(TrialSpec::message).distinct().toList();
+        Duration each = boot.rehearsal().dividedBy(messages.size()).minus(REHEARSED_WINDOW);
+        if (!each.isPositive()) {
+            return;
+        }
+        TrialSpec first = boot.trials().getFirst();
+        for (MessageSpec message : messages) {
+            TrialSpec rehearsal = new TrialSpec(
+                    first.id(),
+                    first.technology(),
+                    first.topology(),
+                    first.work(),
+                    message,
+                    new Load.Closed(REHEARSING_CLIENTS),
+                    first.restart(),
+                    first.block(),
+                    new TrialSpec.Window(each, each, REHEARSED_WINDOW),
+                    first.limit());
+            measure(rehearsal, progress -> {
+                if (progress.phase() == Phase.WARM_UP) {
+                    listener.progress(rehearsal, progress);
+                }
+            });
+        }
+    }
+
     /** Carries out one trial. */
     Measured run(TrialSpec trial) throws InterruptedException {
+        return measure(trial, progress -> listener.progress(trial, progress));
+    }
+
+    private Measured measure(TrialSpec trial, Consumer<Event.Progress> progressed) throws InterruptedException {
         List<FigureRow> figures = new ArrayList<>(bytes(trial));
         Instant startedAt = Instant.now();
         TrialSpec.Window window = trial.window();
@@ -242,7 +284,7 @@ final class Deployment implements AutoCloseable {
                             && progress.elapsedMs() >= window.length().toMillis()) {
                         probe.end();
                     }
-                    listener.progress(trial, progress);
+                    progressed.accept(progress);
                 }
                 case Event.Second s ->
                     seconds.add(new SecondRow(
@@ -328,6 +370,7 @@ final class Deployment implements AutoCloseable {
         private final List<ServiceProcess> services;
         private final Map<String, Long> cpuBeforeNs = new LinkedHashMap<>();
         private final Map<String, Long> cpuNs = new LinkedHashMap<>();
+        private long compilersNs;
         private MachineMood moodBefore = MachineMood.now();
         private List<String> complaints = List.of();
         private long beganNs;
@@ -341,12 +384,20 @@ final class Deployment implements AutoCloseable {
             moodBefore = MachineMood.now();
             beganNs = System.nanoTime();
             services.forEach(s -> cpuBeforeNs.put(s.name(), s.probe().cpuNs().orElse(0)));
+            compilersNs = -compilersNs();
+        }
+
+        private long compilersNs() {
+            return services.stream()
+                    .mapToLong(s -> s.probe().compilersCpuNs().orElse(0))
+                    .sum();
         }
 
         void end() {
             lengthNs = System.nanoTime() - beganNs;
             services.forEach(
                     s -> cpuNs.put(s.name(), s.probe().cpuNs().orElse(0) - cpuBeforeNs.getOrDefault(s.name(), 0L)));
+            compilersNs += compilersNs();
             complaints = MachineMood.now().complaintsSince(moodBefore);
         }
 
@@ -365,6 +416,10 @@ final class Deployment implements AutoCloseable {
                 resident(service)
                         .ifPresent(bytes -> figures.add(
                                 new FigureRow(trialId, Metric.MEMORY_AFTER_LOAD, service.name(), bytes / 1e6)));
+            }
+            if (sumNs > 0) {
+                figures.add(new FigureRow(
+                        trialId, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 100.0 * Math.max(0, compilersNs) / sumNs));
             }
             long answered = finished.replied() + finished.late();
             if (answered > 0) {

@@ -172,6 +172,7 @@ public final class Lab {
         try (Deployment deployment =
                 new Deployment(boot, installations, logs, comparison.seed(), listener, Ports::free)) {
             store.appendFigures(deployment.boot());
+            deployment.rehearse();
             while (!left.isEmpty()) {
                 startedAt = Instant.now();
                 Deployment.Measured measured = deployment.run(left.getFirst());

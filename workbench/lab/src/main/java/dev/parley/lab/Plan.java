@@ -15,8 +15,13 @@ import java.util.Random;
  * topology once in seeded random order, so that a machine that grows slower slows all of them. The same comparison gives the same plan.
  */
 public record Plan(List<Boot> boots) {
-    /** Services started once, and the trials they serve. */
-    public record Boot(int block, String technology, Topology topology, String work, List<TrialSpec> trials) {}
+    /**
+     * Services started once, and the trials they serve.
+     *
+     * @param rehearsal how long the services are warmed up before the first trial
+     */
+    public record Boot(
+            int block, String technology, Topology topology, String work, Duration rehearsal, List<TrialSpec> trials) {}
 
     /** Measured here: a JVM with a transport answers within this time on two cores. Only for the estimate. */
     private static final Duration BOOT_EACH = Duration.ofMillis(900);
@@ -29,14 +34,20 @@ public record Plan(List<Boot> boots) {
             List<Boot> order = new ArrayList<>();
             for (String technology : comparison.technologies()) {
                 for (Topology topology : comparison.topologies()) {
-                    order.add(new Boot(block, technology, topology, comparison.work(), List.of()));
+                    order.add(new Boot(
+                            block,
+                            technology,
+                            topology,
+                            comparison.work(),
+                            comparison.effort().rehearsal(),
+                            List.of()));
                 }
             }
             Collections.shuffle(order, random);
             for (Boot boot : order) {
                 List<TrialSpec> trials = trials(comparison, boot, id, random);
                 id += trials.size();
-                boots.add(new Boot(block, boot.technology(), boot.topology(), boot.work(), trials));
+                boots.add(new Boot(block, boot.technology(), boot.topology(), boot.work(), boot.rehearsal(), trials));
             }
         }
         return new Plan(List.copyOf(boots));
@@ -54,10 +65,7 @@ public record Plan(List<Boot> boots) {
         List<TrialSpec> trials = new ArrayList<>();
         Comparison.Effort effort = comparison.effort();
         for (Cell cell : cells) {
-            TrialSpec.Window window = new TrialSpec.Window(
-                    effort.warmUpLeast(),
-                    trials.isEmpty() ? effort.firstWarmUpMost() : effort.warmUpMost(),
-                    effort.window());
+            TrialSpec.Window window = new TrialSpec.Window(effort.warmUpLeast(), effort.warmUpMost(), effort.window());
             trials.add(new TrialSpec(
                     firstId + trials.size(),
                     boot.technology(),
@@ -87,7 +95,8 @@ public record Plan(List<Boot> boots) {
     }
 
     static Duration estimate(Boot boot) {
-        Duration sum = BOOT_EACH.multipliedBy(boot.topology().nodes().size() + 2L);
+        Duration sum =
+                BOOT_EACH.multipliedBy(boot.topology().nodes().size() + 2L).plus(boot.rehearsal());
         for (TrialSpec trial : boot.trials()) {
             TrialSpec.Window window = trial.window();
             sum = sum.plus(window.warmUpLeast().plus(window.warmUpMost()).dividedBy(2))

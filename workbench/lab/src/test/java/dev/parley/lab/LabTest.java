@@ -79,6 +79,7 @@ class LabTest {
                                 Metric.PAYLOAD_BACK,
                                 Metric.CPU_SHARE,
                                 Metric.CPU_PER_REQUEST,
+                                Metric.COMPILING_SHARE,
                                 Metric.MEMORY_AFTER_LOAD,
                                 Metric.GENERATOR_CPU);
                 assertThat(value(store, trial.id(), Metric.WIRE_OUT, FigureRow.SYSTEM))

@@ -33,8 +33,8 @@ final class TinyRun {
                 new Effort(
                         "tiny",
                         restarts,
+                        Duration.ofMillis(800),
                         Duration.ofMillis(200),
-                        Duration.ofMillis(400),
                         Duration.ofMillis(400),
                         window),
                 restarts,

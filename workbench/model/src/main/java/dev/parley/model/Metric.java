@@ -27,6 +27,10 @@ public enum Metric {
     PAYLOAD_BACK("B", Better.NEITHER, "bytes of the encoded message in a reply"),
     CPU_SHARE("%", Better.LOWER, "processor use of one service in percent of one core"),
     CPU_PER_REQUEST("ms", Better.LOWER, "processor time of all services together for one request"),
+    COMPILING_SHARE(
+            "%",
+            Better.NEITHER,
+            "share of the services' processor time that their just-in-time compilers took: high while JVMs still warm up"),
     MEMORY_AFTER_BOOT("MB", Better.LOWER, "resident set of one service when it first answers"),
     MEMORY_AFTER_LOAD("MB", Better.LOWER, "resident set of one service after a measured window"),
     INSTALLED_SIZE("MB", Better.LOWER, "files that one service needs to run, without the JDK"),

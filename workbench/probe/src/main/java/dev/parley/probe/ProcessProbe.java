@@ -1,6 +1,7 @@
 package dev.parley.probe;
 
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -51,6 +52,34 @@ public final class ProcessProbe {
                 .map(Duration::toNanos)
                 .map(OptionalLong::of)
                 .orElseGet(OptionalLong::empty);
+    }
+
+    /**
+     * The part of {@link #cpuNs} that the JVM's just-in-time compilers took, by the names HotSpot gives their threads. Compiler threads
+     * that have ended are missed.
+     *
+     * @return nanoseconds; empty when the process is gone or this system does not tell
+     */
+    public OptionalLong compilersCpuNs() {
+        long ticks = 0;
+        try (DirectoryStream<Path> threads = Files.newDirectoryStream(folder.resolve("task"))) {
+            for (Path thread : threads) {
+                ticks += compilerTicks(thread);
+            }
+        } catch (IOException gone) {
+            return OptionalLong.empty();
+        }
+        return OptionalLong.of(ticks * NANOS_A_TICK);
+    }
+
+    private static long compilerTicks(Path thread) {
+        try {
+            String stat = Files.readString(thread.resolve("stat"));
+            String name = stat.substring(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
+            return name.startsWith("C1 Compiler") || name.startsWith("C2 Compiler") ? cpuTicks(stat) : 0;
+        } catch (IOException ended) {
+            return 0;
+        }
     }
 
     /**

@@ -25,6 +25,14 @@ class ProcessProbeTest {
 
     @Test
     @EnabledOnOs(OS.LINUX)
+    void compilersTakePartOfTheProcessorTimeOfThisJvm() {
+        ProcessProbe self = ProcessProbe.of(ProcessHandle.current());
+        long compilers = self.compilersCpuNs().orElseThrow();
+        assertThat(compilers).isPositive().isLessThanOrEqualTo(self.cpuNs().orElseThrow());
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
     void aProcessThatIsGoneHasNoFigures() throws IOException, InterruptedException {
         Process process = new ProcessBuilder("true").start();
         process.waitFor();

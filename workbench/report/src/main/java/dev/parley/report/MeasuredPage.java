@@ -77,6 +77,7 @@ final class MeasuredPage {
                 "Warm-up",
                 distinct(s -> seconds(s.window().warmUpLeast()) + " to "
                         + seconds(s.window().warmUpMost()) + ", until stable")));
+        Warmth.note(analysis).ifPresent(note -> facts.add(List.of("Warm?", note)));
         facts.add(List.of("Measured window", distinct(s -> seconds(s.window().length()))));
         facts.add(List.of("A reply counts within", distinct(s -> seconds(s.limit()))));
         return facts;

@@ -49,6 +49,7 @@ final class TerminalTable {
                 "Medians over restarts. CPU ms: processor time of all services for one request. mem, size, boot: one\n");
         text.append("service").append(empty()).append(".\n");
         notes.forEach(note -> wrap(text, note));
+        Warmth.note(analysis).ifPresent(note -> wrap(text, note));
         failures().forEach(note -> wrap(text, note));
         return text.toString();
     }
