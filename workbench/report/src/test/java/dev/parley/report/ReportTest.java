@@ -86,7 +86,7 @@ class ReportTest {
         assertThat(report.table())
                 .contains("line:5 · text:1000 · 1 client (closed load)")
                 .contains("  rest", "  grpc", "  rpcx")
-                .contains("Not fully warm:", "rest 34 %.")
+                .contains("Not fully warm:", "34 %.")
                 .doesNotContain("!");
         assertThat(troubled.table())
                 .contains("! rabbitmq", "a core of the generator was")
