@@ -71,7 +71,7 @@ public final class Analysis {
                         .thenComparing(s -> kind(s.message()))
                         .thenComparingInt(s -> size(s.message()))
                         .thenComparing(s -> s.load().isOpen())
-                        .thenComparingDouble(s -> amount(s.load())))
+                        .thenComparingDouble(s -> s.load().amount()))
                 .toList();
     }
 
@@ -147,7 +147,7 @@ public final class Analysis {
     private static boolean isOptional(Metric metric) {
         return switch (metric) {
             case HOP_MEAN, HOP_P99, COMPILING_SHARE, GENERATOR_CPU, GENERATOR_LATENESS_P99 -> true;
-            default -> false;
+            default -> Metric.OF_SOME_LOADS.contains(metric);
         };
     }
 
@@ -268,6 +268,19 @@ public final class Analysis {
             case HOP_MEAN, HOP_P99, WIRE_OUT, WIRE_BACK, PAYLOAD_OUT, PAYLOAD_BACK -> "hop";
             case CPU_SHARE, CPU_PER_REQUEST, COMPILING_SHARE -> FigureRow.SYSTEM;
             case MEMORY_AFTER_BOOT, MEMORY_AFTER_LOAD, INSTALLED_SIZE, BOOT_TIME -> "service";
+            case THROUGHPUT_BEST,
+                    CLIENTS_AT_BEST,
+                    CLIENTS_AT_LIMIT,
+                    STEP_THROUGHPUT,
+                    STEP_LATENCY_MEAN,
+                    STEP_LATENCY_P99,
+                    STEP_SUCCESS_SHARE,
+                    STEP_TIME,
+                    SCENARIO_TIME,
+                    SCENARIO_TIME_P99,
+                    USERS_AT_FIRST_FAILURE,
+                    HIGHEST_RATE,
+                    WINDOW_LENGTH -> "client";
             case GENERATOR_CPU, GENERATOR_LATENESS_P99 -> "generator";
         };
     }
@@ -283,12 +296,5 @@ public final class Analysis {
 
     private static int size(String message) {
         return dev.parley.model.MessageSpec.parse(message).size();
-    }
-
-    private static double amount(dev.parley.model.Load load) {
-        return switch (load) {
-            case dev.parley.model.Load.Closed c -> c.clients();
-            case dev.parley.model.Load.Open o -> o.perSecond();
-        };
     }
 }

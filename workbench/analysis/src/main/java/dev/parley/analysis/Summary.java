@@ -33,11 +33,8 @@ public record Summary(
         return validity.equals("valid");
     }
 
-    /** Number of clients of a closed load; empty for an open one. */
+    /** Number of clients of a load that keeps it throughout; empty for any other. */
     public String clients() {
-        return switch (load) {
-            case Load.Closed closed -> Integer.toString(closed.clients());
-            case Load.Open open -> "";
-        };
+        return load instanceof Load.Closed closed ? Integer.toString(closed.clients()) : "";
     }
 }

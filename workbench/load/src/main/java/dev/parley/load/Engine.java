@@ -92,6 +92,7 @@ final class Engine {
         return switch (trial.load()) {
             case Load.Closed closed -> new ClosedDriver(closed.clients(), target, clock, first);
             case Load.Open open -> new OpenDriver(open, target, clock, trial.seed(), trial.inFlightMost());
+            case Load other -> throw new dev.parley.model.BadInput("load", other, "closed or open");
         };
     }
 
@@ -235,11 +236,9 @@ final class Engine {
     }
 
     private static double littlesLaw(Load load, Histogram all, long windowNs) {
-        return switch (load) {
-            case Load.Closed closed ->
-                all.getTotalCount() == 0 ? 0 : all.getTotalCount() * all.getMean() / windowNs / closed.clients();
-            case Load.Open open -> 1;
-        };
+        return load instanceof Load.Closed closed && all.getTotalCount() > 0
+                ? all.getTotalCount() * all.getMean() / windowNs / closed.clients()
+                : 1;
     }
 
     private static List<String> voidReasons(

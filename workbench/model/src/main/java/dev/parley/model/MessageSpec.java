@@ -1,10 +1,41 @@
 package dev.parley.model;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Collectors;
+
 /**
  * What is sent: a kind of message that a work knows, and its size, written {@code text:1000} or {@code types:100}. What the size counts
  * (characters, properties, bytes) is the kind's own affair; a kind without a size, such as {@code get}, has size 0.
+ *
+ * <p>A scenario is several, one after the other, written {@code list>add:1000>edit>delete}; a load's user, client or arrival carries out
+ * all of its steps in order. Works are asked for single steps only.
+ *
+ * @param then what follows in the same scenario; empty for a single message
  */
-public record MessageSpec(String kind, int size) {
+public record MessageSpec(String kind, int size, List<MessageSpec> then) {
+    public MessageSpec(String kind, int size) {
+        this(kind, size, List.of());
+    }
+
+    /** @throws BadInput for no steps at all */
+    public static MessageSpec scenario(List<MessageSpec> steps) {
+        if (steps.isEmpty()) {
+            throw new BadInput("scenario", "no steps", "one or more messages");
+        }
+        MessageSpec first = steps.getFirst();
+        return new MessageSpec(first.kind(), first.size(), steps.subList(1, steps.size()));
+    }
+
+    /** The single messages of which this consists, itself where it is one. */
+    public List<MessageSpec> steps() {
+        List<MessageSpec> steps = new ArrayList<>();
+        steps.add(new MessageSpec(kind, size));
+        steps.addAll(then);
+        return List.copyOf(steps);
+    }
+
     public MessageSpec {
         if (!kind.matches("[a-z][a-z-]*")) {
             throw new BadInput("message", kind, "a kind such as text:1000 or types:100");
@@ -12,9 +43,21 @@ public record MessageSpec(String kind, int size) {
         if (size < 0) {
             throw new BadInput("message " + kind, size, "a size of 0 or more");
         }
+        then = List.copyOf(then);
+        for (MessageSpec step : then) {
+            if (!step.then().isEmpty()) {
+                throw new BadInput("step of a scenario", step, "a single message");
+            }
+        }
     }
 
+    /** Reads one message, or a scenario. */
     public static MessageSpec parse(String text) {
+        return scenario(
+                Arrays.stream(text.split(">", -1)).map(MessageSpec::single).toList());
+    }
+
+    private static MessageSpec single(String text) {
         int colon = text.indexOf(':');
         if (colon < 0) {
             return new MessageSpec(text.strip(), 0);
@@ -34,6 +77,8 @@ public record MessageSpec(String kind, int size) {
 
     @Override
     public String toString() {
-        return size == 0 ? kind : kind + ":" + size;
+        return steps().stream()
+                .map(s -> s.size() == 0 ? s.kind() : s.kind() + ":" + s.size())
+                .collect(Collectors.joining(">"));
     }
 }

@@ -1,6 +1,9 @@
 package dev.parley.model;
 
+import java.util.Collections;
+import java.util.EnumSet;
 import java.util.Locale;
+import java.util.Set;
 
 /**
  * Every figure the workbench keeps, with its unit. {@link #key()} is the name in {@code summary.csv} and in the store.
@@ -35,6 +38,22 @@ public enum Metric {
     MEMORY_AFTER_LOAD("MB", Better.LOWER, "resident set of one service after a measured window"),
     INSTALLED_SIZE("MB", Better.LOWER, "files that one service needs to run, without the JDK"),
     BOOT_TIME("ms", Better.LOWER, "process start to first right reply, timed from outside"),
+    THROUGHPUT_BEST("1/s", Better.HIGHER, "highest throughput of any step of a staircase"),
+    CLIENTS_AT_BEST("clients", Better.NEITHER, "clients at a staircase's highest throughput"),
+    CLIENTS_AT_LIMIT(
+            "clients",
+            Better.HIGHER,
+            "clients at which a staircase gave out: the first step with under half of its requests a success; absent if none"),
+    STEP_THROUGHPUT("1/s", Better.HIGHER, "throughput of one step, round or try of a load; its subject names it"),
+    STEP_LATENCY_MEAN("ms", Better.LOWER, "mean response time in one step, round or try of a load"),
+    STEP_LATENCY_P99("ms", Better.LOWER, "99th percentile of response time in one step, round or try of a load"),
+    STEP_SUCCESS_SHARE("%", Better.HIGHER, "success share in one step, round or try of a load"),
+    STEP_TIME("ms", Better.LOWER, "how long one step, round or try of a load took"),
+    SCENARIO_TIME("ms", Better.LOWER, "mean time of a user's scenario, first step due to last reply"),
+    SCENARIO_TIME_P99("ms", Better.LOWER, "99th percentile of the time of a user's scenario"),
+    USERS_AT_FIRST_FAILURE("users", Better.HIGHER, "users under way when the first request failed; absent if none did"),
+    HIGHEST_RATE("1/s", Better.HIGHER, "highest rate at which the load's limit was met"),
+    WINDOW_LENGTH("s", Better.NEITHER, "length of the measured window, where the load's work decides it"),
     GENERATOR_CPU("%", Better.NEITHER, "processor use of the load generator in percent of one core"),
     GENERATOR_LATENESS_P99("ms", Better.NEITHER, "99th percentile of actual minus intended send time");
 
@@ -44,6 +63,10 @@ public enum Metric {
         HIGHER,
         NEITHER
     }
+
+    /** Figures that only some loads have: a staircase its best step, a search its highest rate. */
+    public static final Set<Metric> OF_SOME_LOADS =
+            Collections.unmodifiableSet(EnumSet.range(THROUGHPUT_BEST, WINDOW_LENGTH));
 
     private final String unit;
     private final Better better;

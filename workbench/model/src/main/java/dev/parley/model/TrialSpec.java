@@ -30,7 +30,9 @@ public record TrialSpec(
      */
     public record Window(Duration warmUpLeast, Duration warmUpMost, Duration length) {
         public Window {
-            positive("warm-up", warmUpLeast);
+            if (warmUpLeast.isNegative()) {
+                throw new BadInput("warm-up", warmUpLeast, "0 or more");
+            }
             positive("window", length);
             if (warmUpMost.compareTo(warmUpLeast) < 0) {
                 throw new BadInput("warm-up at most", warmUpMost, "not under the least, " + warmUpLeast);

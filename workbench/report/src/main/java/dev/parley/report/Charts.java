@@ -87,10 +87,7 @@ final class Charts {
 
     /** How a load is named wherever one is shown: a closed-loop figure is never taken for an open one. */
     static String load(Load load) {
-        return switch (load) {
-            case Load.Closed c -> c.clients() + (c.clients() == 1 ? " client" : " clients") + ", closed load";
-            case Load.Open o -> Figures.brief(o.perSecond()) + " requests/s, open load";
-        };
+        return load.title();
     }
 
     private List<Chart> perLoad(

@@ -4,7 +4,6 @@ import dev.parley.analysis.Analysis;
 import dev.parley.analysis.JudgedTrial;
 import dev.parley.analysis.Situation;
 import dev.parley.analysis.Summary;
-import dev.parley.model.Load;
 import dev.parley.model.Metric;
 import dev.parley.model.Technology;
 import java.util.ArrayList;
@@ -55,13 +54,7 @@ final class TerminalTable {
     }
 
     private static String title(Situation s) {
-        String load = switch (s.load()) {
-            case Load.Closed c -> c.clients() + (c.clients() == 1 ? " client" : " clients") + " (closed load)";
-            case Load.Open o ->
-                Figures.brief(o.perSecond()) + " requests/s (open load, "
-                        + o.arrivals().name().toLowerCase(java.util.Locale.ROOT) + ")";
-        };
-        return s.topology() + " · " + s.message() + " · " + load;
+        return s.topology() + " · " + s.message() + " · " + s.load().title();
     }
 
     private void append(StringBuilder text, Situation situation, Set<String> notes) {
