@@ -34,11 +34,16 @@ public record Comparison(
     public record Effort(
             String name, int restarts, Duration rehearsal, Duration warmUpLeast, Duration warmUpMost, Duration window) {
         /**
-         * Three technologies with four cells each fill five minutes with this: nine boots of some five seconds each, and 25 seconds of
+         * Three technologies with four cells each fill five minutes with this: nine boots of some six seconds each, and 23 seconds of
          * rehearsal and trials in each.
          */
         public static final Effort QUICK = new Effort(
-                "quick", 3, Duration.ofSeconds(8), Duration.ofSeconds(1), Duration.ofSeconds(2), Duration.ofSeconds(3));
+                "quick",
+                3,
+                Duration.ofSeconds(6),
+                Duration.ofSeconds(1),
+                Duration.ofMillis(1500),
+                Duration.ofSeconds(3));
 
         public static final Effort STANDARD = new Effort(
                 "standard",

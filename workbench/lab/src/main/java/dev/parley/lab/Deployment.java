@@ -42,7 +42,7 @@ final class Deployment implements AutoCloseable {
     /** Requests of an open load that may wait for their replies at once. */
     private static final int IN_FLIGHT_MOST = 10_000;
     /** Bytes are counted over this many calls, after half as many that open connections and fill header tables. */
-    private static final int COUNTED_CALLS = 100;
+    private static final int COUNTED_CALLS = 50;
 
     private static final int REHEARSING_CLIENTS = 16;
     /** An engine's run has a window; this one's is not kept. */
@@ -241,11 +241,14 @@ final class Deployment implements AutoCloseable {
 
     /** Carries out one trial. */
     Measured run(TrialSpec trial) throws InterruptedException {
-        return measure(trial, progress -> listener.progress(trial, progress));
+        List<FigureRow> bytes = bytes(trial);
+        Measured measured = measure(trial, progress -> listener.progress(trial, progress));
+        measured.figures().addAll(bytes);
+        return measured;
     }
 
     private Measured measure(TrialSpec trial, Consumer<Event.Progress> progressed) throws InterruptedException {
-        List<FigureRow> figures = new ArrayList<>(bytes(trial));
+        List<FigureRow> figures = new ArrayList<>();
         Instant startedAt = Instant.now();
         TrialSpec.Window window = trial.window();
         generator.tell(new Command.RunTrial(
@@ -417,13 +420,15 @@ final class Deployment implements AutoCloseable {
                         .ifPresent(bytes -> figures.add(
                                 new FigureRow(trialId, Metric.MEMORY_AFTER_LOAD, service.name(), bytes / 1e6)));
             }
+            long compilingNs = Math.clamp(compilersNs, 0, sumNs);
             if (sumNs > 0) {
-                figures.add(new FigureRow(
-                        trialId, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 100.0 * Math.max(0, compilersNs) / sumNs));
+                figures.add(
+                        new FigureRow(trialId, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 100.0 * compilingNs / sumNs));
             }
             long answered = finished.replied() + finished.late();
             if (answered > 0) {
-                figures.add(new FigureRow(trialId, Metric.CPU_PER_REQUEST, FigureRow.SYSTEM, sumNs / 1e6 / answered));
+                figures.add(new FigureRow(
+                        trialId, Metric.CPU_PER_REQUEST, FigureRow.SYSTEM, (sumNs - compilingNs) / 1e6 / answered));
             }
             figures.add(new FigureRow(trialId, Metric.GENERATOR_CPU, "generator", finished.cpuShare() * 100));
             figures.add(

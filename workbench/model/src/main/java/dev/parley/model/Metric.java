@@ -29,7 +29,10 @@ public enum Metric {
     PAYLOAD_OUT("B", Better.NEITHER, "bytes of the encoded message in a request"),
     PAYLOAD_BACK("B", Better.NEITHER, "bytes of the encoded message in a reply"),
     CPU_SHARE("%", Better.LOWER, "processor use of one service in percent of one core"),
-    CPU_PER_REQUEST("ms", Better.LOWER, "processor time of all services together for one request"),
+    CPU_PER_REQUEST(
+            "ms",
+            Better.LOWER,
+            "processor time of all services together for one request, just-in-time compilers left out"),
     COMPILING_SHARE(
             "%",
             Better.NEITHER,

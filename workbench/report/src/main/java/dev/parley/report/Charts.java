@@ -63,7 +63,12 @@ final class Charts {
                         "cpu",
                         "Processor time for one request",
                         "Of all services together: what a request costs, whatever the rate.",
-                        perLoad(Metric.CPU_PER_REQUEST, "CPU per request", "Processor time (ms)", null, "")),
+                        perLoad(
+                                Metric.CPU_PER_REQUEST,
+                                "CPU per request",
+                                "Processor time without compilers (ms)",
+                                null,
+                                "")),
                 new Section(
                         "bytes",
                         "Bytes on the wire",

@@ -44,9 +44,10 @@ final class TerminalTable {
             append(text, situation, notes);
             text.append('\n');
         }
-        text.append(
-                "Medians over restarts. CPU ms: processor time of all services for one request. mem, size, boot: one\n");
-        text.append("service").append(empty()).append(".\n");
+        wrap(
+                text,
+                "Medians over restarts. CPU ms: processor time of all services for one request, without that of just-in-time"
+                        + " compilers. mem, size, boot: one service" + empty() + ".");
         notes.forEach(note -> wrap(text, note));
         Warmth.note(analysis).ifPresent(note -> wrap(text, note));
         failures().forEach(note -> wrap(text, note));
