@@ -11,7 +11,12 @@ public final class Backends {
 
     /** @param home the repository's root, below which the broker's class path stands */
     public Backends(Path home) {
-        List<Backend> all = List.of(new KafkaBackend(home), new RabbitMqBackend());
+        List<Backend> all = List.of(
+                new KafkaBackend(home),
+                new RabbitMqBackend(),
+                new PostgresBackend(),
+                new MySqlBackend(),
+                new RedisBackend());
         byName = all.stream().collect(java.util.stream.Collectors.toUnmodifiableMap(Backend::name, b -> b));
     }
 

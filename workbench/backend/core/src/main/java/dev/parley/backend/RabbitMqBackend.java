@@ -3,25 +3,20 @@ package dev.parley.backend;
 import com.rabbitmq.client.Channel;
 import com.rabbitmq.client.Connection;
 import com.rabbitmq.client.ConnectionFactory;
-import dev.parley.process.Child;
-import dev.parley.process.ProcessException;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
 
 /**
  * RabbitMQ: the {@code rabbitmq-server} of the PATH, or else Debian's packages unpacked below the user's cache folder. The server, its
- * Erlang machine and epmd run as one process group under a shell that ends the group when its input ends.
+ * Erlang machine and epmd run as one process group under a {@link Warden}.
  */
 final class RabbitMqBackend implements Backend {
     private static final Duration TO_START = Duration.ofSeconds(90);
@@ -50,12 +45,6 @@ final class RabbitMqBackend implements Backend {
                     loopback_users.guest = true
                     log.console = false
                     """.formatted(port));
-            try (InputStream script = RabbitMqBackend.class.getResourceAsStream("warden.sh")) {
-                if (script == null) {
-                    throw new BackendUnavailable("rabbitmq: warden.sh is missing from the jar: build again");
-                }
-                Files.copy(script, own.resolve("warden.sh"), StandardCopyOption.REPLACE_EXISTING);
-            }
         } catch (IOException e) {
             throw new BackendUnavailable("rabbitmq: " + own + " cannot be written: " + e.getMessage(), e);
         }
@@ -74,70 +63,33 @@ final class RabbitMqBackend implements Backend {
         environment.put("RABBITMQ_LOG_BASE", own.resolve("log").toString());
         environment.put("RABBITMQ_PID_FILE", own.resolve("pid").toString());
         environment.put("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", "-kernel inet_dist_use_interface {127,0,0,1}");
-        Child child = Child.start(
-                "rabbitmq",
+        Warden warden = Warden.start(
+                name(),
+                own,
+                // its data is of no use after a run, and an orderly end takes it seconds
+                Warden.End.KILL,
                 List.of(
-                        "setsid",
-                        "-w",
                         "sh",
-                        own.resolve("warden.sh").toString(),
+                        Warden.resource(name(), "rabbitmq.sh", own).toString(),
                         installation.epmd(),
                         installation.server()),
-                environment,
-                own.resolve("rabbitmq.log"));
-        try {
-            awaitRoundTrip(child, port, own);
-            return new Broker(child, port, installation.version());
-        } catch (RuntimeException | InterruptedException e) {
-            child.close();
-            throw e;
-        }
+                environment);
+        warden.await(() -> roundTrip(port), TO_START);
+        return warden.running(port, installation.version());
     }
 
-    private static void awaitRoundTrip(Child child, int port, Path folder) throws InterruptedException {
+    private static void roundTrip(int port) throws IOException, TimeoutException {
         ConnectionFactory factory = new ConnectionFactory();
         factory.setHost("127.0.0.1");
         factory.setPort(port);
         factory.setAutomaticRecoveryEnabled(false);
-        long untilNs = System.nanoTime() + TO_START.toNanos();
-        String last = "";
-        while (System.nanoTime() < untilNs) {
-            if (!child.isAlive()) {
-                throw new ProcessException(child.howItEnded());
+        try (Connection connection = factory.newConnection("parley-probe");
+                Channel channel = connection.createChannel()) {
+            String queue = channel.queueDeclare().getQueue();
+            channel.basicPublish("", queue, null, "probe".getBytes(StandardCharsets.UTF_8));
+            while (channel.basicGet(queue, true) == null) {
+                Thread.onSpinWait();
             }
-            try (Connection connection = factory.newConnection("parley-probe");
-                    Channel channel = connection.createChannel()) {
-                String queue = channel.queueDeclare().getQueue();
-                channel.basicPublish("", queue, null, "probe".getBytes(StandardCharsets.UTF_8));
-                while (channel.basicGet(queue, true) == null) {
-                    Thread.onSpinWait();
-                }
-                return;
-            } catch (IOException | TimeoutException notYet) {
-                last = String.valueOf(notYet.getMessage());
-                Thread.sleep(100);
-            }
-        }
-        throw new ProcessException(
-                "rabbitmq was not ready within " + TO_START.toSeconds() + " s (" + last + "); logs: " + folder);
-    }
-
-    private record Broker(Child child, int port, String version) implements Running {
-        @Override
-        public String host() {
-            return "127.0.0.1";
-        }
-
-        @Override
-        public List<ProcessHandle> processes() {
-            try (Stream<ProcessHandle> below = child.handle().descendants()) {
-                return below.toList();
-            }
-        }
-
-        @Override
-        public void close() {
-            child.close();
         }
     }
 }

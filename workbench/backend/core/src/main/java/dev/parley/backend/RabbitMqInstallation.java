@@ -1,14 +1,9 @@
 package dev.parley.backend;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.AtomicMoveNotSupportedException;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -44,16 +39,13 @@ record RabbitMqInstallation(String version, String server, String epmd, Map<Stri
 
     /** The PATH first, then what an earlier run unpacked, then the package manager. */
     static RabbitMqInstallation find(Consumer<String> told) throws InterruptedException {
-        Optional<String> installed = onPath("rabbitmq-server");
-        if (installed.isPresent() && onPath("epmd").isPresent()) {
-            return new RabbitMqInstallation(
-                    installedVersion(), installed.get(), onPath("epmd").orElseThrow(), Map.of());
+        Optional<String> installed = DebianPackages.onPath("rabbitmq-server");
+        Optional<String> epmd = DebianPackages.onPath("epmd");
+        if (installed.isPresent() && epmd.isPresent()) {
+            return new RabbitMqInstallation(installedVersion(), installed.get(), epmd.get(), Map.of());
         }
-        Path root = cache().resolve("rabbitmq");
-        if (!Files.isDirectory(root)) {
-            unpack(root, told);
-        }
-        return unpacked(root);
+        return unpacked(
+                new DebianPackages("rabbitmq", "35 MB", HOW).unpacked(PACKAGES, RabbitMqInstallation::relocate, told));
     }
 
     private static String installedVersion() throws InterruptedException {
@@ -91,51 +83,6 @@ record RabbitMqInstallation(String version, String server, String epmd, Map<Stri
         }
     }
 
-    private static void unpack(Path root, Consumer<String> told) throws InterruptedException {
-        if (onPath("apt-get").isEmpty() || onPath("dpkg-deb").isEmpty()) {
-            throw new BackendUnavailable(
-                    "rabbitmq: no rabbitmq-server on the PATH and no Debian packages here: " + HOW);
-        }
-        told.accept("fetching RabbitMQ from Debian's packages (35 MB, once)");
-        try {
-            Files.createDirectories(cache());
-            Path work = Files.createTempDirectory(cache(), "rabbitmq-");
-            List<String> download = new ArrayList<>(List.of("apt-get", "download", "-q"));
-            download.addAll(PACKAGES);
-            String said = run(work, download);
-            if (!said.isEmpty()) {
-                // a machine that never asked for its package lists
-                run(work, List.of("apt-get", "update", "-q"));
-                said = run(work, download);
-            }
-            if (!said.isEmpty()) {
-                throw new BackendUnavailable("rabbitmq: its packages could not be fetched (" + said + "): " + HOW);
-            }
-            Path unpacked = Files.createDirectory(work.resolve("root"));
-            try (Stream<Path> files = Files.list(work)) {
-                for (Path file :
-                        files.filter(f -> f.toString().endsWith(".deb")).toList()) {
-                    String trouble = run(work, List.of("dpkg-deb", "-x", file.toString(), unpacked.toString()));
-                    if (!trouble.isEmpty()) {
-                        throw new BackendUnavailable(
-                                "rabbitmq: " + file.getFileName() + " could not be unpacked: " + trouble);
-                    }
-                    Files.delete(file);
-                }
-            }
-            relocate(unpacked, root);
-            Files.setPosixFilePermissions(unpacked, PosixFilePermissions.fromString("rwxr-xr-x"));
-            try {
-                Files.move(unpacked, root, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
-            } catch (FileAlreadyExistsException | AtomicMoveNotSupportedException another) {
-                // another run was quicker
-            }
-        } catch (IOException e) {
-            throw new BackendUnavailable(
-                    "rabbitmq: could not be unpacked to " + root + " (" + e.getMessage() + "): " + HOW, e);
-        }
-    }
-
     /** Erlang's start script and RabbitMQ's have the folder they were packaged for written into them. */
     private static void relocate(Path unpacked, Path root) throws IOException {
         String erlang = root.resolve("usr/lib/erlang").toString();
@@ -150,36 +97,5 @@ record RabbitMqInstallation(String version, String server, String epmd, Map<Stri
                 }
             }
         }
-    }
-
-    /** What it said if it failed; empty if it went well. */
-    private static String run(Path folder, List<String> command) throws IOException, InterruptedException {
-        Process process = new ProcessBuilder(command)
-                .directory(folder.toFile())
-                .redirectErrorStream(true)
-                .start();
-        process.getOutputStream().close();
-        String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        if (process.waitFor() == 0) {
-            return "";
-        }
-        return said.lines()
-                .filter(line -> line.startsWith("E:"))
-                .findFirst()
-                .orElse(command.getFirst() + " ended with exit code " + process.exitValue());
-    }
-
-    private static Path cache() {
-        String xdg = System.getenv("XDG_CACHE_HOME");
-        Path base = xdg == null || xdg.isEmpty() ? Path.of(System.getProperty("user.home"), ".cache") : Path.of(xdg);
-        return base.resolve("parley");
-    }
-
-    private static Optional<String> onPath(String program) {
-        return Arrays.stream(System.getenv().getOrDefault("PATH", "").split(":"))
-                .map(folder -> Path.of(folder, program))
-                .filter(Files::isExecutable)
-                .map(Path::toString)
-                .findFirst();
     }
 }

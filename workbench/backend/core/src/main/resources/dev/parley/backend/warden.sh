@@ -1,13 +1,26 @@
-# warden.sh EPMD SERVER: runs both in this shell's process group, which setsid made, and ends the whole group when standard input ends.
+# warden.sh SIGNAL SECONDS PROGRAM ARG...: runs the program in this shell's process group, which setsid made. When standard input ends, the
+# program gets the signal and that many seconds, and then the whole group is killed.
+signal=$1
+seconds=$2
+shift 2
 exec 3<&0
-"$1" -port "$ERL_EPMD_PORT" -address 127.0.0.1 </dev/null >&2 3<&- &
-"$2" </dev/null >&2 3<&- &
-server=$!
-# a server that ends by itself ends the group too
-(exec 3<&-; while kill -0 "$server" 2>/dev/null; do sleep 1; done; kill -TERM $$) &
-trap 'kill -KILL 0' TERM INT HUP
-# in the background, since a shell obeys no signal while it waits for a program; a program in the background would be given no input
-cat <&3 >/dev/null &
+"$@" </dev/null >&2 3<&- &
+program=$!
+# A process of its own: it ends the group also when this shell was killed. read and not cat, so that there is nobody but itself to end.
+(
+  while read -r _; do :; done <&3
+  kill -"$signal" "$program" 2>/dev/null
+  tenths=$((seconds * 10))
+  while [ "$tenths" -gt 0 ] && kill -0 "$program" 2>/dev/null; do
+    sleep 0.1
+    tenths=$((tenths - 1))
+  done
+  kill -KILL 0
+) &
 exec 3<&-
-wait $!
-kill -KILL 0
+wait "$program"
+status=$?
+# a program that ended by itself takes what it started with it, and its exit code is told
+trap '' TERM
+kill -TERM 0
+exit "$status"

@@ -32,17 +32,17 @@ class BackendTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"kafka", "rabbitmq"})
-    void aBrokerIsReachableWhileItRunsAndGoneAfterIt(String name) throws Exception {
+    @ValueSource(strings = {"kafka", "rabbitmq", "postgres", "mysql", "redis"})
+    void aServerIsReachableWhileItRunsAndGoneAfterIt(String name) throws Exception {
         List<ProcessHandle> processes;
         int port;
-        try (Backend.Running broker = start(name)) {
-            processes = broker.processes();
-            port = broker.port();
+        try (Backend.Running server = start(name)) {
+            processes = server.processes();
+            port = server.port();
             assertThat(processes).isNotEmpty().allMatch(ProcessHandle::isAlive);
-            assertThat(broker.version()).matches("\\d+\\.\\d+.*");
+            assertThat(server.version()).matches("\\d+\\.\\d+.*");
             try (Socket socket = new Socket()) {
-                socket.connect(new InetSocketAddress(broker.host(), port), 1000);
+                socket.connect(new InetSocketAddress(server.host(), port), 1000);
                 assertThat(socket.isConnected()).isTrue();
             }
         }
