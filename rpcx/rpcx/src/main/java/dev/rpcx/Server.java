@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -50,6 +51,7 @@ public final class Server implements AutoCloseable {
     private @Nullable Threads threads;
     private @Nullable Channel listening;
     private volatile boolean stopping;
+    private final CountDownLatch stopped = new CountDownLatch(1);
 
     /** With the standard settings. */
     public Server(int port, RegistryServer registry) {
@@ -209,6 +211,12 @@ public final class Server implements AutoCloseable {
             threads.close();
         }
         listening = null;
+        stopped.countDown();
+    }
+
+    /** Waits until the server has stopped: for a {@code main} with nothing else to do. A server's threads do not keep a process alive. */
+    public void awaitStop() throws InterruptedException {
+        stopped.await();
     }
 
     Settings settings() {

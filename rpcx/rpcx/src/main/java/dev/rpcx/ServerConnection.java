@@ -252,7 +252,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         public void cancel() {}
     }
 
-    /** Sends the items of what a handler returned. From the handler's thread; the publisher is subscribed on the event loop. */
+    /** Sends the items of what a handler returned. From the handler's thread; the publisher is subscribed where the handler runs. */
     void stream(ServerCall call, @Nullable Object result) {
         if (!(result instanceof Flow.Publisher<?>)) {
             call.finish(null, ServerCall.failed(new IllegalStateException("no stream")));
@@ -288,7 +288,25 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         self.set(sender);
         call.sender = sender;
         sender.onCredit(call.credit);
-        publisher.subscribe(sender);
+        RunOn.Place place = call.method().place();
+        if (place == RunOn.Place.EVENT_LOOP) {
+            subscribe(publisher, sender);
+            return;
+        }
+        try {
+            // not here: a publisher may block, or make all its items at once
+            server.threads().run(loop(), place, () -> subscribe(publisher, sender));
+        } catch (RejectedExecutionException stopped) {
+            sender.cancel();
+        }
+    }
+
+    private static void subscribe(Flow.Publisher<Object> publisher, StreamSender sender) {
+        try {
+            publisher.subscribe(sender);
+        } catch (RuntimeException e) {
+            sender.onError(e);
+        }
     }
 
     private void hold(ServerCall call, ByteBuf bytes) {

@@ -169,6 +169,23 @@ class StreamsTest {
             });
         }
 
+        final CompletableFuture<Void> free = new CompletableFuture<>();
+
+        @Method
+        Flow.Publisher<String> blocking(int n) {
+            return subscriber -> {
+                free.join();
+                new Made<>(n, i -> "item " + i).subscribe(subscriber);
+            };
+        }
+
+        @Method
+        Flow.Publisher<String> refusing(String message) {
+            return subscriber -> {
+                throw new IllegalStateException(message);
+            };
+        }
+
         @Method
         String ping() {
             return "pong";
@@ -188,6 +205,10 @@ class StreamsTest {
         long sumBlocking(Flow.Publisher<Integer> numbers);
 
         Flow.Publisher<String> echo(Flow.Publisher<String> texts);
+
+        Flow.Publisher<String> blocking(int n);
+
+        Flow.Publisher<String> refusing(String message);
 
         String ping();
     }
@@ -257,6 +278,22 @@ class StreamsTest {
         assertThatThrownBy(() -> collect(remote.fail("no such luck"), 1).all())
                 .hasCauseInstanceOf(RPCXException.class)
                 .hasMessageContaining("no such luck");
+    }
+
+    @Test
+    void aPublisherThatBlocksHoldsNobodyElseUp() throws Exception {
+        Collected<String> collected = collect(remote.blocking(3), 10);
+        assertThat(remote.ping()).isEqualTo("pong");
+        assertThat(collected.items).isEmpty();
+        service.free.complete(null);
+        assertThat(collected.all()).containsExactly("item 0", "item 1", "item 2");
+    }
+
+    @Test
+    void aPublisherThatThrowsEndsTheStream() {
+        assertThatThrownBy(() -> collect(remote.refusing("not today"), 1).all())
+                .hasCauseInstanceOf(RPCXException.class)
+                .hasMessageContaining("not today");
     }
 
     @Test

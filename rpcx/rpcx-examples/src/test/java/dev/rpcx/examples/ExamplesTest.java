@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.rpcx.examples.async.ManyAtOnce;
 import dev.rpcx.examples.errors.WhatWentWrong;
 import dev.rpcx.examples.hello.HelloWorld;
+import dev.rpcx.examples.streaming.Thermometers;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -27,6 +28,13 @@ class ExamplesTest {
     @Test
     void helloWorld() {
         assertThat(said(() -> HelloWorld.main(new String[] {"0"}))).isEqualTo("Hello World");
+    }
+
+    @Test
+    void thermometers() {
+        assertThat(said(() -> Thermometers.main(new String[0])).lines())
+                .containsExactly(
+                        "1000 readings, the last at minute 999", "warmest 23.0", "in Fahrenheit [32.0, 212.0]");
     }
 
     @Test

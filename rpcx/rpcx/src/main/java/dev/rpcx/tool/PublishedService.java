@@ -11,7 +11,7 @@ import java.lang.reflect.Modifier;
 import java.lang.reflect.Parameter;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -25,10 +25,9 @@ import java.util.concurrent.Flow;
  */
 record PublishedService(String name, List<Rpc> rpcs) {
     static PublishedService of(Class<?> type, Schema schema) {
-        Method[] methods = type.getMethods();
-        boolean annotated =
-                Arrays.stream(methods).anyMatch(method -> method.isAnnotationPresent(dev.rpcx.Method.class));
-        List<Rpc> rpcs = Arrays.stream(methods)
+        List<Method> methods = methods(type);
+        boolean annotated = methods.stream().anyMatch(method -> method.isAnnotationPresent(dev.rpcx.Method.class));
+        List<Rpc> rpcs = methods.stream()
                 .filter(method -> annotated
                         ? method.isAnnotationPresent(dev.rpcx.Method.class)
                         : type.isInterface() && Modifier.isAbstract(method.getModifiers()))
@@ -40,6 +39,22 @@ record PublishedService(String name, List<Rpc> rpcs) {
                     type.getName() + ": no published method (expected: an interface, or methods annotated @Method)");
         }
         return new PublishedService(name(type), rpcs);
+    }
+
+    /** Of a class also those that are not public: what is published is marked, whatever its access. */
+    private static List<Method> methods(Class<?> type) {
+        if (type.isInterface()) {
+            return List.of(type.getMethods());
+        }
+        List<Method> methods = new ArrayList<>();
+        for (Class<?> c = type; c != null && c != Object.class; c = c.getSuperclass()) {
+            for (Method method : c.getDeclaredMethods()) {
+                if (!method.isBridge()) {
+                    methods.add(method);
+                }
+            }
+        }
+        return methods;
     }
 
     private static String name(Class<?> type) {

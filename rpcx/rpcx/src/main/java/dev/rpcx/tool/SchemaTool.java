@@ -34,7 +34,12 @@ public final class SchemaTool {
     private final PrintStream err;
     private final ClassLoader loader;
 
-    SchemaTool(PrintStream out, PrintStream err, ClassLoader loader) {
+    /**
+     * For a build that calls it within its own process.
+     *
+     * @param loader finds the services' classes and the lock
+     */
+    public SchemaTool(PrintStream out, PrintStream err, ClassLoader loader) {
         this.out = out;
         this.err = err;
         this.loader = loader;
@@ -44,7 +49,8 @@ public final class SchemaTool {
         System.exit(new SchemaTool(System.out, System.err, SchemaTool.class.getClassLoader()).run(List.of(args)));
     }
 
-    int run(List<String> args) {
+    /** @return the exit code */
+    public int run(List<String> args) {
         try {
             String command = args.isEmpty() ? "" : args.get(0);
             if (args.size() < 3) {

@@ -1,0 +1,157 @@
+package dev.rpcx.examples.streaming;
+
+import dev.rpcx.Client;
+import dev.rpcx.Method;
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXServer;
+import dev.rpcx.RegistryServer;
+import dev.rpcx.Server;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.SubmissionPublisher;
+import java.util.stream.IntStream;
+
+/** Many items in one call: from the server, to it, and both ways at once. No side sends more than the other has asked for. */
+public final class Thermometers {
+    /** One item. */
+    record Reading(int minute, double celsius) {}
+
+    @RPCXServer("thermometers")
+    static class Station {
+        /** From the server: whoever subscribes says how many he can take. */
+        @Method("readings")
+        Flow.Publisher<Reading> readings(int count) {
+            return published(measured(count));
+        }
+
+        /** To the server. The handler may wait for the items: it runs on a virtual thread. */
+        @Method("warmest")
+        double warmest(Flow.Publisher<Reading> readings) {
+            return Collected.of(readings).join().stream()
+                    .mapToDouble(Reading::celsius)
+                    .max()
+                    .orElse(Double.NaN);
+        }
+
+        /** Both ways: an answer leaves as soon as its question is there. */
+        @Method("fahrenheit")
+        Flow.Publisher<Double> fahrenheit(Flow.Publisher<Double> celsius) {
+            return new Converted(celsius);
+        }
+    }
+
+    @RPCXClient(remoteServerName = "thermometers")
+    interface StationClient {
+        @Method("readings")
+        Flow.Publisher<Reading> readings(int count);
+
+        @Method("warmest")
+        double warmest(Flow.Publisher<Reading> readings);
+
+        @Method("fahrenheit")
+        Flow.Publisher<Double> fahrenheit(Flow.Publisher<Double> celsius);
+    }
+
+    private static List<Reading> measured(int count) {
+        return IntStream.range(0, count)
+                .mapToObj(minute -> new Reading(minute, 20 + minute % 7 / 2.0))
+                .toList();
+    }
+
+    /** The JDK's own publisher, on a thread of its own: {@code submit} waits while 256 items are there that nobody has asked for. */
+    static <T> Flow.Publisher<T> published(List<T> items) {
+        return subscriber -> {
+            SubmissionPublisher<T> publisher = new SubmissionPublisher<>();
+            publisher.subscribe(subscriber);
+            CompletableFuture.runAsync(() -> {
+                try (publisher) {
+                    items.stream().takeWhile(item -> publisher.hasSubscribers()).forEach(publisher::submit);
+                }
+            });
+        };
+    }
+
+    /** Hands items through, changed: what the reader asks for is asked of the source. */
+    private record Converted(Flow.Publisher<Double> celsius) implements Flow.Publisher<Double> {
+        @Override
+        public void subscribe(Flow.Subscriber<? super Double> reader) {
+            celsius.subscribe(new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    reader.onSubscribe(subscription);
+                }
+
+                @Override
+                public void onNext(Double degrees) {
+                    reader.onNext(degrees * 9 / 5 + 32);
+                }
+
+                @Override
+                public void onError(Throwable thrown) {
+                    reader.onError(thrown);
+                }
+
+                @Override
+                public void onComplete() {
+                    reader.onComplete();
+                }
+            });
+        }
+    }
+
+    /** Asks for ten items at a time, and ends with all of them. */
+    static final class Collected<T> extends CompletableFuture<List<T>> implements Flow.Subscriber<T> {
+        private static final int AT_A_TIME = 10;
+
+        private final List<T> items = new ArrayList<>();
+        private Flow.Subscription subscription;
+
+        static <T> CompletableFuture<List<T>> of(Flow.Publisher<T> publisher) {
+            Collected<T> collected = new Collected<>();
+            publisher.subscribe(collected);
+            return collected;
+        }
+
+        @Override
+        public void onSubscribe(Flow.Subscription given) {
+            subscription = given;
+            given.request(AT_A_TIME);
+        }
+
+        @Override
+        public void onNext(T item) {
+            items.add(item);
+            if (items.size() % AT_A_TIME == 0) {
+                subscription.request(AT_A_TIME);
+            }
+        }
+
+        @Override
+        public void onError(Throwable thrown) {
+            completeExceptionally(thrown);
+        }
+
+        @Override
+        public void onComplete() {
+            complete(items);
+        }
+    }
+
+    private Thermometers() {}
+
+    public static void main(String[] args) {
+        try (Server server = new Server(0, RegistryServer.registry(new Station())).start();
+                Client client = Client.standard()) {
+            StationClient station = client.create(StationClient.class, "127.0.0.1", server.port());
+            List<Reading> readings = Collected.of(station.readings(1000)).join();
+            System.out.println(readings.size() + " readings, the last at minute "
+                    + readings.get(readings.size() - 1).minute());
+            System.out.println("warmest " + station.warmest(published(measured(1000))));
+            System.out.println("in Fahrenheit "
+                    + Collected.of(station.fahrenheit(published(List.of(0.0, 100.0))))
+                            .join());
+        }
+    }
+}
