@@ -1,0 +1,42 @@
+package dev.rpcx.versions;
+
+import dev.rpcx.Client;
+import dev.rpcx.RegistryServer;
+import dev.rpcx.Server;
+import java.util.Arrays;
+import java.util.Objects;
+
+/** One side as a process: {@code serve RELEASE} until its input ends, or {@code call RELEASE PORT…} on both wires. */
+public final class Peer {
+    private Peer() {}
+
+    public static void main(String[] args) throws Exception {
+        if (args[0].equals("serve")) {
+            try (Server server = new Server(
+                            0, RegistryServer.registry(args[1].equals("old") ? new Old.Shop() : new New.Shop()))
+                    .start()) {
+                System.out.println("serving " + server.port());
+                while (System.in.read() >= 0) {}
+            }
+            return;
+        }
+        for (String port : Arrays.asList(args).subList(2, args.length)) {
+            for (boolean classic : new boolean[] {false, true}) {
+                try (Client client = classic ? Client.builder().classic().build() : Client.standard()) {
+                    if (args[1].equals("old")) {
+                        Old.check(client.create(Old.ShopClient.class, "127.0.0.1", Integer.parseInt(port)));
+                    } else {
+                        New.check(client.create(New.ShopClient.class, "127.0.0.1", Integer.parseInt(port)));
+                    }
+                }
+                System.out.println((classic ? "classic " : "native ") + port);
+            }
+        }
+    }
+
+    static void expect(String what, Object got, Object wanted) {
+        if (!Objects.equals(got, wanted)) {
+            throw new AssertionError(what + ": " + got + " (expected: " + wanted + ")");
+        }
+    }
+}
