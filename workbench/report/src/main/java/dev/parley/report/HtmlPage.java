@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
@@ -104,7 +105,13 @@ final class HtmlPage {
         if (analysis.unfinished() > 0) {
             html.append(flag("bad", analysis.unfinished() + " trials not run"));
         }
-        return html.append("</p>").toString();
+        Optional<String> notWarm = Warmth.note(analysis);
+        if (notWarm.isPresent()) {
+            html.append(flag("hint", "not fully warm"));
+        }
+        html.append("</p>");
+        notWarm.ifPresent(note -> html.append("\n<p class=lead>" + Html.escaped(note) + "</p>"));
+        return html.toString();
     }
 
     private static String flag(String kind, String text) {

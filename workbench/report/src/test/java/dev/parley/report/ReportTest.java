@@ -114,6 +114,7 @@ class ReportTest {
         assertThat(page)
                 .contains("How this was measured", "./parley compare --quick", "0123456789abcdef", "Temurin 25.0.1+8")
                 .contains("-Xmx256m -XX:+UseSerialGC", "governor", "HTTP/1.1, keep-alive", "1 client (closed load)")
+                .contains("<span class='flag hint'>not fully warm</span>")
                 .contains("No trial was void.", "A reply counts within")
                 .contains("data:text/csv;charset=utf-8,message%2Ctechnology");
         String bad = Files.readString(folder.resolve("troubled/report.html"));
