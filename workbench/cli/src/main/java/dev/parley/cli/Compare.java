@@ -1,12 +1,13 @@
 package dev.parley.cli;
 
 import dev.parley.lab.Catalog;
-import dev.parley.lab.Comparison;
-import dev.parley.lab.Comparison.Effort;
 import dev.parley.lab.Lab;
 import dev.parley.model.BadInput;
+import dev.parley.model.Limits;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
+import dev.parley.model.Study;
+import dev.parley.model.Study.Effort;
 import dev.parley.model.Topology;
 import dev.parley.process.Children;
 import java.io.IOException;
@@ -118,7 +119,8 @@ final class Compare implements Callable<Integer> {
         if (limitMs < 1) {
             throw new BadInput("--limit", limitMs, "1 or more milliseconds");
         }
-        Comparison comparison = new Comparison(
+        Study study = new Study(
+                "compare",
                 catalog.select(technologies),
                 List.of(Topology.parse(topology)),
                 work,
@@ -127,21 +129,22 @@ final class Compare implements Callable<Integer> {
                 effort,
                 restarts.orElse(effort.restarts()),
                 Duration.ofMillis(limitMs),
-                seed);
+                seed,
+                Limits.NONE);
         Progress progress = Progress.toTerminal();
         Lab lab = new Lab(catalog, progress);
-        lab.check(comparison);
+        lab.check(study);
         Path folder = folder();
         // Ctrl-C waits for the message that says where the finished trials are
         try (Children.Hold _ = Children.hold()) {
-            return measure(lab, comparison, folder, progress);
+            return measure(lab, study, folder, progress);
         }
     }
 
-    private int measure(Lab lab, Comparison comparison, Path folder, Progress progress) {
+    private int measure(Lab lab, Study study, Path folder, Progress progress) {
         Lab.Ending ending;
         try {
-            ending = lab.run(comparison, folder, command());
+            ending = lab.run(study, folder, command());
         } catch (InterruptedException e) {
             progress.end();
             System.err.println("parley: interrupted; finished trials are in " + folder.resolve(Lab.STORE_FILE)

@@ -4,6 +4,7 @@ import dev.parley.model.BadInput;
 import dev.parley.model.FigureRow;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Run;
+import dev.parley.model.Study;
 import dev.parley.model.Technology;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialRow;
@@ -27,7 +28,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/** Carries out comparisons. One at a time in a process. */
+/** Carries out studies. One at a time in a process. */
 public final class Lab {
     public static final String STORE_FILE = "results.duckdb";
     private static final DateTimeFormatter RUN_ID = DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss");
@@ -54,16 +55,16 @@ public final class Lab {
      * @param command as typed, for the record
      * @throws InterruptedException if the lab was told to end; finished trials are in the store, the one under way is marked
      */
-    public Ending run(Comparison comparison, Path out, String command) throws InterruptedException {
-        check(comparison);
-        Plan plan = Plan.of(comparison);
+    public Ending run(Study study, Path out, String command) throws InterruptedException {
+        check(study);
+        Plan plan = Plan.of(study);
         Path logs = folder(out.resolve("logs"));
-        List<Technology> technologies = describe(comparison, logs);
+        List<Technology> technologies = describe(study, logs);
         Run run = new Run(
                 LocalDateTime.now().format(RUN_ID),
                 Instant.now(),
                 command,
-                comparison.seed(),
+                study.seed(),
                 commit(),
                 MachineFacts.read(),
                 System.getProperty("java.vendor") + " " + System.getProperty("java.vm.version"),
@@ -72,12 +73,12 @@ public final class Lab {
         try (Children.Hold _ = Children.hold();
                 RunStore store = RunStore.create(out.resolve(STORE_FILE), run)) {
             store.appendPlan(plan.trials());
-            for (String name : comparison.technologies()) {
-                store.appendLibraries(installation(name, comparison).libraries(name));
+            for (String name : study.technologies()) {
+                store.appendLibraries(installation(name, study).libraries(name));
             }
             store.appendLibraries(installations.empty().libraries(FigureRow.EMPTY));
             listener.planned(plan);
-            Ending ending = carryOut(plan, comparison, store, logs);
+            Ending ending = carryOut(plan, study, store, logs);
             store.buildViews();
             return ending;
         }
@@ -92,12 +93,11 @@ public final class Lab {
                 .toList();
     }
 
-    private List<Technology> describe(Comparison comparison, Path logs) throws InterruptedException {
+    private List<Technology> describe(Study study, Path logs) throws InterruptedException {
         List<Description> asked = new ArrayList<>();
         try {
-            for (String name : comparison.technologies()) {
-                asked.add(new Description(
-                        name, installation(name, comparison), logs.resolve("describe-" + name + ".log")));
+            for (String name : study.technologies()) {
+                asked.add(new Description(name, installation(name, study), logs.resolve("describe-" + name + ".log")));
             }
             List<Technology> technologies = new ArrayList<>();
             for (Description description : asked) {
@@ -109,9 +109,9 @@ public final class Lab {
         }
     }
 
-    private Installation installation(String technology, Comparison comparison) {
-        Topology topology = comparison.topologies().getFirst();
-        return installations.service(technology, topology, topology.nodes().getLast(), comparison.work());
+    private Installation installation(String technology, Study study) {
+        Topology topology = study.topologies().getFirst();
+        return installations.service(technology, topology, topology.nodes().getLast(), study.work());
     }
 
     /**
@@ -119,17 +119,19 @@ public final class Lab {
      *
      * @throws BadInput naming it
      */
-    public void check(Comparison comparison) {
-        comparison.technologies().forEach(catalog::module);
-        Work work = Work.named(comparison.work());
-        for (Topology topology : comparison.topologies()) {
-            for (MessageSpec message : comparison.messages()) {
-                work.exchange(message, topology, topology.entry(), comparison.seed());
+    public void check(Study study) {
+        study.technologies().forEach(catalog::module);
+        Work work = Work.named(study.work());
+        for (Topology topology : study.topologies()) {
+            for (MessageSpec message : study.messages()) {
+                for (MessageSpec step : message.steps()) {
+                    work.exchange(step, topology, topology.entry(), study.seed());
+                }
             }
         }
     }
 
-    private Ending carryOut(Plan plan, Comparison comparison, RunStore store, Path logs) throws InterruptedException {
+    private Ending carryOut(Plan plan, Study study, RunStore store, Path logs) throws InterruptedException {
         Tally tally = new Tally();
         int block = 0;
         for (int i = 0; i < plan.boots().size(); i++) {
@@ -139,7 +141,7 @@ public final class Lab {
                 block = boot.block();
                 emptyService(boot, store, logs);
             }
-            carryOut(boot, comparison, store, logs, tally);
+            carryOut(boot, study, store, logs, tally);
         }
         return new Ending(tally.finished, tally.failed, tally.voided, tally.firstFailure);
     }
@@ -165,12 +167,11 @@ public final class Lab {
     }
 
     /** A failure ends the boot with its trials, and never the run: only a store that cannot be written does. */
-    private void carryOut(Plan.Boot boot, Comparison comparison, RunStore store, Path logs, Tally tally)
+    private void carryOut(Plan.Boot boot, Study study, RunStore store, Path logs, Tally tally)
             throws InterruptedException {
         List<TrialSpec> left = new ArrayList<>(boot.trials());
         Instant startedAt = Instant.now();
-        try (Deployment deployment =
-                new Deployment(boot, installations, logs, comparison.seed(), listener, Ports::free)) {
+        try (Deployment deployment = new Deployment(boot, installations, logs, study.seed(), listener, Ports::free)) {
             store.appendFigures(deployment.boot());
             deployment.rehearse();
             while (!left.isEmpty()) {

@@ -2,6 +2,7 @@ package dev.parley.lab;
 
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
+import dev.parley.model.Study;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialSpec;
 import java.time.Duration;
@@ -11,8 +12,8 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * All trials of a comparison, in the order in which they are carried out: a block for each restart, and within it every technology and
- * topology once in seeded random order, so that a machine that grows slower slows all of them. The same comparison gives the same plan.
+ * All trials of a study, in the order in which they are carried out: a block for each restart, and within it every technology and
+ * topology once in seeded random order, so that a machine that grows slower slows all of them. The same study gives the same plan.
  */
 public record Plan(List<Boot> boots) {
     /**
@@ -26,26 +27,26 @@ public record Plan(List<Boot> boots) {
     /** Measured here: a JVM with a transport answers within this time on two cores. Only for the estimate. */
     private static final Duration BOOT_EACH = Duration.ofMillis(900);
 
-    public static Plan of(Comparison comparison) {
-        Random random = new Random(comparison.seed());
+    public static Plan of(Study study) {
+        Random random = new Random(study.seed());
         List<Boot> boots = new ArrayList<>();
         int id = 0;
-        for (int block = 1; block <= comparison.restarts(); block++) {
+        for (int block = 1; block <= study.restarts(); block++) {
             List<Boot> order = new ArrayList<>();
-            for (String technology : comparison.technologies()) {
-                for (Topology topology : comparison.topologies()) {
+            for (String technology : study.technologies()) {
+                for (Topology topology : study.topologies()) {
                     order.add(new Boot(
                             block,
                             technology,
                             topology,
-                            comparison.work(),
-                            comparison.effort().rehearsal(),
+                            study.work(),
+                            study.effort().rehearsal(),
                             List.of()));
                 }
             }
             Collections.shuffle(order, random);
             for (Boot boot : order) {
-                List<TrialSpec> trials = trials(comparison, boot, id, random);
+                List<TrialSpec> trials = trials(study, boot, id, random);
                 id += trials.size();
                 boots.add(new Boot(block, boot.technology(), boot.topology(), boot.work(), boot.rehearsal(), trials));
             }
@@ -53,17 +54,17 @@ public record Plan(List<Boot> boots) {
         return new Plan(List.copyOf(boots));
     }
 
-    private static List<TrialSpec> trials(Comparison comparison, Boot boot, int firstId, Random random) {
+    private static List<TrialSpec> trials(Study study, Boot boot, int firstId, Random random) {
         record Cell(MessageSpec message, Load load) {}
         List<Cell> cells = new ArrayList<>();
-        for (MessageSpec message : comparison.messages()) {
-            for (Load load : comparison.loads()) {
+        for (MessageSpec message : study.messages()) {
+            for (Load load : study.loads()) {
                 cells.add(new Cell(message, load));
             }
         }
         Collections.shuffle(cells, random);
         List<TrialSpec> trials = new ArrayList<>();
-        Comparison.Effort effort = comparison.effort();
+        Study.Effort effort = study.effort();
         for (Cell cell : cells) {
             TrialSpec.Window window = new TrialSpec.Window(effort.warmUpLeast(), effort.warmUpMost(), effort.window());
             trials.add(new TrialSpec(
@@ -76,7 +77,7 @@ public record Plan(List<Boot> boots) {
                     boot.block(),
                     boot.block(),
                     window,
-                    comparison.limit()));
+                    study.limit()));
         }
         return List.copyOf(trials);
     }

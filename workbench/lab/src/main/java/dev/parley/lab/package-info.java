@@ -1,7 +1,7 @@
 /**
  * Plans trials, starts processes, runs them, collects their rows: the only composer.
  *
- * <p>Starting points: {@link dev.parley.lab.Lab#run} carries out a {@link dev.parley.lab.Comparison}; {@link dev.parley.lab.Deployment} is
+ * <p>Starting points: {@link dev.parley.lab.Lab#run} carries out a {@link dev.parley.model.Study}; {@link dev.parley.lab.Deployment} is
  * one boot of a topology's services. One thread runs trials; a shutdown hook ends every process when the lab is told to end, and when it is
  * killed they end by themselves with their standard input. Never imports a report.
  */

@@ -46,8 +46,7 @@ class LabTest {
     @Test
     void everyTrialLeavesItsRowsAndEveryBootItsFigures() throws InterruptedException {
         TinyRun.Listener listener = new TinyRun.Listener();
-        Lab.Ending ending =
-                TinyRun.lab(listener).run(TinyRun.comparison(List.of("grpc", "rpcx"), 1, WINDOW), out, "a test");
+        Lab.Ending ending = TinyRun.lab(listener).run(TinyRun.study(List.of("grpc", "rpcx"), 1, WINDOW), out, "a test");
 
         assertThat(ending.finished()).isEqualTo(4);
         assertThat(ending.failed()).isZero();
@@ -116,7 +115,7 @@ class LabTest {
                 }
             }
         };
-        Lab.Ending ending = TinyRun.lab(listener).run(TinyRun.comparison(List.of("rpcx"), 2, WINDOW), out, "a test");
+        Lab.Ending ending = TinyRun.lab(listener).run(TinyRun.study(List.of("rpcx"), 2, WINDOW), out, "a test");
 
         assertThat(ending.failed()).isEqualTo(2);
         assertThat(ending.finished()).isEqualTo(2);
@@ -136,7 +135,7 @@ class LabTest {
     void aTakenPortIsReplacedByAnother() throws IOException, InterruptedException {
         TinyRun.Listener listener = new TinyRun.Listener();
         Plan.Boot boot =
-                Plan.of(TinyRun.comparison(List.of("rpcx"), 1, WINDOW)).boots().getFirst();
+                Plan.of(TinyRun.study(List.of("rpcx"), 1, WINDOW)).boots().getFirst();
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             Iterator<Integer> ports =
                     List.of(taken.getLocalPort(), Ports.free(), Ports.free()).iterator();

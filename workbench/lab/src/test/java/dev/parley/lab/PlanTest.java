@@ -3,10 +3,12 @@ package dev.parley.lab;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.parley.lab.Comparison.Effort;
 import dev.parley.model.BadInput;
+import dev.parley.model.Limits;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
+import dev.parley.model.Study;
+import dev.parley.model.Study.Effort;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialSpec;
 import java.time.Duration;
@@ -15,8 +17,9 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class PlanTest {
-    private static Comparison comparison(long seed, int restarts) {
-        return new Comparison(
+    private static Study study(long seed, int restarts) {
+        return new Study(
+                "a test",
                 List.of("rest", "grpc", "rpcx"),
                 List.of(Topology.parse("line:5")),
                 "messages",
@@ -25,12 +28,13 @@ class PlanTest {
                 Effort.QUICK,
                 restarts,
                 Duration.ofSeconds(1),
-                seed);
+                seed,
+                Limits.NONE);
     }
 
     @Test
     void everyTechnologyBootsOnceInEveryBlock() {
-        Plan plan = Plan.of(comparison(1, 3));
+        Plan plan = Plan.of(study(1, 3));
         assertThat(plan.boots()).hasSize(9);
         for (int block = 1; block <= 3; block++) {
             int b = block;
@@ -41,7 +45,7 @@ class PlanTest {
 
     @Test
     void everyCellIsThereOnceARestartAndIdsFollowTheOrder() {
-        List<TrialSpec> trials = Plan.of(comparison(1, 3)).trials();
+        List<TrialSpec> trials = Plan.of(study(1, 3)).trials();
         assertThat(trials).hasSize(36);
         assertThat(trials.stream().map(TrialSpec::id))
                 .containsExactlyElementsOf(IntStream.range(0, 36).boxed().toList());
@@ -53,18 +57,19 @@ class PlanTest {
 
     @Test
     void theSameSeedGivesTheSamePlanAndAnotherSeedAnother() {
-        assertThat(Plan.of(comparison(1, 5))).isEqualTo(Plan.of(comparison(1, 5)));
-        assertThat(Plan.of(comparison(1, 5))).isNotEqualTo(Plan.of(comparison(2, 5)));
+        assertThat(Plan.of(study(1, 5))).isEqualTo(Plan.of(study(1, 5)));
+        assertThat(Plan.of(study(1, 5))).isNotEqualTo(Plan.of(study(2, 5)));
     }
 
     @Test
     void aQuickComparisonIsEstimatedUnderFiveMinutes() {
-        assertThat(Plan.of(comparison(1, 3)).estimate()).isLessThan(Duration.ofMinutes(5));
+        assertThat(Plan.of(study(1, 3)).estimate()).isLessThan(Duration.ofMinutes(5));
     }
 
     @Test
     void nothingIsMeasuredTwice() {
-        assertThatThrownBy(() -> new Comparison(
+        assertThatThrownBy(() -> new Study(
+                        "a test",
                         List.of("rest"),
                         List.of(Topology.parse("line:2")),
                         "messages",
@@ -73,7 +78,8 @@ class PlanTest {
                         Effort.QUICK,
                         3,
                         Duration.ofSeconds(1),
-                        1))
+                        1,
+                        Limits.NONE))
                 .isInstanceOf(BadInput.class);
     }
 }

@@ -2,10 +2,12 @@ package dev.parley.lab;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.parley.lab.Comparison.Effort;
 import dev.parley.load.Event;
+import dev.parley.model.Limits;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
+import dev.parley.model.Study;
+import dev.parley.model.Study.Effort;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
@@ -17,14 +19,15 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The smallest comparison of real processes. Its figures mean nothing; that they are there, and what is left when something goes wrong,
+ * The smallest study of real processes. Its figures mean nothing; that they are there, and what is left when something goes wrong,
  * does. As a {@code main()} it is a lab to be killed: it prints a line for each trial that ended.
  */
 final class TinyRun {
     private TinyRun() {}
 
-    static Comparison comparison(List<String> technologies, int restarts, Duration window) {
-        return new Comparison(
+    static Study study(List<String> technologies, int restarts, Duration window) {
+        return new Study(
+                "a test",
                 technologies,
                 List.of(Topology.parse("line:2")),
                 "messages",
@@ -39,7 +42,8 @@ final class TinyRun {
                         window),
                 restarts,
                 Duration.ofSeconds(1),
-                7);
+                7,
+                Limits.NONE);
     }
 
     static Lab lab(LabListener listener) {
@@ -105,6 +109,6 @@ final class TinyRun {
                         System.out.println("ended " + row.spec().id() + " " + row.state());
                     }
                 })
-                .run(comparison(List.of("rpcx"), 100, Duration.ofMillis(800)), folder, "a test");
+                .run(study(List.of("rpcx"), 100, Duration.ofMillis(800)), folder, "a test");
     }
 }

@@ -1,20 +1,22 @@
-package dev.parley.lab;
+package dev.parley.model;
 
-import dev.parley.model.BadInput;
-import dev.parley.model.Load;
-import dev.parley.model.MessageSpec;
-import dev.parley.model.Topology;
 import java.time.Duration;
 import java.util.LinkedHashSet;
 import java.util.List;
 
 /**
- * What a person asks for: technologies side by side on topologies, messages and loads.
+ * What is asked for: technologies side by side on topologies, messages and loads. Every command that measures makes one of these, from a
+ * file or from its options, and the same study gives the same plan.
  *
- * @param restarts fresh starts of the services; under five, figures are indicative
+ * @param title what a reader calls it
+ * @param effort how long each trial takes
+ * @param restarts fresh starts of the services: the unit of repetition
  * @param limit a reply counts only within this time
+ * @param seed of order and messages
+ * @param limits on the services, their hosts and the links between them
  */
-public record Comparison(
+public record Study(
+        String title,
         List<String> technologies,
         List<Topology> topologies,
         String work,
@@ -23,7 +25,11 @@ public record Comparison(
         Effort effort,
         int restarts,
         Duration limit,
-        long seed) {
+        long seed,
+        Limits limits) {
+
+    /** More trials than this are a mistake in a range rather than a study: at three seconds each they take a month. */
+    private static final long TRIALS_MOST = 1_000_000;
 
     /**
      * How long each trial takes.
@@ -52,15 +58,34 @@ public record Comparison(
                 Duration.ofSeconds(15),
                 Duration.ofSeconds(60),
                 Duration.ofSeconds(30));
+
+        public Effort {
+            if (rehearsal.isNegative()) {
+                throw new BadInput("rehearsal", rehearsal, "0 or more");
+            }
+        }
     }
 
-    public Comparison {
+    public Study {
+        if (title.isBlank() || title.lines().count() != 1) {
+            throw new BadInput("title", title, "one line");
+        }
         technologies = each("technology", technologies);
         topologies = each("topology", topologies);
         messages = each("message", messages);
         loads = each("load", loads);
         if (restarts < 1 || restarts > 1000) {
             throw new BadInput("restarts", restarts, "1 to 1000");
+        }
+        if (!limit.isPositive()) {
+            throw new BadInput("limit", limit, "longer than nothing");
+        }
+        long trials = (long) technologies.size() * topologies.size() * messages.size() * loads.size() * restarts;
+        if (trials > TRIALS_MOST) {
+            throw new BadInput("study", trials + " trials", "at most " + TRIALS_MOST);
+        }
+        for (Topology topology : topologies) {
+            limits.check(topology);
         }
     }
 
