@@ -12,7 +12,8 @@ public interface Backend {
     /**
      * Starts one, and returns when a message has made the round trip. Blocks for seconds, longer when packages must be fetched.
      *
-     * @param folder its own: data, settings and logs; created if it is not there
+     * @param folder its own: data, settings and logs; created if it is not there. A broker in a folder that was used
+     *     before comes back with the same ports and what the folder holds
      * @param told lines for a person, about anything that takes over two seconds
      * @throws BackendUnavailable if it cannot be had on this machine
      */

@@ -29,7 +29,7 @@ final class KafkaBackend implements Backend {
 
     @Override
     public Running start(Path folder, Consumer<String> told) throws InterruptedException {
-        int[] ports = FreePorts.of(2);
+        int[] ports = FreePorts.in(folder, 2);
         return start(folder, ports[0], ports[1], told);
     }
 

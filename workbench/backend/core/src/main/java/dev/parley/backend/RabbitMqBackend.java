@@ -28,7 +28,7 @@ final class RabbitMqBackend implements Backend {
 
     @Override
     public Running start(Path folder, Consumer<String> told) throws InterruptedException {
-        int[] ports = FreePorts.of(3);
+        int[] ports = FreePorts.in(folder, 3);
         return start(folder, ports[0], ports[1], ports[2], told);
     }
 

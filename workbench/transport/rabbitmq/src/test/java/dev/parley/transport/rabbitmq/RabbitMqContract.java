@@ -1,0 +1,76 @@
+package dev.parley.transport.rabbitmq;
+
+import dev.parley.backend.Backend;
+import dev.parley.backend.BackendUnavailable;
+import dev.parley.backend.Backends;
+import dev.parley.spi.Location;
+import dev.parley.spi.Transport;
+import dev.parley.transport.contract.TransportContract;
+import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.io.CleanupMode;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The contract over a real broker, one for all tests of a variant. */
+abstract class RabbitMqContract extends TransportContract {
+    private static final AtomicInteger QUEUES = new AtomicInteger();
+
+    @TempDir(cleanup = CleanupMode.ON_SUCCESS)
+    private static Path folder;
+
+    private static Backend.Running broker;
+
+    private final Wiring wiring;
+
+    RabbitMqContract(Wiring wiring) {
+        this.wiring = wiring;
+    }
+
+    @Override
+    protected Transport transport() {
+        return new RabbitMqTransport(wiring);
+    }
+
+    @BeforeAll
+    static void startBroker() throws InterruptedException {
+        try {
+            broker = new Backends(Path.of("")).named("rabbitmq").start(folder.resolve("rabbitmq"), line -> {});
+        } catch (BackendUnavailable e) {
+            Assumptions.abort(e.getMessage());
+        }
+    }
+
+    @AfterAll
+    static void endBroker() {
+        if (broker != null) {
+            broker.close();
+        }
+    }
+
+    static Backend.Running broker() {
+        return broker;
+    }
+
+    @Override
+    protected Location freeLocation(String service) {
+        return new Location.AtBroker(broker.host(), broker.port(), "test-" + QUEUES.incrementAndGet() + "-" + service);
+    }
+
+    @Override
+    protected void breakBroker() {
+        broker.processes().forEach(ProcessHandle::destroyForcibly);
+        broker.close();
+    }
+
+    @Override
+    protected void healBroker() {
+        try {
+            startBroker();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+package dev.parley.transport.rabbitmq;
+
+class TunedContractTest extends RabbitMqContract {
+    TunedContractTest() {
+        super(Wiring.TUNED);
+    }
+}

@@ -1,0 +1,7 @@
+package dev.parley.transport.rabbitmq;
+
+class TutorialContractTest extends RabbitMqContract {
+    TutorialContractTest() {
+        super(Wiring.TUTORIAL);
+    }
+}
