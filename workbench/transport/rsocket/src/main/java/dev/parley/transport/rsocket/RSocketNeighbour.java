@@ -1,0 +1,123 @@
+package dev.parley.transport.rsocket;
+
+import dev.parley.encoding.json.JsonCodec;
+import dev.parley.spi.CallException;
+import dev.parley.spi.CallException.Code;
+import dev.parley.spi.Location;
+import dev.parley.spi.Neighbour;
+import dev.parley.spi.Operation;
+import io.rsocket.Payload;
+import io.rsocket.core.RSocketClient;
+import io.rsocket.core.RSocketConnector;
+import io.rsocket.transport.netty.client.TcpClientTransport;
+import io.rsocket.util.DefaultPayload;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import reactor.core.publisher.Mono;
+import reactor.netty.resources.LoopResources;
+import reactor.netty.tcp.TcpClient;
+
+/** Calls one service over one connection. */
+final class RSocketNeighbour implements Neighbour {
+    private final Location to;
+    private final RSocketClient client;
+
+    /** One connection uses one event loop. */
+    private final LoopResources loop = LoopResources.create("rsocket-client", 1, true);
+
+    private final ConcurrentHashMap<CompletableFuture<byte[]>, Boolean> inFlight = new ConcurrentHashMap<>();
+    private volatile boolean closed;
+
+    RSocketNeighbour(Location to) {
+        this.to = to;
+        this.client = RSocketClient.from(RSocketConnector.create()
+                .connect(TcpClientTransport.create(
+                        TcpClient.create().host(to.host()).port(to.port()).runOn(loop))));
+    }
+
+    private CompletableFuture<byte[]> exchange(Operation<?, ?> operation, Record request) {
+        CompletableFuture<byte[]> reply = client.requestResponse(Mono.fromSupplier(() -> DefaultPayload.create(
+                        JsonCodec.encode(request), operation.name().getBytes(StandardCharsets.UTF_8))))
+                .map(RSocketNeighbour::taken)
+                .toFuture();
+        inFlight.put(reply, true);
+        reply.whenComplete((done, thrown) -> inFlight.remove(reply));
+        if (closed) {
+            reply.completeExceptionally(gone());
+        }
+        return reply;
+    }
+
+    private static byte[] taken(Payload payload) {
+        try {
+            byte[] body = new byte[payload.data().readableBytes()];
+            payload.data().getBytes(payload.data().readerIndex(), body);
+            return body;
+        } finally {
+            payload.release();
+        }
+    }
+
+    @Override
+    public <Q extends Record, R extends Record> R call(Operation<Q, R> operation, Q request, Duration timeout) {
+        CompletableFuture<byte[]> reply = exchange(operation, request);
+        try {
+            return JsonCodec.decode(reply.get(timeout.toNanos(), TimeUnit.NANOSECONDS), operation.reply());
+        } catch (ExecutionException e) {
+            throw Errors.read(e.getCause() == null ? e : e.getCause());
+        } catch (TimeoutException e) {
+            reply.cancel(true);
+            throw late(timeout);
+        } catch (InterruptedException e) {
+            reply.cancel(true);
+            Thread.currentThread().interrupt();
+            throw new CallException(Code.UNAVAILABLE, "interrupted while waiting for " + to, e);
+        }
+    }
+
+    @Override
+    public <Q extends Record, R extends Record> CompletableFuture<R> send(
+            Operation<Q, R> operation, Q request, Duration timeout) {
+        CompletableFuture<byte[]> reply = exchange(operation, request);
+        return reply.copy().orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS).handle((body, thrown) -> {
+            if (thrown == null) {
+                return JsonCodec.decode(body, operation.reply());
+            }
+            Throwable cause = thrown.getCause() == null ? thrown : thrown.getCause();
+            if (thrown instanceof TimeoutException || cause instanceof TimeoutException) {
+                reply.cancel(true);
+                throw late(timeout);
+            }
+            throw Errors.read(thrown instanceof java.util.concurrent.CompletionException ? cause : thrown);
+        });
+    }
+
+    private CallException late(Duration timeout) {
+        return new CallException(Code.DEADLINE_EXCEEDED, to + " did not answer within " + timeout.toMillis() + " ms");
+    }
+
+    private CallException gone() {
+        return new CallException(Code.UNAVAILABLE, "the client of " + to + " is closed");
+    }
+
+    @Override
+    public long payloadBytes(Record message) {
+        return JsonCodec.encode(message).length;
+    }
+
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        inFlight.keySet().forEach(reply -> reply.completeExceptionally(gone()));
+        client.dispose();
+        RSocketServing.end(loop);
+    }
+}

@@ -1,0 +1,13 @@
+package dev.parley.transport.rsocket;
+
+import dev.parley.spi.Transport;
+import dev.parley.spi.TransportProvider;
+import java.util.List;
+
+/** {@code rsocket}. */
+public final class RSocketProvider implements TransportProvider {
+    @Override
+    public List<Transport> transports() {
+        return List.of(new RSocketTransport());
+    }
+}
