@@ -6,16 +6,22 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** The technologies there are, and the module of each: {@code technologies.list}. Immutable. */
 public final class Catalog {
-    private final Map<String, String> modules;
+    private static final String BEYOND = "beyond the papers";
 
-    private Catalog(Map<String, String> modules) {
+    private final Map<String, String> modules;
+    private final Set<String> beyondPapers;
+
+    private Catalog(Map<String, String> modules, Set<String> beyondPapers) {
         this.modules = modules;
+        this.beyondPapers = beyondPapers;
     }
 
     public static Catalog read() {
@@ -31,21 +37,35 @@ public final class Catalog {
 
     static Catalog parse(String text) {
         Map<String, String> modules = new LinkedHashMap<>();
+        Set<String> beyondPapers = new HashSet<>();
         text.lines()
                 .map(String::strip)
                 .filter(line -> !line.isEmpty() && !line.startsWith("#"))
                 .forEach(line -> {
                     String[] sides = line.split("=", -1);
-                    if (sides.length != 2) {
-                        throw new BadInput("technologies.list", line, "technology = module");
+                    String[] value = sides.length == 2 ? sides[1].split(",", 2) : new String[0];
+                    if (value.length == 0
+                            || value.length == 2 && !value[1].strip().equals(BEYOND)) {
+                        throw new BadInput(
+                                "technologies.list", line, "technology = module, or technology = module, " + BEYOND);
                     }
-                    modules.put(sides[0].strip(), sides[1].strip());
+                    String name = sides[0].strip();
+                    modules.put(name, value[0].strip());
+                    if (value.length == 2) {
+                        beyondPapers.add(name);
+                    }
                 });
-        return new Catalog(modules);
+        return new Catalog(modules, beyondPapers);
     }
 
     public List<String> names() {
         return List.copyOf(modules.keySet());
+    }
+
+    /** Whether none of the papers that Parley reproduces measured it. */
+    public boolean isBeyondPapers(String technology) {
+        module(technology);
+        return beyondPapers.contains(technology);
     }
 
     /** Folder below {@code workbench/}. */
@@ -57,10 +77,13 @@ public final class Catalog {
         return module;
     }
 
-    /** Reads {@code rest,grpc} or {@code all}; each once, all known. */
+    /** Reads {@code rest,grpc}, {@code papers} or {@code all}; each once, all known. */
     public List<String> select(String text) {
         if (text.strip().equals("all")) {
             return names();
+        }
+        if (text.strip().equals("papers")) {
+            return names().stream().filter(name -> !isBeyondPapers(name)).toList();
         }
         List<String> chosen = new ArrayList<>();
         for (String part : text.split(",", -1)) {

@@ -19,6 +19,18 @@ class CatalogTest {
         assertThat(catalog.select("grpc, rest")).containsExactly("grpc", "rest");
     }
 
+    @Test
+    void thePapersOwnTechnologiesCanBeAskedForAlone() {
+        Catalog marked = Catalog.parse("rest = transport/rest\nrsocket = transport/rsocket, beyond the papers\n");
+
+        assertThat(marked.select("papers")).containsExactly("rest");
+        assertThat(marked.select("all")).containsExactly("rest", "rsocket");
+        assertThat(marked.module("rsocket")).isEqualTo("transport/rsocket");
+        assertThatThrownBy(() -> Catalog.parse("rest = transport/rest, best of all"))
+                .isInstanceOf(BadInput.class)
+                .hasMessageContaining("beyond the papers");
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"soap", "", "rest,rest", "rest,,grpc"})
     void whatIsUnknownOrDoubledIsNamed(String text) {

@@ -7,7 +7,7 @@ import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Operation;
 import io.rsocket.Payload;
-import io.rsocket.core.RSocketClient;
+import io.rsocket.RSocket;
 import io.rsocket.core.RSocketConnector;
 import io.rsocket.transport.netty.client.TcpClientTransport;
 import io.rsocket.util.DefaultPayload;
@@ -18,6 +18,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
 import reactor.netty.resources.LoopResources;
 import reactor.netty.tcp.TcpClient;
@@ -25,23 +27,49 @@ import reactor.netty.tcp.TcpClient;
 /** Calls one service over one connection. */
 final class RSocketNeighbour implements Neighbour {
     private final Location to;
-    private final RSocketClient client;
+    private final RSocketConnector connector = RSocketConnector.create();
+    private final TcpClientTransport transport;
 
     /** One connection uses one event loop. */
     private final LoopResources loop = LoopResources.create("rsocket-client", 1, true);
+
+    /** The connection, or the one that is being opened; replaced by the call that finds it lost or failed. */
+    private final AtomicReference<@Nullable CompletableFuture<RSocket>> connection = new AtomicReference<>();
 
     private final ConcurrentHashMap<CompletableFuture<byte[]>, Boolean> inFlight = new ConcurrentHashMap<>();
     private volatile boolean closed;
 
     RSocketNeighbour(Location to) {
         this.to = to;
-        this.client = RSocketClient.from(RSocketConnector.create()
-                .connect(TcpClientTransport.create(
-                        TcpClient.create().host(to.host()).port(to.port()).runOn(loop))));
+        this.transport = TcpClientTransport.create(
+                TcpClient.create().host(to.host()).port(to.port()).runOn(loop));
+    }
+
+    /** Not an {@code RSocketClient}: that one keeps a refused connection's error for every later call. */
+    private CompletableFuture<RSocket> connection() {
+        CompletableFuture<RSocket> current = connection.get();
+        if (current != null && !isOver(current)) {
+            return current;
+        }
+        CompletableFuture<RSocket> fresh = new CompletableFuture<>();
+        if (!connection.compareAndSet(current, fresh)) {
+            return connection();
+        }
+        connector.connect(transport).subscribe(fresh::complete, fresh::completeExceptionally);
+        return fresh;
+    }
+
+    private static boolean isOver(CompletableFuture<RSocket> connection) {
+        return connection.isDone()
+                && (connection.isCompletedExceptionally() || connection.join().isDisposed());
     }
 
     private CompletableFuture<byte[]> exchange(Operation<?, ?> operation, Record request) {
-        CompletableFuture<byte[]> reply = client.requestResponse(Mono.fromSupplier(() -> DefaultPayload.create(
+        if (closed) {
+            return CompletableFuture.failedFuture(gone());
+        }
+        CompletableFuture<byte[]> reply = Mono.fromFuture(connection(), true)
+                .flatMap(connected -> connected.requestResponse(DefaultPayload.create(
                         JsonCodec.encode(request), operation.name().getBytes(StandardCharsets.UTF_8))))
                 .map(RSocketNeighbour::taken)
                 .toFuture();
@@ -117,7 +145,14 @@ final class RSocketNeighbour implements Neighbour {
         }
         closed = true;
         inFlight.keySet().forEach(reply -> reply.completeExceptionally(gone()));
-        client.dispose();
+        CompletableFuture<RSocket> last = connection.get();
+        if (last != null) {
+            last.whenComplete((connected, failed) -> {
+                if (connected != null) {
+                    connected.dispose();
+                }
+            });
+        }
         RSocketServing.end(loop);
     }
 }

@@ -20,7 +20,7 @@ final class RSocketTransport implements Transport {
         settings.put("protocol", "RSocket 1.0 over TCP, request/response");
         settings.put(
                 "connections",
-                "one a neighbour, shared by all callers (RSocketClient); opened by the first call, again after a loss");
+                "one a neighbour, shared by all callers (RSocketConnector); opened by the first call, again after a loss");
         settings.put("serializer", "Jackson 3 as data, the operation's name as metadata");
         settings.put("largest message", "16 MiB, one frame (rsocket-java's limit without fragmentation)");
         settings.put(

@@ -1,0 +1,66 @@
+package dev.parley.transport.thrift;
+
+import dev.parley.model.BadInput;
+import dev.parley.model.Technology;
+import dev.parley.model.Technology.Style;
+import dev.parley.spi.Contract;
+import dev.parley.spi.Handler;
+import dev.parley.spi.Location;
+import dev.parley.spi.Neighbour;
+import dev.parley.spi.Transport;
+import dev.parley.spi.messages.Messages;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** Thrift as its Java tutorial sets it up, with the multi-threaded server that it names. */
+final class ThriftTransport implements Transport {
+    @Override
+    public Technology technology() {
+        Map<String, String> settings = new LinkedHashMap<>();
+        settings.put(
+                "server",
+                "TThreadPoolServer (thrift.apache.org/tutorial/java), a thread for each connection, no upper bound");
+        settings.put("client", "generated client over TSocket; it carries one call at a time");
+        settings.put(
+                "connections",
+                "as many a neighbour as it has calls under way; kept when idle, all of them dropped after a loss");
+        settings.put("protocol", "TBinaryProtocol, unframed");
+        settings.put("serializer", "Thrift's generated structs, converted to and from the service's records");
+        settings.put("largest message", "100 MB (TConfiguration's default)");
+        settings.put("TCP_NODELAY", "on at both ends (TSocket's default)");
+        settings.put("deadline", "socket timeout of what is left of the time, set anew for each read");
+        settings.put("errors", "an exception declared in the interface, with code and text");
+        return new Technology(
+                "thrift",
+                "Apache Thrift",
+                Style.SYNCHRONOUS,
+                Optional.empty(),
+                List.of(
+                        "Thrift server with the generated processor",
+                        "handler (facade of the business logic)",
+                        "generated Thrift client and a pool of connections",
+                        ".thrift interface shared by both sides"),
+                "the caller knows host and port of each service that it calls",
+                settings);
+    }
+
+    @Override
+    public Server serve(String service, Contract contract, Location at, Handler handler) {
+        check(contract);
+        return new ThriftServing(at, handler);
+    }
+
+    @Override
+    public Neighbour connect(String caller, Contract contract, Location to) {
+        check(contract);
+        return new ThriftNeighbour(to);
+    }
+
+    private static void check(Contract contract) {
+        if (!contract.equals(Messages.CONTRACT)) {
+            throw new BadInput("contract over thrift", contract.name(), "messages: the one with a .thrift interface");
+        }
+    }
+}

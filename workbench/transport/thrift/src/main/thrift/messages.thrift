@@ -1,0 +1,71 @@
+// The Java below dev.parley.transport.thrift.messages is generated from this file with Apache Thrift's compiler 0.17.0, the one that Debian
+// packages (thrift-compiler); libthrift has the same version, since later ones have other processors. From the module's folder:
+//
+//   thrift --gen java:generated_annotations=suppress --out src/main/java src/main/thrift/messages.thrift
+//
+// and then spotless:apply. What comes out is committed, because Apache publishes no compiler through Maven.
+namespace java dev.parley.transport.thrift.messages
+
+// A point in time without a zone.
+struct DateTime {
+  1: required i64 epochSecond
+  2: required i32 nano
+}
+
+// unscaled * 10^-scale, most significant byte first: keeps the scale, so 1.0 and 1.00 differ.
+struct Decimal {
+  1: required binary unscaled
+  2: required i32 scale
+}
+
+struct TestModelOnlyText {
+  1: required string textField
+}
+
+// Thrift has no unsigned byte and no float: the next wider type carries them whole.
+struct TestModelAllTypes {
+  1: required string textField
+  2: required bool boolField
+  3: required i16 byteField
+  4: required DateTime dateTimeField
+  5: required Decimal decimalField
+  6: required double floatField
+  7: required i32 intField
+  8: required i16 shortField
+  9: required i64 longField
+}
+
+struct TestModelAllTypesList {
+  1: required list<TestModelAllTypes> items
+}
+
+struct TextPart {
+  1: required string leaf
+  2: required TestModelOnlyText answer
+}
+
+struct GatheredText {
+  1: required list<TextPart> parts
+}
+
+struct TypesPart {
+  1: required string leaf
+  2: required TestModelAllTypesList answer
+}
+
+struct GatheredTypes {
+  1: required list<TypesPart> parts
+}
+
+// What went wrong, in the workbench's own words.
+exception Fault {
+  1: required string code
+  2: required string text
+}
+
+service Messages {
+  TestModelOnlyText onlyText(1: TestModelOnlyText request) throws (1: Fault fault)
+  TestModelAllTypesList allTypes(1: TestModelAllTypesList request) throws (1: Fault fault)
+  GatheredText gatherText(1: TestModelOnlyText request) throws (1: Fault fault)
+  GatheredTypes gatherTypes(1: TestModelAllTypesList request) throws (1: Fault fault)
+}
