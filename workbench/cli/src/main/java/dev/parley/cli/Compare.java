@@ -2,6 +2,7 @@ package dev.parley.cli;
 
 import dev.parley.lab.Catalog;
 import dev.parley.lab.Lab;
+import dev.parley.lab.WorkChoice;
 import dev.parley.model.BadInput;
 import dev.parley.model.Limits;
 import dev.parley.model.Load;
@@ -37,7 +38,6 @@ import picocli.CommandLine.Spec;
             "Example: parley compare --technologies rest,grpc,rpcx --topology line:5 --messages text:1000,types:100 --clients 1,16 --quick"
         })
 final class Compare implements Callable<Integer> {
-    private static final String MESSAGES = "text:10,text:1000,types:100";
     private static final String QUICK_MESSAGES = "text:1000,types:100";
     /** Room for a run's rows and logs: the largest seen, a whole study of 400 trials, took under a quarter of it. */
     private static final long ROOM_BYTES = 50_000_000;
@@ -54,23 +54,24 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--topology",
             paramLabel = "T",
-            defaultValue = "line:5",
             description =
-                    "line:n, star:n, star, tree (six services each), pair (clients reach the first over REST), or graph:a>b,c;b>d&e (, one after the other, & at once). Default: ${DEFAULT-VALUE}.")
-    private String topology = "";
+                    "line:n, star:n, star, tree (six services each), pair (clients reach the first over REST), or graph:a>b,c;b>d&e (, one after the other, & at once). Default: the work's own, line:5 for messages.")
+    private Optional<String> topology = Optional.empty();
 
     @Option(
             names = "--work",
             paramLabel = "W",
             defaultValue = "messages",
-            description = "What the services do. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "What the services do: messages (echo), get, json:1k, json:5k (a document of that size behind a REST front). Default: ${DEFAULT-VALUE}.")
     private String work = "";
 
     @Option(
             names = "--messages",
             paramLabel = "LIST",
-            description = "text:CHARACTERS, types:PROPERTIES (10, 100, 1000, 10000). Default: " + MESSAGES
-                    + "; with --quick " + QUICK_MESSAGES + ".")
+            description =
+                    "text:CHARACTERS, types:PROPERTIES (10, 100, 1000, 10000), or another work's. Default: the work's own;"
+                            + " for messages text:10,text:1000,types:100, with --quick " + QUICK_MESSAGES + ".")
     private Optional<String> messages = Optional.empty();
 
     @Option(
@@ -119,12 +120,13 @@ final class Compare implements Callable<Integer> {
         if (limitMs < 1) {
             throw new BadInput("--limit", limitMs, "1 or more milliseconds");
         }
+        WorkChoice choice = WorkChoice.of(work);
         Study study = new Study(
                 "compare",
                 catalog.select(technologies),
-                List.of(Topology.parse(topology)),
-                work,
-                each("--messages", messages.orElse(isQuick ? QUICK_MESSAGES : MESSAGES), MessageSpec::parse),
+                List.of(Topology.parse(topology.orElse(choice.topology()))),
+                choice.work(),
+                each("--messages", messages.orElse(sent(choice)), MessageSpec::parse),
                 each("--clients", clients, Compare::closed),
                 effort,
                 restarts.orElse(effort.restarts()),
@@ -139,6 +141,10 @@ final class Compare implements Callable<Integer> {
         try (Children.Hold _ = Children.hold()) {
             return measure(lab, study, folder, progress);
         }
+    }
+
+    private String sent(WorkChoice choice) {
+        return isQuick && choice.typed().equals("messages") ? QUICK_MESSAGES : choice.messages();
     }
 
     private int measure(Lab lab, Study study, Path folder, Progress progress) {

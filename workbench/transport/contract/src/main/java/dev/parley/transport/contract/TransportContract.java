@@ -5,17 +5,21 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.parley.model.BadInput;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Technology;
 import dev.parley.model.Topology;
 import dev.parley.spi.CallException;
 import dev.parley.spi.CallException.Code;
+import dev.parley.spi.Contract;
 import dev.parley.spi.Handler;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
+import dev.parley.spi.Operation;
 import dev.parley.spi.Transport;
 import dev.parley.spi.TransportProvider;
 import dev.parley.spi.Work;
+import dev.parley.spi.json.Json;
 import dev.parley.spi.messages.GatheredTypes;
 import dev.parley.spi.messages.Messages;
 import dev.parley.spi.messages.TestModelAllTypesList;
@@ -48,6 +52,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
@@ -149,6 +154,49 @@ public abstract class TransportContract {
             assertThat(neighbour.call(Messages.ONLY_TEXT, new TestModelOnlyText(text), TIMEOUT))
                     .isEqualTo(new TestModelOnlyText(text));
         }
+    }
+
+    /** The contracts of the works other than {@code messages}. */
+    static List<Contract> otherContracts() {
+        return List.of(Json.CONTRACT);
+    }
+
+    @ParameterizedTest
+    @MethodSource("otherContracts")
+    void everyWorksRecordsComeBackEqual(Contract contract) throws Exception {
+        Location at = freeLocation("m2");
+        try {
+            // a reply that belongs to its request and to no other
+            open.push(transport().serve("m2", contract, at, new Handler() {
+                @Override
+                public <Q extends Record, R extends Record> R handle(Operation<Q, R> operation, Q request) {
+                    return Samples.of(operation.reply(), request.hashCode());
+                }
+            }));
+        } catch (BadInput | CallException e) {
+            assumeTrue(false, e.getMessage());
+        }
+        Neighbour neighbour = transport().connect("m1", contract, at);
+        open.push(neighbour);
+        for (Operation<?, ?> operation : contract.operations()) {
+            for (int seed = 0; seed < 10; seed++) {
+                assertAnswered(neighbour, operation, seed);
+            }
+        }
+    }
+
+    private static <Q extends Record, R extends Record> void assertAnswered(
+            Neighbour neighbour, Operation<Q, R> operation, int seed)
+            throws Exception {
+        Q request = Samples.of(operation.request(), seed);
+        R expected = Samples.of(operation.reply(), request.hashCode());
+        assertThat(expected.equals(neighbour.call(operation, request, TIMEOUT)))
+                .as("%s, called", operation.name())
+                .isTrue();
+        assertThat(expected.equals(get(neighbour.send(operation, request, TIMEOUT))))
+                .as("%s, sent", operation.name())
+                .isTrue();
+        assertThat(neighbour.payloadBytes(request)).isNotNegative();
     }
 
     @Test

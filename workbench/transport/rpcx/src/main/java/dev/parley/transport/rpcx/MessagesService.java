@@ -1,6 +1,5 @@
 package dev.parley.transport.rpcx;
 
-import dev.parley.spi.CallException;
 import dev.parley.spi.Handler;
 import dev.parley.spi.Operation;
 import dev.parley.spi.messages.GatheredText;
@@ -41,10 +40,6 @@ final class MessagesService {
     }
 
     private <Q extends Record, R extends Record> R handle(Operation<Q, R> operation, Q request) {
-        try {
-            return handler.handle(operation, request);
-        } catch (CallException e) {
-            throw Errors.toRpcx(e);
-        }
+        return Binding.answer(handler, operation, request);
     }
 }

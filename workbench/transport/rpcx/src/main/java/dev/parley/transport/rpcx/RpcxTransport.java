@@ -1,13 +1,11 @@
 package dev.parley.transport.rpcx;
 
 import dev.parley.model.Technology;
-import dev.parley.spi.CallException;
 import dev.parley.spi.Contract;
 import dev.parley.spi.Handler;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Transport;
-import dev.parley.spi.messages.Messages;
 import dev.rpcx.RPCXException;
 import dev.rpcx.RegistryServer;
 import java.time.Duration;
@@ -43,7 +41,8 @@ final class RpcxTransport implements Transport {
 
     @Override
     public Server serve(String service, Contract contract, Location at, Handler handler) {
-        dev.rpcx.Server server = dev.rpcx.Server.builder(RegistryServer.registry(service(contract, handler)))
+        dev.rpcx.Server server = dev.rpcx.Server.builder(
+                        RegistryServer.registry(Binding.of(contract).service().apply(handler)))
                 .host(at.host())
                 .port(at.port())
                 .build();
@@ -55,22 +54,8 @@ final class RpcxTransport implements Transport {
         return () -> server.stop(STOP_TIME);
     }
 
-    private static Object service(Contract contract, Handler handler) {
-        if (contract.name().equals(Messages.CONTRACT.name())) {
-            return new MessagesService(handler);
-        }
-        throw unknown(contract);
-    }
-
     @Override
     public Neighbour connect(String caller, Contract contract, Location to) {
-        if (contract.name().equals(Messages.CONTRACT.name())) {
-            return new MessagesNeighbour(to);
-        }
-        throw unknown(contract);
-    }
-
-    private static CallException unknown(Contract contract) {
-        return new CallException(CallException.Code.NOT_FOUND, "no RPCX interface for the contract " + contract.name());
+        return new RpcxNeighbour<>(Binding.of(contract), to);
     }
 }
