@@ -32,17 +32,15 @@ public final class RegistryServer {
     private RegistryServer() {}
 
     /**
-     * Of these services.
+     * Of these services; without any, of all that RPCX's annotation processor found when the jars and folders of the class path were
+     * compiled. The class path is not scanned for that: the processor wrote an index.
      *
      * @param services objects whose class has {@link RPCXServer}, or such classes, which are made with their constructor without parameters
-     * @throws IllegalArgumentException no annotation, nothing published, or a name published twice
+     * @throws IllegalArgumentException no annotation, nothing published, a name published twice, or no services and no index
      */
     public static RegistryServer registry(Object... services) {
-        if (services.length == 0) {
-            throw new IllegalArgumentException("nothing to publish (expected: services, or scan(package))");
-        }
         RegistryServer registry = new RegistryServer();
-        for (Object service : services) {
+        for (Object service : services.length == 0 ? ServiceIndex.services().toArray() : services) {
             registry.add(service instanceof Class<?> type ? made(type) : service);
         }
         return registry;

@@ -19,7 +19,7 @@ import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 
 /** Records, enums and sealed interfaces by a seed, compiled in memory: what users write, only stranger. */
-final class RandomTypes {
+public final class RandomTypes {
     private static final String[] SIMPLE = {
         "boolean",
         "byte",
@@ -81,6 +81,11 @@ final class RandomTypes {
             classes.add(loader.loadClass("random.Types$R" + i));
         }
         return classes;
+    }
+
+    /** The text of class {@code random.Types}, with the records R0 to R(n-1) in it. */
+    public static String source(long seed, int records) {
+        return new RandomTypes(seed, records).source();
     }
 
     private String source() {

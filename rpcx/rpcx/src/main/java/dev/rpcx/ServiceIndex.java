@@ -1,0 +1,59 @@
+package dev.rpcx;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Reads what the annotation processor wrote: one file in each jar or folder that has services, one class a line. */
+final class ServiceIndex {
+    private static final String RESOURCE = "META-INF/rpcx/services";
+
+    private ServiceIndex() {}
+
+    static List<Class<?>> services() {
+        ClassLoader context = Thread.currentThread().getContextClassLoader();
+        ClassLoader loader = context == null ? ServiceIndex.class.getClassLoader() : context;
+        Map<String, URL> names = new LinkedHashMap<>();
+        try {
+            for (URL place : Collections.list(loader.getResources(RESOURCE))) {
+                for (String line : lines(place)) {
+                    names.putIfAbsent(line, place);
+                }
+            }
+        } catch (IOException e) {
+            throw new IllegalArgumentException(RESOURCE + ": cannot be read: " + e.getMessage(), e);
+        }
+        if (names.isEmpty()) {
+            throw new IllegalArgumentException("nothing to publish: no " + RESOURCE + " on the class path (expected:"
+                    + " services, or scan(package), or a build with RPCX's annotation processor)");
+        }
+        List<Class<?>> found = new ArrayList<>();
+        names.forEach((name, place) -> {
+            try {
+                found.add(Class.forName(name, false, loader));
+            } catch (ClassNotFoundException | LinkageError e) {
+                throw new IllegalArgumentException(
+                        place + ": class " + name + " cannot be loaded (expected: an index as new as the classes)", e);
+            }
+        });
+        return found;
+    }
+
+    private static List<String> lines(URL place) throws IOException {
+        try (InputStream in = place.openStream();
+                BufferedReader reader = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {
+            return reader.lines()
+                    .map(String::strip)
+                    .filter(line -> !line.isEmpty())
+                    .toList();
+        }
+    }
+}

@@ -1,0 +1,215 @@
+package dev.rpcx.processor;
+
+import dev.rpcx.OneWay;
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXServer;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.NoSuchFileException;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import javax.annotation.processing.AbstractProcessor;
+import javax.annotation.processing.Filer;
+import javax.annotation.processing.RoundEnvironment;
+import javax.annotation.processing.SupportedAnnotationTypes;
+import javax.lang.model.SourceVersion;
+import javax.lang.model.element.Element;
+import javax.lang.model.element.ElementKind;
+import javax.lang.model.element.ExecutableElement;
+import javax.lang.model.element.Modifier;
+import javax.lang.model.element.TypeElement;
+import javax.lang.model.element.VariableElement;
+import javax.lang.model.type.TypeKind;
+import javax.lang.model.util.ElementFilter;
+import javax.tools.Diagnostic;
+import javax.tools.FileObject;
+import javax.tools.StandardLocation;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * For {@link RPCXServer} and {@link RPCXClient}: an index of services, and errors where a type cannot be mapped. The compiler finds it on the
+ * class path (JDK 17 to 22) or on the processor path (any).
+ */
+@SupportedAnnotationTypes({"dev.rpcx.RPCXServer", "dev.rpcx.RPCXClient"})
+public final class ServiceProcessor extends AbstractProcessor {
+    /** One binary name of a class a line; read by {@code RegistryServer}. */
+    private static final String INDEX = "META-INF/rpcx/services";
+
+    private static final int MAX_NAME_BYTES = 255;
+
+    /** Binary names of services, with what they were found in; sorted, so that the index is the same for the same sources. */
+    private final Map<String, Element> services = new TreeMap<>();
+
+    private final Set<String> refused = new HashSet<>();
+
+    private @Nullable TypeCheck types;
+
+    private TypeCheck types() {
+        if (types == null) {
+            types = new TypeCheck(processingEnv.getTypeUtils(), processingEnv.getElementUtils(), this::refuse);
+        }
+        return types;
+    }
+
+    @Override
+    public SourceVersion getSupportedSourceVersion() {
+        return SourceVersion.latestSupported();
+    }
+
+    @Override
+    public boolean process(Set<? extends TypeElement> annotations, RoundEnvironment round) {
+        for (TypeElement type : ElementFilter.typesIn(round.getElementsAnnotatedWith(RPCXServer.class))) {
+            service(type);
+        }
+        for (TypeElement type : ElementFilter.typesIn(round.getElementsAnnotatedWith(RPCXClient.class))) {
+            client(type);
+        }
+        if (round.processingOver() && !round.errorRaised()) {
+            writeIndex();
+        }
+        return false;
+    }
+
+    private void refuse(Element at, String text) {
+        // one fault may be met by many methods
+        if (refused.add(text)) {
+            processingEnv.getMessager().printMessage(Diagnostic.Kind.ERROR, text, at);
+        }
+    }
+
+    private String binaryName(TypeElement type) {
+        return processingEnv.getElementUtils().getBinaryName(type).toString();
+    }
+
+    private void service(TypeElement type) {
+        String name = binaryName(type);
+        if (type.getKind().isInterface() || type.getModifiers().contains(Modifier.ABSTRACT)) {
+            refuse(type, name + ": @RPCXServer on what cannot be made (expected: a class that is not abstract)");
+            return;
+        }
+        services.put(name, type);
+        checkName(type, name, type.getAnnotation(RPCXServer.class).value());
+        Map<String, ExecutableElement> published = new HashMap<>();
+        for (ExecutableElement method : methods(type)) {
+            dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
+            if (marked != null) {
+                String methodName = published(method, marked);
+                checkName(method, name + "." + method.getSimpleName(), methodName);
+                if (published.putIfAbsent(methodName, method) != null) {
+                    refuse(method, name + ": " + methodName + " is published twice (expected: names that differ)");
+                }
+                method(name, method);
+            }
+        }
+        if (published.isEmpty()) {
+            refuse(type, name + " publishes nothing (expected: a method with @Method)");
+        }
+    }
+
+    private void client(TypeElement type) {
+        String name = binaryName(type);
+        if (type.getKind() != ElementKind.INTERFACE) {
+            refuse(type, name + ": @RPCXClient on a class (expected: an interface)");
+            return;
+        }
+        checkName(type, name, type.getAnnotation(RPCXClient.class).remoteServerName());
+        for (ExecutableElement method : methods(type)) {
+            if (method.getModifiers().contains(Modifier.ABSTRACT)) {
+                checkName(
+                        method,
+                        name + "." + method.getSimpleName(),
+                        published(method, method.getAnnotation(dev.rpcx.Method.class)));
+                if (method.getAnnotation(OneWay.class) != null
+                        && method.getReturnType().getKind() != TypeKind.VOID) {
+                    refuse(method, name + "." + method.getSimpleName() + ": @OneWay with a result (expected: void)");
+                }
+                method(name, method);
+            }
+        }
+    }
+
+    /** Its own and inherited ones, without Object's. */
+    private List<ExecutableElement> methods(TypeElement type) {
+        TypeElement object = processingEnv.getElementUtils().getTypeElement("java.lang.Object");
+        return ElementFilter.methodsIn(processingEnv.getElementUtils().getAllMembers(type)).stream()
+                .filter(method -> !object.equals(method.getEnclosingElement()))
+                .toList();
+    }
+
+    private static String published(ExecutableElement method, dev.rpcx.@Nullable Method marked) {
+        return marked == null || marked.value().isEmpty()
+                ? method.getSimpleName().toString()
+                : marked.value();
+    }
+
+    private void checkName(Element at, String where, String name) {
+        int bytes = name.getBytes(StandardCharsets.UTF_8).length;
+        if (bytes < 1 || bytes > MAX_NAME_BYTES || name.indexOf('\0') >= 0) {
+            refuse(at, where + ": published name \"" + name + "\" (expected: 1 to 255 bytes, no NUL)");
+        }
+    }
+
+    private void method(String typeName, ExecutableElement method) {
+        String where = typeName + "." + method.getSimpleName();
+        TypeCheck check = types();
+        List<? extends VariableElement> parameters = method.getParameters();
+        for (VariableElement parameter : parameters) {
+            if (check.isPublisher(parameter.asType()) && parameters.size() > 1) {
+                refuse(parameter, where + ": a stream beside other parameters (expected: the stream alone)");
+                return;
+            }
+        }
+        for (VariableElement parameter : parameters) {
+            check.parameter(parameter.asType(), where + "(" + parameter.getSimpleName() + ")", parameter);
+        }
+        check.numbers(parameters, where, false);
+        check.result(method.getReturnType(), "result of " + where, method);
+    }
+
+    /** Beside the classes. What an earlier, partial build found stays in it as long as it is there. */
+    private void writeIndex() {
+        Filer filer = processingEnv.getFiler();
+        for (String name : indexed(filer)) {
+            TypeElement type = processingEnv.getElementUtils().getTypeElement(name.replace('$', '.'));
+            if (type != null && type.getAnnotation(RPCXServer.class) != null) {
+                services.putIfAbsent(name, type);
+            }
+        }
+        if (services.isEmpty()) {
+            return;
+        }
+        try {
+            FileObject file = filer.createResource(
+                    StandardLocation.CLASS_OUTPUT, "", INDEX, services.values().toArray(new Element[0]));
+            try (Writer out = file.openWriter()) {
+                for (String name : services.keySet()) {
+                    out.write(name + "\n");
+                }
+            }
+        } catch (IOException e) {
+            processingEnv
+                    .getMessager()
+                    .printMessage(Diagnostic.Kind.ERROR, INDEX + ": cannot be written: " + e.getMessage());
+        }
+    }
+
+    private List<String> indexed(Filer filer) {
+        try {
+            FileObject file = filer.getResource(StandardLocation.CLASS_OUTPUT, "", INDEX);
+            try (BufferedReader lines = new BufferedReader(file.openReader(true))) {
+                return lines.lines().toList();
+            }
+        } catch (NoSuchFileException none) {
+            return List.of();
+        } catch (IOException | IllegalArgumentException notReadable) {
+            // the first build, as some file managers say it
+            return List.of();
+        }
+    }
+}

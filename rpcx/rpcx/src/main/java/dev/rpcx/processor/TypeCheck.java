@@ -1,0 +1,434 @@
+package dev.rpcx.processor;
+
+import dev.rpcx.schema.Field;
+import dev.rpcx.schema.Unknown;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+import java.util.concurrent.Future;
+import java.util.function.BiConsumer;
+import javax.lang.model.element.Element;
+import javax.lang.model.element.ElementKind;
+import javax.lang.model.element.ExecutableElement;
+import javax.lang.model.element.Modifier;
+import javax.lang.model.element.RecordComponentElement;
+import javax.lang.model.element.TypeElement;
+import javax.lang.model.element.VariableElement;
+import javax.lang.model.type.ArrayType;
+import javax.lang.model.type.DeclaredType;
+import javax.lang.model.type.ExecutableType;
+import javax.lang.model.type.TypeKind;
+import javax.lang.model.type.TypeMirror;
+import javax.lang.model.type.WildcardType;
+import javax.lang.model.util.ElementFilter;
+import javax.lang.model.util.Elements;
+import javax.lang.model.util.Types;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The rules of {@code Schema}, held against the compiler's types instead of loaded classes. Each refusal names the component and stands at it.
+ * Knows nothing of locks, which the compiler cannot see.
+ */
+final class TypeCheck {
+    private static final Set<String> SIMPLE = Set.of(
+            "java.lang.Boolean",
+            "java.lang.Byte",
+            "java.lang.Short",
+            "java.lang.Character",
+            "java.lang.Integer",
+            "java.lang.Long",
+            "java.lang.Float",
+            "java.lang.Double",
+            "java.lang.String",
+            "java.math.BigInteger",
+            "java.math.BigDecimal",
+            "java.util.UUID",
+            "java.time.Instant",
+            "java.time.Duration",
+            "java.time.LocalDate",
+            "java.time.LocalDateTime");
+
+    private static final Set<String> LISTS = Set.of("java.util.List", "java.util.Collection", "java.util.Set");
+    private static final String MAP = "java.util.Map";
+    private static final Set<String> UNKNOWNS = Set.of("UNKNOWN", "UNSPECIFIED", "UNRECOGNIZED");
+
+    private final Types types;
+    private final Elements elements;
+    private final BiConsumer<Element, String> refusal;
+
+    /** Uses of types that have been looked at, so that a type may contain itself. */
+    private final Set<String> seen = new HashSet<>();
+
+    TypeCheck(Types types, Elements elements, BiConsumer<Element, String> refusal) {
+        this.types = types;
+        this.elements = elements;
+        this.refusal = refusal;
+    }
+
+    boolean isPublisher(TypeMirror type) {
+        return isA(type, Flow.Publisher.class) && types.isSameType(types.erasure(type), erased(Flow.Publisher.class));
+    }
+
+    private TypeMirror erased(Class<?> type) {
+        return types.erasure(elements.getTypeElement(type.getCanonicalName()).asType());
+    }
+
+    private boolean isA(TypeMirror type, Class<?> wanted) {
+        return type.getKind() == TypeKind.DECLARED && types.isSubtype(types.erasure(type), erased(wanted));
+    }
+
+    void parameter(TypeMirror type, String where, Element at) {
+        if (isPublisher(type)) {
+            items(type, where, at);
+        } else {
+            field(type, where, at);
+        }
+    }
+
+    private void items(TypeMirror publisher, String where, Element at) {
+        List<? extends TypeMirror> of = ((DeclaredType) publisher).getTypeArguments();
+        if (of.isEmpty()) {
+            refusal.accept(at, where + ": a stream of what? (expected: Flow.Publisher<Type>)");
+        } else {
+            field(of.get(0), where, at);
+        }
+    }
+
+    void result(TypeMirror type, String where, Element at) {
+        TypeMirror content = type;
+        if (isPublisher(type)) {
+            items(type, where, at);
+            return;
+        }
+        if (type.getKind() == TypeKind.ERROR) {
+            return;
+        }
+        if (isA(type, CompletionStage.class) || types.isSameType(types.erasure(type), erased(Future.class))) {
+            List<? extends TypeMirror> of = ((DeclaredType) type).getTypeArguments();
+            if (of.isEmpty()) {
+                refusal.accept(at, where + ": " + type + " without its type");
+                return;
+            }
+            content = of.get(0);
+        }
+        if (content.getKind() != TypeKind.VOID && !name(content).equals("java.lang.Void")) {
+            field(content, where, at);
+        }
+    }
+
+    private static String name(TypeMirror type) {
+        return type.getKind() == TypeKind.DECLARED
+                ? ((TypeElement) ((DeclaredType) type).asElement())
+                        .getQualifiedName()
+                        .toString()
+                : "";
+    }
+
+    private void refuse(TypeMirror type, String where, Element at, String why) {
+        refusal.accept(at, where + ": " + type + " cannot be mapped to Protobuf: " + why);
+    }
+
+    /** One value: a parameter, a component, a result. */
+    private void field(TypeMirror given, String where, Element at) {
+        TypeMirror type = bound(given);
+        if (name(type).equals(Optional.class.getName())) {
+            arguments((DeclaredType) type, 1, where, at);
+        } else {
+            element(type, where, at);
+        }
+    }
+
+    private TypeMirror bound(TypeMirror type) {
+        if (!(type instanceof WildcardType wildcard) || wildcard.getSuperBound() != null) {
+            return type;
+        }
+        TypeMirror extended = wildcard.getExtendsBound();
+        return extended == null ? elements.getTypeElement("java.lang.Object").asType() : extended;
+    }
+
+    /** What may stand within a container. */
+    private void element(TypeMirror given, String where, Element at) {
+        TypeMirror type = bound(given);
+        if (type.getKind().isPrimitive()) {
+            return;
+        }
+        if (type instanceof ArrayType array) {
+            if (array.getComponentType().getKind() != TypeKind.BYTE) {
+                refuse(type, where, at, "write it as a List (only byte[] is a value of its own)");
+            }
+            return;
+        }
+        if (type.getKind() == TypeKind.TYPEVAR) {
+            refusal.accept(at, where + ": what " + type + " stands for is not known here");
+            return;
+        }
+        if (!(type instanceof DeclaredType declared) || type.getKind() == TypeKind.ERROR) {
+            // what does not compile is the compiler's to say
+            if (type.getKind() != TypeKind.ERROR) {
+                refuse(type, where, at, "expected a type whose components are known");
+            }
+            return;
+        }
+        String name = name(type);
+        if (SIMPLE.contains(name)) {
+            return;
+        }
+        if (name.equals(Optional.class.getName())) {
+            refusal.accept(at, where + ": an Optional inside another container cannot be mapped");
+        } else if (LISTS.contains(name)) {
+            arguments(declared, 1, where, at);
+        } else if (name.equals(MAP)) {
+            arguments(declared, 2, where, at);
+        } else {
+            TypeElement element = (TypeElement) declared.asElement();
+            if (declared.getTypeArguments().size()
+                    != element.getTypeParameters().size()) {
+                refusal.accept(
+                        at,
+                        where + ": " + element.getSimpleName() + " without its types (expected: "
+                                + element.getSimpleName() + "<…>)");
+            } else if (element.getKind() == ElementKind.ENUM) {
+                enumType(element);
+            } else {
+                message(declared, element, where, at);
+            }
+        }
+    }
+
+    private void arguments(DeclaredType container, int count, String where, Element at) {
+        List<? extends TypeMirror> arguments = container.getTypeArguments();
+        if (arguments.size() != count) {
+            refusal.accept(at, where + ": " + container.asElement().getSimpleName() + " without its types");
+            return;
+        }
+        for (int i = 0; i < count; i++) {
+            element(arguments.get(i), count == 1 ? where : where + (i == 0 ? ", key" : ", value"), at);
+        }
+    }
+
+    private void message(DeclaredType type, TypeElement element, String where, Element at) {
+        String why = refusal(type, element);
+        if (why != null) {
+            refuse(type, where, at, why);
+            return;
+        }
+        if (!seen.add(type.toString())) {
+            return;
+        }
+        if (element.getKind() == ElementKind.RECORD) {
+            record(type, element);
+        } else if (isSealed(element)) {
+            oneOf(element);
+        } else {
+            bean(type, element);
+        }
+    }
+
+    private static boolean isSealed(TypeElement element) {
+        return element.getModifiers().contains(Modifier.SEALED)
+                && (element.getKind().isInterface() || element.getModifiers().contains(Modifier.ABSTRACT));
+    }
+
+    private @Nullable String refusal(DeclaredType type, TypeElement element) {
+        if (isA(type, Collection.class) || isA(type, Map.class)) {
+            return "declare it as List, Set or Map";
+        }
+        String name = element.getQualifiedName().toString();
+        if (name.equals("java.lang.Object")) {
+            return "it may be anything (expected: a record or another type with known components)";
+        }
+        if (name.startsWith("java.") || name.startsWith("javax.")) {
+            return "expected a record, a class with accessors, an enum, a sealed interface, or one of the simple types";
+        }
+        boolean isAbstract =
+                element.getKind().isInterface() || element.getModifiers().contains(Modifier.ABSTRACT);
+        return isAbstract && !element.getModifiers().contains(Modifier.SEALED)
+                ? "it is abstract and not sealed, so its implementations are not known"
+                : null;
+    }
+
+    private String binary(TypeElement element) {
+        return elements.getBinaryName(element).toString();
+    }
+
+    private void record(DeclaredType type, TypeElement element) {
+        String raw = binary(element);
+        for (RecordComponentElement component : element.getRecordComponents()) {
+            ExecutableType accessor = (ExecutableType) types.asMemberOf(type, component.getAccessor());
+            field(accessor.getReturnType(), raw + "." + component.getSimpleName(), component);
+        }
+        numbers(element.getRecordComponents(), raw, false);
+    }
+
+    private void oneOf(TypeElement element) {
+        String raw = binary(element);
+        List<TypeElement> cases = new ArrayList<>();
+        permitted(element, cases);
+        List<TypeElement> numbered = new ArrayList<>();
+        for (TypeElement each : cases) {
+            String where = raw + ", case " + binary(each);
+            if (each.getAnnotation(Unknown.class) != null) {
+                if (each.getKind() != ElementKind.RECORD
+                        || !each.getRecordComponents().isEmpty()) {
+                    refusal.accept(each, binary(each) + ": an unknown case must be a record without components");
+                }
+                continue;
+            }
+            numbered.add(each);
+            if (each.getKind() == ElementKind.ENUM) {
+                refusal.accept(each, where + ": expected a record or a class with accessors");
+            } else if (!each.getTypeParameters().isEmpty()) {
+                refusal.accept(each, where + ": a generic case cannot be mapped");
+            } else {
+                element(each.asType(), where, each);
+            }
+        }
+        numbers(numbered, raw, false);
+    }
+
+    private void permitted(TypeElement sealed, List<TypeElement> into) {
+        for (TypeMirror each : sealed.getPermittedSubclasses()) {
+            TypeElement element = (TypeElement) ((DeclaredType) each).asElement();
+            if (isSealed(element)) {
+                permitted(element, into);
+            } else if (!into.contains(element)) {
+                into.add(element);
+            }
+        }
+    }
+
+    private void enumType(TypeElement element) {
+        if (!seen.add(element.toString())) {
+            return;
+        }
+        List<Element> numbered = new ArrayList<>();
+        Element unknown = null;
+        for (Element constant : element.getEnclosedElements()) {
+            if (constant.getKind() == ElementKind.ENUM_CONSTANT) {
+                boolean declared = constant.getAnnotation(Unknown.class) != null;
+                if (declared
+                        || unknown == null
+                                && UNKNOWNS.contains(constant.getSimpleName().toString())) {
+                    unknown = constant;
+                }
+                numbered.add(constant);
+            }
+        }
+        numbered.remove(unknown);
+        numbers(numbered, binary(element), true);
+    }
+
+    private void bean(DeclaredType type, TypeElement element) {
+        String raw = binary(element);
+        boolean canBeMade = ElementFilter.constructorsIn(element.getEnclosedElements()).stream()
+                .anyMatch(constructor -> constructor.getParameters().isEmpty());
+        if (!canBeMade
+                || element.getNestingKind().isNested()
+                        && !element.getModifiers().contains(Modifier.STATIC)) {
+            refusal.accept(
+                    element,
+                    raw + ": a class needs a constructor without parameters, getters and setters; or make it a record");
+            return;
+        }
+        List<Element> numbered = new ArrayList<>();
+        Map<String, VariableElement> fields = new HashMap<>();
+        for (VariableElement field : ElementFilter.fieldsIn(allFields(element))) {
+            Set<Modifier> modifiers = field.getModifiers();
+            if (modifiers.contains(Modifier.STATIC)
+                    || modifiers.contains(Modifier.TRANSIENT)
+                    || fields.putIfAbsent(field.getSimpleName().toString(), field) != null) {
+                continue;
+            }
+            ExecutableElement getter = getter(element, field);
+            if (getter != null && hasSetter(element, field)) {
+                ExecutableType as = (ExecutableType) types.asMemberOf(type, getter);
+                field(as.getReturnType(), raw + "." + field.getSimpleName(), field);
+                numbered.add(getter.getAnnotation(Field.class) != null ? getter : field);
+            }
+        }
+        if (numbered.isEmpty()) {
+            refusal.accept(element, raw + ": a class without any property that has a getter and a setter");
+        }
+        numbers(numbered, raw, false);
+    }
+
+    private List<Element> allFields(TypeElement element) {
+        List<Element> fields = new ArrayList<>();
+        for (TypeElement c = element; c != null && !c.toString().equals("java.lang.Object"); ) {
+            fields.addAll(c.getEnclosedElements());
+            c = c.getSuperclass() instanceof DeclaredType parent ? (TypeElement) parent.asElement() : null;
+        }
+        return fields;
+    }
+
+    private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
+        String name = field.getSimpleName().toString();
+        List<String> names = new ArrayList<>(List.of("get" + capital(name), name));
+        if (field.asType().getKind() == TypeKind.BOOLEAN) {
+            names.add("is" + capital(name));
+        }
+        for (ExecutableElement method : ElementFilter.methodsIn(elements.getAllMembers(in))) {
+            if (isAccessor(method, names)
+                    && method.getParameters().isEmpty()
+                    && types.isSameType(types.erasure(method.getReturnType()), types.erasure(field.asType()))) {
+                return method;
+            }
+        }
+        return null;
+    }
+
+    private boolean hasSetter(TypeElement in, VariableElement field) {
+        String name = field.getSimpleName().toString();
+        return ElementFilter.methodsIn(elements.getAllMembers(in)).stream()
+                .anyMatch(method -> isAccessor(method, List.of("set" + capital(name), name))
+                        && method.getParameters().size() == 1
+                        && types.isSameType(
+                                types.erasure(method.getParameters().get(0).asType()), types.erasure(field.asType())));
+    }
+
+    private static boolean isAccessor(ExecutableElement method, List<String> names) {
+        return method.getModifiers().contains(Modifier.PUBLIC)
+                && !method.getModifiers().contains(Modifier.STATIC)
+                && names.contains(method.getSimpleName().toString());
+    }
+
+    private static String capital(String name) {
+        return Character.toUpperCase(name.charAt(0)) + name.substring(1);
+    }
+
+    /** All members have {@link Field} or none; no number twice, none that Protobuf refuses. */
+    void numbers(List<? extends Element> members, String where, boolean ofEnum) {
+        Map<Integer, Element> taken = new HashMap<>();
+        for (Element member : members) {
+            Field field = member.getAnnotation(Field.class);
+            String name = where + "." + member.getSimpleName();
+            if (field == null) {
+                if (members.stream().anyMatch(other -> other.getAnnotation(Field.class) != null)) {
+                    refusal.accept(
+                            member,
+                            name + ": no @Field, while others of " + where + " have one (expected: all or none)");
+                }
+                continue;
+            }
+            int number = field.value();
+            boolean fits = ofEnum ? number >= 0 : number >= 1 && number <= 536_870_911 && number / 1000 != 19;
+            if (!fits) {
+                refusal.accept(
+                        member,
+                        name + ": number " + number + " (expected: "
+                                + (ofEnum ? "0 or more)" : "1 to 536870911, without 19000 to 19999)"));
+            }
+            Element other = taken.putIfAbsent(number, member);
+            if (other != null) {
+                refusal.accept(member, name + ": number " + number + " is taken by " + other.getSimpleName());
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+package dev.rpcx.processor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.rpcx.Client;
+import dev.rpcx.RegistryServer;
+import dev.rpcx.Server;
+import dev.rpcx.codec.RandomTypes;
+import dev.rpcx.schema.SchemaException;
+import java.io.IOException;
+import java.net.URI;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import javax.tools.Diagnostic;
+import javax.tools.DiagnosticCollector;
+import javax.tools.JavaCompiler;
+import javax.tools.JavaFileObject;
+import javax.tools.SimpleJavaFileObject;
+import javax.tools.ToolProvider;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Compiles with the processor as a user's build does, and holds what it says against what {@code Schema} says of the same classes. */
+class ServiceProcessorTest {
+    private static final Path INDEX = Path.of("META-INF/rpcx/services");
+
+    private static final String GREETER =
+            "@RPCXServer(\"greeter\") class Greetings { @Method(\"hello\") String greet(String name) { return \"Hello \" + name; } }";
+    private static final String CLOCK =
+            "class Outer { @RPCXServer(\"clock\") static class Clock { @Method Instant now() { return Instant.EPOCH; } } }";
+
+    @TempDir
+    private Path out;
+
+    private record Source(String name, String text) {
+        static Source of(String type, String body) {
+            return new Source(
+                    type,
+                    "package p; import dev.rpcx.*; import dev.rpcx.schema.*; import java.time.*; import java.util.*;"
+                            + " import java.util.concurrent.*;\n" + body);
+        }
+
+        JavaFileObject file() {
+            return new SimpleJavaFileObject(URI.create("memory:///" + name + ".java"), JavaFileObject.Kind.SOURCE) {
+                @Override
+                public CharSequence getCharContent(boolean ignoreEncodingErrors) {
+                    return text;
+                }
+            };
+        }
+    }
+
+    /** What the compiler has to say, errors only. */
+    private List<Diagnostic<? extends JavaFileObject>> compile(List<String> processing, Source... sources) {
+        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
+        DiagnosticCollector<JavaFileObject> said = new DiagnosticCollector<>();
+        List<String> options = new ArrayList<>(List.of(
+                "-parameters",
+                "-d",
+                out.toString(),
+                "-classpath",
+                out + System.getProperty("path.separator") + System.getProperty("java.class.path")));
+        options.addAll(processing);
+        compiler.getTask(
+                        null,
+                        null,
+                        said,
+                        options,
+                        null,
+                        Stream.of(sources).map(Source::file).toList())
+                .call();
+        return said.getDiagnostics().stream()
+                .filter(d -> d.getKind() == Diagnostic.Kind.ERROR)
+                .toList();
+    }
+
+    /** The processor is found in RPCX's own jar, and needs nothing else. */
+    private static List<String> withProcessor() {
+        return List.of("-processorpath", Path.of("target", "classes").toString());
+    }
+
+    private <T> T inClassPathOfOut(java.util.concurrent.Callable<T> action) throws Exception {
+        ClassLoader before = Thread.currentThread().getContextClassLoader();
+        try (URLClassLoader loader = new URLClassLoader(new URL[] {out.toUri().toURL()}, before)) {
+            Thread.currentThread().setContextClassLoader(loader);
+            return action.call();
+        } finally {
+            Thread.currentThread().setContextClassLoader(before);
+        }
+    }
+
+    private String index() throws IOException {
+        return Files.readString(out.resolve(INDEX));
+    }
+
+    @Test
+    void theIndexMakesARegistryWithoutScanning() throws Exception {
+        assertThat(compile(withProcessor(), Source.of("Outer", CLOCK), Source.of("Greetings", GREETER)))
+                .isEmpty();
+        assertThat(index()).isEqualTo("p.Greetings\np.Outer$Clock\n");
+        List<String> published = inClassPathOfOut(() -> {
+            RegistryServer registry = RegistryServer.registry();
+            try (Server server = new Server(0, registry).start()) {
+                assertThat(server.port()).isPositive();
+            }
+            return registry.published();
+        });
+        assertThat(published).containsExactly("greeter/hello", "clock/now");
+    }
+
+    @Test
+    void aPartialBuildKeepsWhatIsStillThere() throws Exception {
+        compile(withProcessor(), Source.of("Outer", CLOCK), Source.of("Greetings", GREETER));
+        assertThat(compile(withProcessor(), Source.of("Greetings", GREETER))).isEmpty();
+        assertThat(index()).isEqualTo("p.Greetings\np.Outer$Clock\n");
+        Files.delete(out.resolve("p/Outer$Clock.class"));
+        Files.delete(out.resolve("p/Outer.class"));
+        assertThat(compile(withProcessor(), Source.of("Greetings", GREETER))).isEmpty();
+        assertThat(index()).isEqualTo("p.Greetings\n");
+    }
+
+    @Test
+    void anIndexBehindItsClassesIsSaidSo() throws Exception {
+        compile(withProcessor(), Source.of("Greetings", GREETER));
+        Files.delete(out.resolve("p/Greetings.class"));
+        assertThatThrownBy(() -> inClassPathOfOut(RegistryServer::registry))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("p.Greetings")
+                .hasMessageContaining("index");
+    }
+
+    static Stream<Arguments> faults() {
+        return Stream.of(
+                fault("record Bad(Object x) {}", "p.Client$Bad.x: java.lang.Object cannot be mapped"),
+                fault("record Bad(Date x) {}", "p.Client$Bad.x: java.util.Date cannot be mapped"),
+                fault(
+                        "record Deep(Date x) {} record Bad(List<Map<String, Deep>> x) {}",
+                        "p.Client$Deep.x: java.util.Date"),
+                fault("record Bad(ArrayList<String> x) {}", "p.Client$Bad.x", "List, Set or Map"),
+                fault("record Bad(int[] x) {}", "p.Client$Bad.x", "write it as a List"),
+                fault("record Bad(Optional<Optional<String>> x) {}", "p.Client$Bad.x", "Optional inside"),
+                fault("record Bad(List<Optional<String>> x) {}", "p.Client$Bad.x", "Optional inside"),
+                fault("record Bad(List x) {}", "p.Client$Bad.x: List without its types"),
+                fault("record Bad(CharSequence x) {}", "p.Client$Bad.x: java.lang.CharSequence"),
+                fault("record Bad(Runnable x) {}", "p.Client$Bad.x: java.lang.Runnable"),
+                fault("interface Open {} record Bad(Open x) {}", "p.Client$Bad.x", "abstract and not sealed"),
+                fault("record Page<T>(List<T> of) {} record Bad(Page<Date> x) {}", "p.Client$Page.of: java.util.Date"),
+                fault("record Page<T>(List<T> of) {} record Bad(Page x) {}", "p.Client$Bad.x: Page without its types"),
+                fault("static class NoWay { NoWay(int i) {} } record Bad(NoWay x) {}", "p.Client$NoWay", "constructor"),
+                fault("static class Empty { int i; } record Bad(Empty x) {}", "p.Client$Empty", "getter and a setter"),
+                fault(
+                        "static class Bean { private Date d; public Date getD() { return d; } public void setD(Date v) { d = v; } }"
+                                + " record Bad(Bean x) {}",
+                        "p.Client$Bean.d: java.util.Date"),
+                fault(
+                        "sealed interface Way permits Up, Down {} enum Up implements Way { A } record Down() implements Way {}"
+                                + " record Bad(Way x) {}",
+                        "p.Client$Way, case p.Client$Up"),
+                fault(
+                        "sealed interface Way permits Up, Down {} @Unknown record Up(int a) implements Way {}"
+                                + " record Down() implements Way {} record Bad(Way x) {}",
+                        "p.Client$Up: an unknown case must be a record without components"),
+                fault("record Bad(@Field(1) int a, int b) {}", "p.Client$Bad.b: no @Field"),
+                fault("record Bad(@Field(1) int a, @Field(1) int b) {}", "p.Client$Bad.b: number 1 is taken by a"),
+                fault("record Bad(@Field(19500) int a) {}", "19500"),
+                fault("record Bad(@Field(0) int a) {}", "number 0"),
+                fault("enum Way { @Field(1) UP, DOWN } record Bad(Way x) {}", "Way.DOWN: no @Field"));
+    }
+
+    private static Arguments fault(String types, String... words) {
+        return Arguments.of(types, words);
+    }
+
+    /** Both at build and at start, and at build where the fault is. */
+    @ParameterizedTest
+    @MethodSource("faults")
+    void whatCannotBeMappedIsRefusedByNameAtBuildAndAtStart(String types, String... words) throws Exception {
+        Source client = Source.of(
+                "Client",
+                "@SuppressWarnings(\"rawtypes\") @RPCXClient(remoteServerName = \"x\") interface Client {\n" + types
+                        + "\nvoid call(Bad bad); Bad back(int i); CompletionStage<List<Bad>> later(); Flow.Publisher<Bad> stream(Flow.Publisher<Bad> in); }");
+        List<Diagnostic<? extends JavaFileObject>> errors = compile(withProcessor(), client);
+        assertThat(errors).hasSize(1);
+        assertThat(errors.get(0).getMessage(null)).contains(words);
+        assertThat(errors.get(0).getLineNumber()).isEqualTo(3);
+        assertThat(out.resolve("p/Client.class")).doesNotExist();
+
+        assertThat(compile(List.of("-proc:none"), client)).isEmpty();
+        inClassPathOfOut(() -> {
+            Class<?> type =
+                    Class.forName("p.Client", true, Thread.currentThread().getContextClassLoader());
+            try (Client calling = Client.standard()) {
+                assertThatThrownBy(() -> calling.create(type, "127.0.0.1", 9)).isInstanceOf(SchemaException.class);
+            }
+            return null;
+        });
+    }
+
+    static Stream<Arguments> faultyServices() {
+        return Stream.of(
+                fault("@RPCXServer(\"x\") class Bad {}", "p.Bad publishes nothing"),
+                fault(
+                        "@RPCXServer(\"x\") interface Bad { @Method void a(); }",
+                        "p.Bad: @RPCXServer on what cannot be made"),
+                fault("@RPCXServer(\"\") class Bad { @Method void a() {} }", "published name \"\""),
+                fault(
+                        "@RPCXServer(\"x\") class Bad { @Method void a() {} @Method(\"a\") void b() {} }",
+                        "p.Bad: a is published twice"),
+                fault("@RPCXServer(\"x\") class Bad { @Method void a(Object b) {} }", "p.Bad.a(b): java.lang.Object"),
+                fault("@RPCXServer(\"x\") class Bad { @Method Object a() { return 1; } }", "result of p.Bad.a"),
+                fault(
+                        "@RPCXServer(\"x\") class Bad { @Method void a(Flow.Publisher<String> b, int c) {} }",
+                        "p.Bad.a: a stream beside other parameters"),
+                fault(
+                        "@SuppressWarnings(\"rawtypes\") @RPCXServer(\"x\") class Bad { @Method void a(Flow.Publisher b) {} }",
+                        "p.Bad.a(b): a stream of what?"),
+                fault(
+                        "@RPCXServer(\"x\") class Bad { @Method void a(@Field(1) int b, int c) {} }",
+                        "p.Bad.a.c: no @Field"),
+                fault("@RPCXClient(remoteServerName = \"x\") class Bad {}", "p.Bad: @RPCXClient on a class"),
+                fault(
+                        "@RPCXClient(remoteServerName = \"x\") interface Bad { @OneWay int a(); }",
+                        "p.Bad.a: @OneWay with a result"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("faultyServices")
+    void whatCannotBePublishedIsRefused(String source, String... words) {
+        List<Diagnostic<? extends JavaFileObject>> errors = compile(withProcessor(), Source.of("Bad", source));
+        assertThat(errors).hasSize(1);
+        assertThat(errors.get(0).getMessage(null)).contains(words);
+        assertThat(out.resolve(INDEX)).doesNotExist();
+    }
+
+    @Test
+    void whatDoesNotCompileIsTheCompilersToSay() {
+        assertThat(compile(
+                        withProcessor(),
+                        Source.of("Bad", "@RPCXClient(remoteServerName = \"x\") interface Bad { Gone a(Gone b); }")))
+                .allSatisfy(error -> assertThat(error.getMessage(null)).contains("class Gone"));
+    }
+
+    @Test
+    void whatCanBeMappedIsAccepted() throws IOException {
+        String rpcs = String.join(
+                "",
+                IntStream.range(0, 60)
+                        .mapToObj(i -> "Types.R%d r%d(Types.R%d r);\n".formatted(i, i, i))
+                        .toList());
+        Path tests = Path.of("src/test/java/dev/rpcx");
+        assertThat(compile(
+                        withProcessor(),
+                        new Source("random/Types", RandomTypes.source(11, 60).replace("private record", "record")),
+                        new Source(
+                                "random/All",
+                                "package random; @dev.rpcx.RPCXClient(remoteServerName = \"all\") interface All {"
+                                        + rpcs + "}"),
+                        new Source("AllTypes", Files.readString(tests.resolve("codec/AllTypes.java"))),
+                        Source.of(
+                                "Calls",
+                                "@RPCXClient(remoteServerName = \"x\") interface Calls extends dev.rpcx.codec.Everything"
+                                        + " { RPCXFuture<Void> done(); default Object local() { return 1; } }"),
+                        new Source(
+                                "dev/rpcx/codec/Everything",
+                                "package dev.rpcx.codec; public interface Everything extends AllTypes {}")))
+                .isEmpty();
+    }
+}
