@@ -264,6 +264,7 @@ final class Deployment implements AutoCloseable {
                 IN_FLIGHT_MOST));
         List<SecondRow> seconds = new ArrayList<>();
         List<HistogramRow> histograms = new ArrayList<>();
+        List<Event.Step> steps = new ArrayList<>();
         WindowProbe probe = new WindowProbe(services);
         long silentUntilNs = System.nanoTime() + TO_ANSWER.toNanos();
         while (true) {
@@ -283,8 +284,7 @@ final class Deployment implements AutoCloseable {
                     if (progress.phase() == Phase.WINDOW && progress.elapsedMs() == 0) {
                         probe.begin();
                         services.forEach(ServiceProcess::resetHops);
-                    } else if (progress.phase() == Phase.WINDOW
-                            && progress.elapsedMs() >= window.length().toMillis()) {
+                    } else if (progress.phase() == Phase.LAST_REPLIES) {
                         probe.end();
                     }
                     progressed.accept(progress);
@@ -299,6 +299,7 @@ final class Deployment implements AutoCloseable {
                             s.failed(),
                             s.notSent(),
                             s.responseTimes()));
+                case Event.Step step -> steps.add(step);
                 case Event.Distribution d ->
                     histograms.add(new HistogramRow(
                             d.trialId(),
@@ -313,6 +314,7 @@ final class Deployment implements AutoCloseable {
                         }
                     }
                     figures.addAll(probe.figures(trial.id(), finished));
+                    figures.addAll(StepFigures.of(trial, steps, finished));
                     List<String> reasons = new ArrayList<>(finished.voidReasons());
                     reasons.addAll(probe.complaints());
                     TrialRow row = new TrialRow(

@@ -1,66 +1,107 @@
 package dev.parley.load;
 
-import dev.parley.spi.CallException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 
-/** n clients, a thread each, each waiting for its reply before it sends again. A request belongs to the phase in which it was sent. */
+/**
+ * Clients, a thread each, each waiting for its reply before it sends again. Their number follows the parts: held, or brought from one number
+ * to another in even steps over a part's length. A request belongs to the part in which it was sent.
+ */
 final class ClosedDriver implements Driver {
-    /** After a failure a client rests this long: a refused connection costs microseconds, and would be counted a million times. */
-    private static final long REST_AFTER_FAILURE_NS = 10_000_000;
+    private static final long NEVER = Long.MAX_VALUE;
 
-    private final Target target;
+    private final Caller caller;
+    private final Occupancy occupancy;
     private final Clock clock;
-    private final List<Thread> clients = new ArrayList<>();
-    private final AtomicInteger inFlight = new AtomicInteger();
-    private final AtomicLong index = new AtomicLong();
+    private final int iterations;
+    private final List<Client> clients = new ArrayList<>();
     private volatile Outcomes outcomes;
     private volatile boolean isStopped;
 
-    ClosedDriver(int clientCount, Target target, Clock clock, Outcomes first) {
-        this.target = target;
+    /** @param iterations of the scenario, after which a client is a new user */
+    ClosedDriver(Caller caller, int iterations, Occupancy occupancy, Clock clock, Outcomes first) {
+        this.caller = caller;
+        this.occupancy = occupancy;
+        this.iterations = iterations;
         this.clock = clock;
         this.outcomes = first;
-        for (int i = 0; i < clientCount; i++) {
-            clients.add(Thread.ofPlatform().name("client-" + (i + 1)).daemon().start(this::callOnEnd));
-        }
     }
 
-    private void callOnEnd() {
-        try {
-            while (!isStopped) {
-                Outcomes mine = outcomes;
-                long sentNs = clock.nowNs();
-                inFlight.incrementAndGet();
-                try {
-                    boolean isRight = target.call(index.getAndIncrement());
-                    mine.answered(isRight, sentNs, sentNs, clock.nowNs());
-                } catch (CallException e) {
-                    mine.failed(e, sentNs, clock.nowNs());
-                    clock.awaitNs(clock.nowNs() + REST_AFTER_FAILURE_NS);
-                } finally {
-                    inFlight.decrementAndGet();
+    private final class Client {
+        private final int index;
+        private final long fromNs;
+        private volatile long untilNs = NEVER;
+        private final Thread thread;
+
+        Client(int index, long fromNs) {
+            this.index = index;
+            this.fromNs = fromNs;
+            this.thread =
+                    Thread.ofPlatform().name("client-" + (index + 1)).daemon().unstarted(this::live);
+        }
+
+        private boolean isThere() {
+            return !isStopped && (untilNs == NEVER || untilNs - clock.nowNs() > 0);
+        }
+
+        private void live() {
+            Supplier<Outcomes> current = () -> outcomes;
+            BooleanSupplier goesOn = this::isThere;
+            long cameNs = 0;
+            try {
+                clock.awaitNs(fromNs);
+                cameNs = clock.nowNs();
+                while (isThere()) {
+                    caller.visit(index, iterations, current, goesOn);
+                }
+            } catch (InterruptedException told) {
+                // close() no longer waits for this client
+            } catch (RuntimeException | Error unexpected) {
+                // a client that ended in silence would lower the load without a word
+                outcomes.due(1);
+                outcomes.failed(unexpected, clock.nowNs(), clock.nowNs());
+            } finally {
+                if (cameNs != 0) {
+                    occupancy.there(cameNs, clock.nowNs());
                 }
             }
-        } catch (InterruptedException told) {
-            // close() no longer waits for this client
-        } catch (RuntimeException | Error unexpected) {
-            // a client that ended in silence would lower the load without a word
-            outcomes.failed(unexpected, clock.nowNs(), clock.nowNs());
         }
     }
 
     @Override
-    public void phase(Outcomes next, long lengthNs) {
-        outcomes = next;
+    public void begin(Part part) {
+        long nowNs = clock.nowNs();
+        part.beganNs = nowNs;
+        outcomes = part.outcomes;
+        int from = (int) part.from;
+        int to = (int) part.to;
+        for (int i = clients.size(); i < Math.max(from, to); i++) {
+            long waitNs = i < from ? 0 : (long) ((double) part.lengthNs * (i + 1 - from) / (to - from));
+            Client client = new Client(i, nowNs + waitNs);
+            clients.add(client);
+            client.thread.start();
+        }
+        for (Client client : clients.subList(Math.min(to, clients.size()), clients.size())) {
+            client.untilNs =
+                    nowNs + (from > to ? (long) ((double) part.lengthNs * (from - client.index) / (from - to)) : 0);
+        }
+    }
+
+    @Override
+    public boolean isDone() {
+        return false;
+    }
+
+    @Override
+    public long doneNs() {
+        return 0;
     }
 
     @Override
     public int inFlight() {
-        return inFlight.get();
+        return caller.inFlight();
     }
 
     @Override
@@ -69,13 +110,13 @@ final class ClosedDriver implements Driver {
     }
 
     @Override
-    public BooleanSupplier isIdle() {
-        return () -> clients.stream().noneMatch(Thread::isAlive);
+    public boolean isIdle() {
+        return clients.stream().noneMatch(c -> c.thread.isAlive() && c.fromNs - clock.nowNs() <= 0);
     }
 
     @Override
     public void close() {
         stop();
-        clients.forEach(Thread::interrupt);
+        clients.forEach(c -> c.thread.interrupt());
     }
 }

@@ -1,20 +1,24 @@
 package dev.parley.load;
 
-import java.util.function.BooleanSupplier;
-
-/** Sends a load's requests to a target for as long as it is told, each into the phase's outcomes it belongs to. */
+/** Sends a load's requests to a target for as long as it is told, each into the outcomes of the part it falls due in. */
 interface Driver extends AutoCloseable {
-    /** From now on requests belong to {@code outcomes}. */
-    void phase(Outcomes outcomes, long lengthNs);
+    /** From now on requests belong to this part. Sets when it began. */
+    void begin(Part part);
 
-    /** Requests sent and not yet ended. */
+    /** True once all of a part's work is done, of a part that says itself when that is. */
+    boolean isDone();
+
+    /** When that was; the moment itself, not that of asking. */
+    long doneNs();
+
+    /** Requests or users sent and not yet ended. */
     int inFlight();
 
-    /** Sends no more. */
+    /** Sends no more, but for what is due already. */
     void stop();
 
     /** True once every request sent has ended. */
-    BooleanSupplier isIdle();
+    boolean isIdle();
 
     @Override
     void close();

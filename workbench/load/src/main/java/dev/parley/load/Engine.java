@@ -4,31 +4,26 @@ import com.sun.management.OperatingSystemMXBean;
 import dev.parley.load.Event.Phase;
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
+import dev.parley.model.Load.Arrivals;
+import dev.parley.model.Load.ClientUse;
 import dev.parley.model.TrialSpec;
 import dev.parley.spi.CallException;
 import java.lang.management.ManagementFactory;
-import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.List;
-import java.util.Locale;
 import java.util.function.Consumer;
 import org.HdrHistogram.Histogram;
 
 /**
- * One trial: warm-up until latency is stable, then the window, then the last replies. Everything that happens is told as events, on the
- * calling thread.
+ * One trial: warm-up until latency is stable, then the window part by part, then the last replies. Everything that happens is told as events,
+ * on the calling thread.
  */
 final class Engine {
     private static final long HALF_SECOND_NS = 500_000_000;
     private static final long SECOND_NS = 1_000_000_000;
-    /** Void limits. Source: the project's rules of measuring, docs/measuring.md. */
-    private static final double CPU_MOST = 0.8;
-
-    private static final long LATENESS_MOST_NS = 1_000_000;
-    private static final double LITTLE_OFF_MOST = 0.05;
-    private static final double NOT_SENT_MOST = 0.001;
+    /** How often a part that says itself when it is done is asked. */
+    private static final long ASK_NS = 1_000_000;
+    /** The longest that the last users of a load may take for the rest of their scenario. */
+    private static final long PATIENCE_MOST_NS = 600 * SECOND_NS;
 
     private final Clock clock;
     private final Consumer<Event> events;
@@ -36,6 +31,7 @@ final class Engine {
     /**
      * @param trialId for the events
      * @param callTimeout after which an unanswered request has failed: how long the end of a trial may take
+     * @param inFlightMost requests, or users of an open load, under way at once
      */
     record Trial(
             int trialId,
@@ -53,60 +49,94 @@ final class Engine {
 
     void run(Trial trial, Target target) throws InterruptedException {
         long limitNs = trial.limit().toNanos();
+        Load load = trial.load();
         Outcomes warmUp = new Outcomes(limitNs);
-        Outcomes window = new Outcomes(limitNs);
-        try (Driver driver = driver(trial, target, warmUp)) {
-            Stability stability = new Stability();
+        Occupancy occupancy = new Occupancy();
+        Driver driver = driver(load.warmUp(), trial, target, occupancy, warmUp);
+        try {
             long warmUpBeganNs = clock.nowNs();
-            driver.phase(warmUp, trial.window().warmUpMost().toNanos() + SECOND_NS);
-            boolean isStable = warmUp(trial, driver, warmUp, stability);
+            boolean isStable = warmUp(trial, driver, warmUp);
+            if (!load.warmUp().equals(load)) {
+                end(trial, driver);
+                driver = driver(load, trial, target, occupancy, warmUp);
+            }
             long warmUpMs = (clock.nowNs() - warmUpBeganNs) / 1_000_000;
 
             events.accept(new Event.Progress(trial.trialId(), Phase.WINDOW, 0, 0, 0, 0, driver.inFlight()));
             long cpuBeforeNs = cpuNs();
-            driver.phase(window, trial.window().length().toNanos());
-            long windowBeganNs = clock.nowNs();
-            Seconds seconds = new Seconds(trial.trialId(), window);
-            window(trial, driver, seconds, windowBeganNs);
+            Tally tally = new Tally(trial.trialId(), events);
+            Script script = new Script(load, trial.window().length().toNanos(), limitNs, patienceNs(trial, target));
+            long windowBeganNs = window(trial, driver, script, tally, occupancy);
+            long windowEndedNs = clock.nowNs();
+            occupancy.end(windowEndedNs);
+            double cpuShare = (double) (cpuNs() - cpuBeforeNs) / (windowEndedNs - windowBeganNs);
             driver.stop();
-            long windowNs = clock.nowNs() - windowBeganNs;
-            long cpuNs = cpuNs() - cpuBeforeNs;
+            progress(
+                    trial,
+                    Phase.LAST_REPLIES,
+                    windowEndedNs - windowBeganNs,
+                    tally.take(),
+                    HALF_SECOND_NS,
+                    tally.counts(),
+                    driver);
 
             awaitLastReplies(trial, driver);
-            for (int left = driver.inFlight(); left > 0; left--) {
-                window.failed(
-                        new CallException(
-                                CallException.Code.DEADLINE_EXCEEDED, "never ended, not even by its time-out"),
-                        windowBeganNs,
-                        clock.nowNs());
-            }
-            // the last second has what was sent in the window and ended after it, so that seconds add up to what was
-            // due
-            seconds.take();
-            seconds.end(events);
-            finish(trial, window, seconds.all, windowNs, warmUpMs, isStable, (double) cpuNs / windowNs);
+            tally.take();
+            tally.closeAll(
+                    load.isCounted(),
+                    clock.nowNs(),
+                    new CallException(CallException.Code.DEADLINE_EXCEEDED, "never ended, not even by its time-out"));
+            long windowNs = load.isCounted() ? tally.countedNs() : windowEndedNs - windowBeganNs;
+            finish(trial, tally, script, windowNs, warmUpMs, isStable, cpuShare, littlesLaw(load, occupancy));
+        } finally {
+            driver.close();
         }
     }
 
-    private Driver driver(Trial trial, Target target, Outcomes first) {
-        return switch (trial.load()) {
-            case Load.Closed closed -> new ClosedDriver(closed.clients(), target, clock, first);
-            case Load.Open open -> new OpenDriver(open, target, clock, trial.seed(), trial.inFlightMost());
-            case Load other -> throw new dev.parley.model.BadInput("load", other, "closed or open");
+    private Driver driver(Load load, Trial trial, Target target, Occupancy occupancy, Outcomes first) {
+        return switch (load) {
+            case Load.Closed _, Load.Staircase _ ->
+                new ClosedDriver(new Caller(target, ClientUse.SHARED, occupancy, clock), 1, occupancy, clock, first);
+            case Load.Held h ->
+                new ClosedDriver(
+                        new Caller(target, h.use(), occupancy, clock), h.iterations(), occupancy, clock, first);
+            case Load.Open o -> open(trial, o.arrivals(), 1, ClientUse.SHARED, target);
+            case Load.RateRamp r -> open(trial, r.arrivals(), 1, ClientUse.SHARED, target);
+            case Load.Users u -> open(trial, u.arrivals(), u.iterations(), u.use(), target);
+            case Load.HighestRate _ -> open(trial, Arrivals.POISSON, 1, ClientUse.SHARED, target);
+            case Load.Burst _ -> new BurstDriver(target, clock);
+            case Load.Rounds r -> new RoundsDriver(r, target, clock);
         };
     }
 
-    private boolean warmUp(Trial trial, Driver driver, Outcomes outcomes, Stability stability)
-            throws InterruptedException {
-        long beganNs = clock.nowNs();
+    private Driver open(Trial trial, Arrivals arrivals, int iterations, ClientUse use, Target target) {
+        return new OpenDriver(
+                new OpenDriver.Settings(arrivals, iterations, use, trial.seed(), trial.inFlightMost()), target, clock);
+    }
+
+    private static long patienceNs(Trial trial, Target target) {
+        int iterations = trial.load() instanceof Load.Users u ? u.iterations() : 1;
+        return Math.min(
+                PATIENCE_MOST_NS,
+                (trial.callTimeout().toNanos() + SECOND_NS) * Math.min(1000, (long) iterations * target.steps()));
+    }
+
+    private boolean warmUp(Trial trial, Driver driver, Outcomes outcomes) throws InterruptedException {
         long leastNs = trial.window().warmUpLeast().toNanos();
         long mostNs = trial.window().warmUpMost().toNanos();
-        Histogram interval = null;
+        if (mostNs == 0) {
+            return false;
+        }
+        Part part = part(trial.load().warmUp(), mostNs + SECOND_NS, outcomes);
+        driver.begin(part);
+        Stability stability = new Stability();
+        Histogram interval = new Histogram(Outcomes.DIGITS);
         for (int i = 1; ; i++) {
-            clock.awaitNs(Math.min(beganNs + i * HALF_SECOND_NS, beganNs + mostNs));
-            long elapsedNs = clock.nowNs() - beganNs;
-            interval = outcomes.responseInterval(interval);
-            progress(trial, Phase.WARM_UP, elapsedNs, interval, HALF_SECOND_NS, outcomes, driver);
+            clock.restNs(part.beganNs + Math.min(i * HALF_SECOND_NS, mostNs));
+            long elapsedNs = clock.nowNs() - part.beganNs;
+            interval.reset();
+            outcomes.takeResponses(interval);
+            progress(trial, Phase.WARM_UP, elapsedNs, interval, HALF_SECOND_NS, outcomes.counts(), driver);
             stability.interval(interval.getTotalCount() == 0 ? 0 : interval.getMean());
             if (elapsedNs >= leastNs && stability.isStable()) {
                 return true;
@@ -117,60 +147,86 @@ final class Engine {
         }
     }
 
-    private void window(Trial trial, Driver driver, Seconds seconds, long beganNs) throws InterruptedException {
-        long lengthNs = trial.window().length().toNanos();
-        long atNs = 0;
-        while (atNs < lengthNs) {
-            long nextNs = Math.min(atNs + HALF_SECOND_NS, lengthNs);
-            clock.awaitNs(beganNs + nextNs);
-            Histogram interval = seconds.take();
-            progress(trial, Phase.WINDOW, nextNs, interval, nextNs - atNs, seconds.outcomes, driver);
-            atNs = nextNs;
-            if (atNs % SECOND_NS == 0 && atNs < lengthNs) {
-                seconds.end(events);
+    /** A warm-up goes on for as long as it needs, whatever length its load has. */
+    private static Part part(Load warmUp, long lengthNs, Outcomes outcomes) {
+        return Part.held("warm-up", warmUp.amount(), lengthNs, outcomes);
+    }
+
+    /** The warm-up's driver ends before another takes its place. */
+    private void end(Trial trial, Driver driver) throws InterruptedException {
+        driver.stop();
+        if (driver instanceof OpenDriver) {
+            driver.close();
+        }
+        awaitLastReplies(trial, driver);
+        driver.close();
+    }
+
+    /** Returns when it began. */
+    private long window(Trial trial, Driver driver, Script script, Tally tally, Occupancy occupancy)
+            throws InterruptedException {
+        boolean isCounted = trial.load().isCounted();
+        Part part = script.next(null);
+        if (part == null) {
+            throw new IllegalStateException(trial.load() + " has no part");
+        }
+        driver.begin(part);
+        long beganNs = part.beganNs;
+        occupancy.begin(beganNs);
+        long tickNs = 0;
+        // the sum of the parts' lengths as they should be, so that a staircase does not drift
+        long plannedNs = 0;
+        while (true) {
+            tally.open(part);
+            // after the next has begun: telling takes time, and clients do not wait for it
+            tally.closeSettled(isCounted);
+            plannedNs += part.lengthNs;
+            long endNs = part.isUntilDone() || isCounted ? Long.MAX_VALUE : beganNs + plannedNs;
+            if (isCounted && !part.isUntilDone()) {
+                endNs = part.beganNs + part.lengthNs;
             }
+            while (clock.nowNs() < endNs && !(part.isUntilDone() && driver.isDone()) && !part.isCut) {
+                long nextNs = beganNs + tickNs + HALF_SECOND_NS;
+                if (clock.nowNs() >= nextNs) {
+                    tickNs += HALF_SECOND_NS;
+                    tick(trial, driver, tally, tickNs, script.lengthNs());
+                } else if (part.isUntilDone()) {
+                    cutIfTooLong(part, driver);
+                    clock.restNs(Math.min(nextNs, clock.nowNs() + ASK_NS));
+                } else {
+                    clock.restNs(Math.min(nextNs, endNs));
+                }
+            }
+            part.endedNs = endNs != Long.MAX_VALUE ? endNs : part.isCut ? clock.nowNs() : driver.doneNs();
+            if (isCounted) {
+                awaitLastReplies(trial, driver);
+                tally.take();
+            }
+            Part next = script.next(part);
+            if (next == null) {
+                return beganNs;
+            }
+            part = next;
+            driver.begin(part);
         }
     }
 
-    /** The window second by second. One thread. */
-    private static final class Seconds {
-        private final int trialId;
-        private final Outcomes outcomes;
-        private final Histogram all = new Histogram(Outcomes.DIGITS);
-        private final Histogram second = new Histogram(Outcomes.DIGITS);
-        private Histogram interval;
-        private Outcomes.Counts countsBefore;
-        private int index;
-
-        Seconds(int trialId, Outcomes outcomes) {
-            this.trialId = trialId;
-            this.outcomes = outcomes;
-            this.countsBefore = outcomes.counts();
-            this.interval = outcomes.responseInterval(null);
-            second.add(interval);
+    private void tick(Trial trial, Driver driver, Tally tally, long tickNs, long lengthNs) {
+        Histogram interval = tally.take();
+        Outcomes.Counts counts = tally.counts();
+        progress(trial, Phase.WINDOW, tickNs, interval, HALF_SECOND_NS, counts, driver);
+        tally.watch(counts, driver.inFlight());
+        // the last second has what was sent in the window and ended after it, so that seconds add up to what was due
+        if (!trial.load().isCounted() && tickNs % SECOND_NS == 0 && tickNs < lengthNs) {
+            tally.endSecond();
         }
+    }
 
-        Histogram take() {
-            interval = outcomes.responseInterval(interval);
-            second.add(interval);
-            return interval;
-        }
-
-        void end(Consumer<Event> events) {
-            Outcomes.Counts counts = outcomes.counts();
-            Outcomes.Counts since = counts.since(countsBefore);
-            events.accept(new Event.Second(
-                    trialId,
-                    index++,
-                    second.getTotalCount(),
-                    since.late(),
-                    since.wrong(),
-                    since.failed(),
-                    since.notSent(),
-                    encoded(second)));
-            countsBefore = counts;
-            all.add(second);
-            second.reset();
+    private void cutIfTooLong(Part part, Driver driver) {
+        long lastDueNs = part.beganNs + part.scheduleNs;
+        if (clock.nowNs() - lastDueNs > part.patienceNs) {
+            part.isCut = true;
+            driver.stop();
         }
     }
 
@@ -180,7 +236,7 @@ final class Engine {
             long elapsedNs,
             Histogram interval,
             long intervalNs,
-            Outcomes outcomes,
+            Outcomes.Counts counts,
             Driver driver) {
         events.accept(new Event.Progress(
                 trial.trialId(),
@@ -188,41 +244,61 @@ final class Engine {
                 elapsedNs / 1_000_000,
                 interval.getTotalCount() * 1e9 / intervalNs,
                 interval.getTotalCount() == 0 ? 0 : interval.getValueAtPercentile(99) / 1e6,
-                outcomes.counts().sum(),
+                counts.sum(),
                 driver.inFlight()));
     }
 
     /** Every request that was due gets its outcome: a reply, or its own time-out, and a second for those who forget theirs. */
     private void awaitLastReplies(Trial trial, Driver driver) throws InterruptedException {
         long untilNs = clock.nowNs() + trial.callTimeout().toNanos() + SECOND_NS;
-        while (!driver.isIdle().getAsBoolean() && clock.nowNs() < untilNs) {
-            clock.awaitNs(clock.nowNs() + 1_000_000);
+        while (!driver.isIdle() && clock.nowNs() < untilNs) {
+            clock.restNs(clock.nowNs() + ASK_NS);
         }
+    }
+
+    private static double littlesLaw(Load load, Occupancy occupancy) {
+        double share = switch (load) {
+            case Load.Closed _, Load.Staircase _, Load.Held _ -> occupancy.share();
+            case Load.Open _, Load.RateRamp _, Load.Users _, Load.HighestRate _ -> 1;
+            // no number of clients is kept up
+            case Load.Burst _, Load.Rounds _ -> 1;
+        };
+        // clients that never came back have failed requests to show for it
+        return Double.isNaN(share) ? 0 : share;
     }
 
     private void finish(
             Trial trial,
-            Outcomes outcomes,
-            Histogram all,
+            Tally tally,
+            Script script,
             long windowNs,
             long warmUpMs,
             boolean isStable,
-            double cpuShare) {
-        Histogram sendDelay = outcomes.sendDelays();
-        Histogram service = outcomes.serviceTimes();
-        tell(trial, HistogramRow.Kind.RESPONSE, all);
-        tell(trial, HistogramRow.Kind.SERVICE, service);
+            double cpuShare,
+            double littlesLaw) {
+        Histogram sendDelay = tally.sendDelay();
+        tell(trial, HistogramRow.Kind.RESPONSE, tally.responses());
+        tell(trial, HistogramRow.Kind.SERVICE, tally.service());
         tell(trial, HistogramRow.Kind.SEND_DELAY, sendDelay);
-        tell(trial, HistogramRow.Kind.ERROR, outcomes.errorTimes());
-        Outcomes.Counts counts = outcomes.counts();
+        tell(trial, HistogramRow.Kind.ERROR, tally.error());
+        Outcomes.Counts counts = tally.counts();
         long latenessP99Ns = sendDelay.getTotalCount() == 0 ? 0 : sendDelay.getValueAtPercentile(99);
-        double littlesLaw = littlesLaw(trial.load(), all, windowNs);
+        long replied = tally.responses().getTotalCount();
+        VoidReasons reasons = new VoidReasons(
+                trial.load(),
+                counts,
+                replied,
+                tally.wrongAnywhere(),
+                tally.toldTwice(),
+                cpuShare,
+                latenessP99Ns,
+                littlesLaw);
         events.accept(new Event.Finished(
                 trial.trialId(),
                 windowNs,
                 warmUpMs,
                 isStable,
-                all.getTotalCount(),
+                replied,
                 counts.late(),
                 counts.wrong(),
                 counts.failed(),
@@ -231,58 +307,14 @@ final class Engine {
                 sendDelay.getTotalCount() == 0 ? 0 : sendDelay.getValueAtPercentile(50),
                 latenessP99Ns,
                 littlesLaw,
-                voidReasons(trial.load(), counts, all.getTotalCount(), cpuShare, latenessP99Ns, littlesLaw),
-                outcomes.firstFailure()));
-    }
-
-    private static double littlesLaw(Load load, Histogram all, long windowNs) {
-        return load instanceof Load.Closed closed && all.getTotalCount() > 0
-                ? all.getTotalCount() * all.getMean() / windowNs / closed.clients()
-                : 1;
-    }
-
-    private static List<String> voidReasons(
-            Load load, Outcomes.Counts counts, long replied, double cpuShare, long latenessP99Ns, double littlesLaw) {
-        List<String> reasons = new ArrayList<>();
-        if (cpuShare > CPU_MOST) {
-            reasons.add(text("the load generator used %.0f %% of a core (at most 80 %%)", cpuShare * 100));
-        }
-        long latenessMostNs = load instanceof Load.Open open
-                ? Math.min(LATENESS_MOST_NS, (long) (1e8 / open.perSecond()))
-                : LATENESS_MOST_NS;
-        if (latenessP99Ns > latenessMostNs) {
-            reasons.add(text(
-                    "requests were sent late, p99 %.2f ms (at most %.2f ms)",
-                    latenessP99Ns / 1e6, latenessMostNs / 1e6));
-        }
-        // requests that failed or were late hold a client too, so the law is asked only where all succeeded
-        if (counts.sum() == 0 && Math.abs(littlesLaw - 1) > LITTLE_OFF_MOST) {
-            reasons.add(
-                    text("Little's law is off: rate × mean latency is %.2f of the clients (0.95 to 1.05)", littlesLaw));
-        }
-        long due = replied + counts.sum();
-        if (due == 0) {
-            reasons.add("no request was due");
-        } else if (counts.notSent() > NOT_SENT_MOST * due) {
-            reasons.add(text("%.2f %% of requests could not be sent (at most 0.1 %%)", 100.0 * counts.notSent() / due));
-        }
-        if (counts.wrong() > 0) {
-            reasons.add(counts.wrong() + " wrong replies");
-        }
-        return reasons;
-    }
-
-    private static String text(String format, Object... values) {
-        return String.format(Locale.ROOT, format, values);
+                tally.usersAtFirstFailure(),
+                script.highestMet(),
+                reasons.all(),
+                tally.firstFailure()));
     }
 
     private void tell(Trial trial, HistogramRow.Kind kind, Histogram histogram) {
-        events.accept(new Event.Distribution(trial.trialId(), kind.key(), encoded(histogram)));
-    }
-
-    private static byte[] encoded(Histogram histogram) {
-        ByteBuffer buffer = ByteBuffer.allocate(histogram.getNeededByteBufferCapacity());
-        return Arrays.copyOf(buffer.array(), histogram.encodeIntoCompressedByteBuffer(buffer));
+        events.accept(new Event.Distribution(trial.trialId(), kind.key(), Encoded.of(histogram)));
     }
 
     private static long cpuNs() {

@@ -12,6 +12,7 @@ import java.util.List;
     @JsonSubTypes.Type(value = Event.Counted.class, name = "counted"),
     @JsonSubTypes.Type(value = Event.Progress.class, name = "progress"),
     @JsonSubTypes.Type(value = Event.Second.class, name = "second"),
+    @JsonSubTypes.Type(value = Event.Step.class, name = "step"),
     @JsonSubTypes.Type(value = Event.Distribution.class, name = "distribution"),
     @JsonSubTypes.Type(value = Event.Finished.class, name = "finished"),
     @JsonSubTypes.Type(value = Event.Failed.class, name = "failed")
@@ -33,7 +34,9 @@ public sealed interface Event {
     /** Which part of a trial is under way. */
     enum Phase {
         WARM_UP,
-        WINDOW
+        WINDOW,
+        /** The window is over; what was sent in it is waited for. Told once, with the window's length. */
+        LAST_REPLIES
     }
 
     /**
@@ -46,7 +49,7 @@ public sealed interface Event {
     record Progress(int trialId, Phase phase, long elapsedMs, double perSecond, double p99Ms, long errors, int inFlight)
             implements Event {}
 
-    /** One second of warm-up (negative) or window: see {@link dev.parley.model.SecondRow}. */
+    /** One second of warm-up (negative) or window, or one counted step of a counted load: see {@link dev.parley.model.SecondRow}. */
     record Second(
             int trialId,
             int second,
@@ -58,18 +61,50 @@ public sealed interface Event {
             byte[] responseTimes)
             implements Event {}
 
+    /**
+     * One part of a load's window: all of it for most loads, a step of a staircase, an iteration of a burst, a round, a try of a search.
+     *
+     * @param step from 0
+     * @param label in words, unique within the trial
+     * @param from clients or arrivals a second at its beginning
+     * @param to the same at its end
+     * @param isCounted whether the trial's own figures have it in them
+     * @param isCut whether it was ended because it took too long
+     * @param scenarioTimes from a user's arrival to the last reply of the last iteration; empty where a scenario is a single request
+     */
+    record Step(
+            int trialId,
+            int step,
+            String label,
+            double from,
+            double to,
+            boolean isCounted,
+            boolean isCut,
+            long lengthNs,
+            long replied,
+            long late,
+            long wrong,
+            long failed,
+            long notSent,
+            byte[] responseTimes,
+            byte[] scenarioTimes)
+            implements Event {}
+
     /** One distribution of the window: see {@link dev.parley.model.HistogramRow}. {@code kind} is its key. */
     record Distribution(int trialId, String kind, byte[] histogram) implements Event {}
 
     /**
      * The trial is over and told whole.
      *
-     * @param windowNs from the window's start to its end, not counting the wait for last replies
+     * @param windowNs from the window's start to its end, not counting the wait for last replies; of a counted load, all counted steps
      * @param warmUpMs how long the warm-up took
      * @param isStable whether latency was stable at its end
      * @param cpuShare of the generator over the window, 1 being one core
      * @param latenessP99Ns actual minus intended send time; 0 for closed loads
-     * @param littlesLaw closed loads: rate × mean latency ÷ clients, 1 when all is well; 1 for open loads
+     * @param littlesLaw loads that keep up a number of clients: rate × mean time in the system ÷ clients, however requests ended, 1 when all
+     *     is well; 1 for other loads
+     * @param usersAtFirstFailure requests or users under way when the first outcome that was no success was seen; 0 if none
+     * @param highestRate of a search: requests a second at which its limit was met; 0 for other loads
      * @param voidReasons why the generator itself would not believe these figures
      * @param firstFailure what the first failed request said; empty when none failed
      */
@@ -87,6 +122,8 @@ public sealed interface Event {
             long latenessP50Ns,
             long latenessP99Ns,
             double littlesLaw,
+            int usersAtFirstFailure,
+            double highestRate,
             List<String> voidReasons,
             String firstFailure)
             implements Event {

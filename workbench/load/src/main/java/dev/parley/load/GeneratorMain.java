@@ -16,7 +16,9 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -105,27 +107,44 @@ public final class GeneratorMain {
     }
 
     private Neighbour connected(String location) {
-        Session current = session();
-        return connected.computeIfAbsent(
-                location,
-                to -> current.transport().connect("client", current.work().contract(), Location.parse(to)));
+        return connected.computeIfAbsent(location, this::connect);
     }
 
-    private Work.Exchange<?, ?> exchange(String message, String asked) {
+    private Neighbour connect(String location) {
+        Session current = session();
+        return current.transport().connect("client", current.work().contract(), Location.parse(location));
+    }
+
+    private Work.Exchange<?, ?> exchange(MessageSpec message, String asked) {
         Session current = session();
         Topology topology = current.topology();
-        return current.work().exchange(MessageSpec.parse(message), topology, topology.node(asked), current.seed());
+        return current.work().exchange(message, topology, topology.node(asked), current.seed());
+    }
+
+    /** The entry service, asked all steps of a message. */
+    private ServiceTarget target(String location, String message, Duration timeout) {
+        String entry = session().topology().entry().name();
+        List<Work.Exchange<?, ?>> exchanges = new ArrayList<>();
+        for (MessageSpec step : MessageSpec.parse(message).steps()) {
+            exchanges.add(exchange(step, entry));
+        }
+        return new ServiceTarget(connected(location), () -> connect(location), exchanges, timeout);
     }
 
     private void awaitReady(Command.AwaitReady await) throws InterruptedException {
-        Target target =
-                ServiceTarget.of(connected(await.location()), exchange(await.message(), await.asked()), PROBE_TIMEOUT);
+        // one service's own right answer to one message is enough
+        MessageSpec first = MessageSpec.parse(await.message()).steps().getFirst();
+        Target target = new ServiceTarget(
+                connected(await.location()),
+                () -> connect(await.location()),
+                List.of(exchange(first, await.asked())),
+                PROBE_TIMEOUT);
         long untilNs = System.nanoTime() + await.timeoutMs() * 1_000_000;
         String last = "";
         for (int attempt = 1; System.nanoTime() < untilNs; attempt++) {
             long begin = System.nanoTime();
             try {
-                if (target.call(0)) {
+                if (target.call(0, 0)) {
                     tell(new Event.Ready(await.asked(), System.nanoTime() - begin, attempt));
                     return;
                 }
@@ -140,25 +159,22 @@ public final class GeneratorMain {
     }
 
     private void count(Command.Count count) {
-        ServiceTarget<?, ?> target = new ServiceTarget<>(
-                connected(count.location()),
-                exchange(count.message(), session().topology().entry().name()),
-                PROBE_TIMEOUT);
+        ServiceTarget target = target(count.location(), count.message(), PROBE_TIMEOUT);
+        int steps = target.steps();
         long[] payloads = target.payloads(0);
         for (int i = 1; i < count.calls(); i++) {
-            if (!target.call(i)) {
-                throw new CallException(CallException.Code.PROTOCOL, "a wrong reply while bytes were counted");
+            for (int step = 0; step < steps; step++) {
+                if (!target.call(step, i)) {
+                    throw new CallException(CallException.Code.PROTOCOL, "a wrong reply while bytes were counted");
+                }
             }
         }
-        tell(new Event.Counted(count.calls(), payloads[0], payloads[1]));
+        tell(new Event.Counted(count.calls() * steps, payloads[0] / steps, payloads[1] / steps));
     }
 
     private void run(Command.RunTrial run) throws InterruptedException {
         Duration callTimeout = Duration.ofMillis(run.callTimeoutMs());
-        Target target = ServiceTarget.of(
-                connected(run.location()),
-                exchange(run.message(), session().topology().entry().name()),
-                callTimeout);
+        Target target = target(run.location(), run.message(), callTimeout);
         TrialSpec.Window window = new TrialSpec.Window(
                 Duration.ofMillis(run.warmUpLeastMs()),
                 Duration.ofMillis(run.warmUpMostMs()),

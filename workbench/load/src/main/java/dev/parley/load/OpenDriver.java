@@ -1,47 +1,52 @@
 package dev.parley.load;
 
-import dev.parley.model.Load;
-import dev.parley.spi.CallException;
+import dev.parley.model.Load.Arrivals;
+import dev.parley.model.Load.ClientUse;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.BooleanSupplier;
 
 /**
- * One pacer sends requests when they are due, whether or not earlier ones were answered. Catch-up policy: what is late is sent at once, in
- * order, and its lateness recorded; what cannot be sent because too many are in flight is counted as not sent and never sent later.
+ * One pacer lets requests or users in when they are due, whether or not earlier ones are done. Catch-up policy: what is late is sent at once,
+ * in order, and its lateness recorded; what cannot be sent because too many are in flight is counted as not sent and never sent later.
  */
 final class OpenDriver implements Driver {
-    private record Part(Outcomes outcomes, Schedule schedule) {}
+    private static final long PIECE_NS = 5_000_000;
 
-    private final Load.Open load;
-    private final Target target;
+    private final Settings settings;
+    private final Sender sender;
+    private final Caller caller;
     private final Clock clock;
-    private final long seed;
-    private final int inFlightMost;
-    private final AtomicInteger inFlight = new AtomicInteger();
-    private final AtomicLong index = new AtomicLong();
-    private final SynchronousQueue<Part> next = new SynchronousQueue<>();
+    private final SynchronousQueue<Handed> next = new SynchronousQueue<>();
+    private final AtomicInteger visits = new AtomicInteger();
     private final Thread pacer;
+    private volatile boolean isCut;
     private volatile boolean isStopped;
     private volatile boolean isPacing;
 
-    OpenDriver(Load.Open load, Target target, Clock clock, long seed, int inFlightMost) {
-        this.load = load;
-        this.target = target;
+    /** A part, and word that it has begun. */
+    private record Handed(Part part, CountDownLatch begun) {}
+
+    /** @param inFlightMost requests or users under way at once */
+    record Settings(Arrivals arrivals, int iterations, ClientUse use, long seed, int inFlightMost) {}
+
+    OpenDriver(Settings settings, Target target, Clock clock) {
+        this.settings = settings;
+        this.sender = new Sender(target, settings.iterations(), clock);
+        this.caller = new Caller(target, settings.use(), new Occupancy(), clock);
         this.clock = clock;
-        this.seed = seed;
-        this.inFlightMost = inFlightMost;
         this.pacer = Thread.ofPlatform().name("pacer").daemon().start(this::pace);
     }
 
-    /** Begins a phase of {@code lengthNs}: a warm-up of unknown length is given the most it may take, and cut short by the next phase. */
+    /** A warm-up of unknown length is given the most it may take, and cut short by the next part. */
     @Override
-    public void phase(Outcomes outcomes, long lengthNs) {
+    public void begin(Part part) {
+        isCut = true; // ends the part under way
         isPacing = true;
-        isStopped = true; // ends the part under way
         try {
-            next.put(new Part(outcomes, Schedule.of(load, lengthNs, seed)));
+            Handed handed = new Handed(part, new CountDownLatch(1));
+            next.put(handed);
+            handed.begun().await();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
@@ -50,50 +55,88 @@ final class OpenDriver implements Driver {
     private void pace() {
         try {
             while (true) {
-                Part part = next.take();
-                isStopped = false;
-                long startNs = clock.nowNs();
-                for (int i = 0; i < part.schedule().count() && !isStopped; i++) {
-                    long dueNs = startNs + part.schedule().offsetNs(i);
-                    clock.awaitNs(dueNs);
-                    if (!isStopped) {
-                        send(part.outcomes(), dueNs);
-                    }
-                }
-                isPacing = false;
+                Handed handed = next.take();
+                isCut = false;
+                handed.part().beganNs = clock.nowNs();
+                handed.begun().countDown();
+                pace(handed.part());
             }
         } catch (InterruptedException closed) {
             isPacing = false;
         }
     }
 
-    private void send(Outcomes outcomes, long dueNs) {
-        if (inFlight.incrementAndGet() > inFlightMost) {
-            inFlight.decrementAndGet();
-            outcomes.notSent();
-            return;
+    private void pace(Part part) throws InterruptedException {
+        Schedule schedule = new Schedule(part.from, part.to, part.scheduleNs, settings.arrivals(), settings.seed());
+        for (long i = 0; ; i++) {
+            long offsetNs = schedule.offsetNs(i);
+            if (offsetNs == Schedule.NEVER) {
+                break;
+            }
+            long dueNs = part.beganNs + offsetNs;
+            // in pieces, so that the next part need not wait for an arrival far away
+            for (long now = clock.nowNs(); dueNs - now > PIECE_NS && !isCut; now = clock.nowNs()) {
+                clock.restNs(now + PIECE_NS);
+            }
+            if (!isCut) {
+                clock.awaitNs(dueNs);
+            }
+            if (isCut) {
+                return;
+            }
+            letIn(part.outcomes, dueNs);
         }
-        long sentNs = clock.nowNs();
-        outcomes.sent(dueNs, sentNs);
+        isPacing = false;
+    }
+
+    private void letIn(Outcomes outcomes, long dueNs) {
+        if (inFlight() >= settings.inFlightMost()) {
+            outcomes.due(sender.places());
+            outcomes.notSent(sender.places());
+        } else if (settings.use() == ClientUse.SHARED) {
+            sender.arrive(outcomes, dueNs);
+        } else {
+            // connecting may take time, which the pacer has not
+            visits.incrementAndGet();
+            outcomes.sent(dueNs, clock.nowNs());
+            Thread.ofVirtual().start(() -> visit(outcomes));
+        }
+    }
+
+    private void visit(Outcomes outcomes) {
+        long done = 0;
         try {
-            target.send(index.getAndIncrement()).whenComplete((isRight, failure) -> {
-                long nowNs = clock.nowNs();
-                if (failure != null) {
-                    outcomes.failed(CallException.of(failure), dueNs, nowNs);
-                } else {
-                    outcomes.answered(isRight, dueNs, sentNs, nowNs);
-                }
-                inFlight.decrementAndGet();
-            });
+            done = caller.visit(
+                    (int) Thread.currentThread().threadId(), settings.iterations(), () -> outcomes, () -> !isStopped);
+        } catch (InterruptedException closed) {
+            Thread.currentThread().interrupt();
         } catch (RuntimeException e) {
-            outcomes.failed(e, dueNs, clock.nowNs());
-            inFlight.decrementAndGet();
+            outcomes.due(1);
+            outcomes.failed(e, clock.nowNs(), clock.nowNs());
+            done++;
+        } finally {
+            long left = sender.places() - done;
+            if (left > 0) {
+                outcomes.due(left);
+                outcomes.notSent(left);
+            }
+            visits.decrementAndGet();
         }
     }
 
     @Override
+    public boolean isDone() {
+        return isIdle();
+    }
+
+    @Override
+    public long doneNs() {
+        return clock.nowNs();
+    }
+
+    @Override
     public int inFlight() {
-        return inFlight.get();
+        return sender.underWay() + visits.get();
     }
 
     /** The schedule ends by itself; what is due is still sent. */
@@ -101,13 +144,15 @@ final class OpenDriver implements Driver {
     public void stop() {}
 
     @Override
-    public BooleanSupplier isIdle() {
-        return () -> !isPacing && inFlight.get() == 0;
+    public boolean isIdle() {
+        return !isPacing && inFlight() == 0;
     }
 
     @Override
     public void close() {
         isStopped = true;
+        isCut = true;
+        sender.stop();
         pacer.interrupt();
     }
 }

@@ -1,36 +1,55 @@
 package dev.parley.load;
 
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.atomic.LongAdder;
 import org.HdrHistogram.Histogram;
 import org.HdrHistogram.Recorder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What became of the requests of one phase: each is recorded exactly once, by whichever thread learns of its end. Writers never wait; a
- * reader takes intervals without stopping them.
+ * What became of the requests of one phase: each is recorded exactly once, by whichever thread learns of its end. Writers never wait and
+ * never allocate; one reader takes intervals without stopping them.
  */
 final class Outcomes {
     /** Relative error 0.1 %; nanoseconds; grows as needed, so that nothing is clamped. */
     static final int DIGITS = 3;
 
+    /** Recorders of right replies: one a worker for so many workers; more share, and a recorder takes any number of writers. */
+    private static final int SHEETS = 16;
+
     private final long limitNs;
-    private final Recorder response = new Recorder(DIGITS);
-    private final Recorder service = new Recorder(DIGITS);
+    private final AtomicReferenceArray<@Nullable Sheet> sheets = new AtomicReferenceArray<>(SHEETS);
     private final Recorder sendDelay = new Recorder(DIGITS);
     private final Recorder error = new Recorder(DIGITS);
+    private final Recorder scenario = new Recorder(DIGITS);
+    private final LongAdder due = new LongAdder();
     private final LongAdder late = new LongAdder();
     private final LongAdder wrong = new LongAdder();
     private final LongAdder failed = new LongAdder();
     private final LongAdder notSent = new LongAdder();
+    private final LongAdder twice = new LongAdder();
     private final AtomicReference<@Nullable Throwable> firstFailure = new AtomicReference<>();
+    private final Histogram service = new Histogram(DIGITS);
+
+    private static final class Sheet {
+        private final Recorder response = new Recorder(DIGITS);
+        private final Recorder service = new Recorder(DIGITS);
+        private @Nullable Histogram responses;
+        private @Nullable Histogram services;
+    }
 
     Outcomes(long limitNs) {
         this.limitNs = limitNs;
     }
 
+    /** A request falls due: exactly one of the other methods is called for it later. */
+    void due(long requests) {
+        due.add(requests);
+    }
+
     /** An answer came, right or wrong. {@code dueNs} equals {@code sentNs} in closed loads. */
-    void answered(boolean isRight, long dueNs, long sentNs, long nowNs) {
+    void answered(int worker, boolean isRight, long dueNs, long sentNs, long nowNs) {
         long responseNs = Math.max(0, nowNs - dueNs);
         if (!isRight) {
             wrong.increment();
@@ -39,9 +58,20 @@ final class Outcomes {
             late.increment();
             error.recordValue(responseNs);
         } else {
-            response.recordValue(responseNs);
-            service.recordValue(Math.max(0, nowNs - sentNs));
+            Sheet sheet = sheet(worker & SHEETS - 1);
+            sheet.response.recordValue(responseNs);
+            sheet.service.recordValue(Math.max(0, nowNs - sentNs));
         }
+    }
+
+    private Sheet sheet(int index) {
+        Sheet sheet = sheets.get(index);
+        if (sheet == null) {
+            Sheet fresh = new Sheet();
+            Sheet other = sheets.compareAndExchange(index, null, fresh);
+            sheet = other == null ? fresh : other;
+        }
+        return sheet;
     }
 
     /** No answer will come. */
@@ -51,16 +81,28 @@ final class Outcomes {
         firstFailure.compareAndSet(null, cause);
     }
 
-    void notSent() {
-        notSent.increment();
+    void notSent(long requests) {
+        notSent.add(requests);
+    }
+
+    /** The same request's end was told again: no outcome, since it has one, but not to be passed over. */
+    void toldTwice() {
+        twice.increment();
     }
 
     void sent(long dueNs, long sentNs) {
         sendDelay.recordValue(Math.max(0, sentNs - dueNs));
     }
 
-    /** All so far, as plain counts. */
+    /** A user's scenario is done, all of its iterations. */
+    void scenario(long tookNs) {
+        scenario.recordValue(Math.max(0, tookNs));
+    }
+
+    /** All so far, as plain counts. Replies within the limit are counted by their histogram. */
     record Counts(long late, long wrong, long failed, long notSent) {
+        static final Counts NONE = new Counts(0, 0, 0, 0);
+
         long sum() {
             return late + wrong + failed + notSent;
         }
@@ -69,27 +111,61 @@ final class Outcomes {
             return new Counts(
                     late - earlier.late, wrong - earlier.wrong, failed - earlier.failed, notSent - earlier.notSent);
         }
+
+        Counts plus(Counts other) {
+            return new Counts(late + other.late, wrong + other.wrong, failed + other.failed, notSent + other.notSent);
+        }
     }
 
     Counts counts() {
         return new Counts(late.sum(), wrong.sum(), failed.sum(), notSent.sum());
     }
 
-    /** Response times recorded since this was last called. One reader. */
-    Histogram responseInterval(@Nullable Histogram recycled) {
-        return response.getIntervalHistogram(recycled);
+    long due() {
+        return due.sum();
+    }
+
+    long twice() {
+        return twice.sum();
+    }
+
+    /** Adds the response times recorded since this was last called. One reader. */
+    void takeResponses(Histogram into) {
+        for (int i = 0; i < SHEETS; i++) {
+            Sheet sheet = sheets.get(i);
+            if (sheet != null) {
+                Histogram interval = sheet.response.getIntervalHistogram(sheet.responses);
+                into.add(interval);
+                sheet.responses = interval;
+            }
+        }
     }
 
     Histogram serviceTimes() {
-        return service.getIntervalHistogram();
+        for (int i = 0; i < SHEETS; i++) {
+            Sheet sheet = sheets.get(i);
+            if (sheet != null) {
+                Histogram interval = sheet.service.getIntervalHistogram(sheet.services);
+                service.add(interval);
+                sheet.services = interval;
+            }
+        }
+        return service;
     }
 
+    /** Once. */
     Histogram sendDelays() {
         return sendDelay.getIntervalHistogram();
     }
 
+    /** Once. */
     Histogram errorTimes() {
         return error.getIntervalHistogram();
+    }
+
+    /** Once. */
+    Histogram scenarioTimes() {
+        return scenario.getIntervalHistogram();
     }
 
     String firstFailure() {

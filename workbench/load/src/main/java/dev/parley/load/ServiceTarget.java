@@ -3,42 +3,90 @@ package dev.parley.load;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Work;
 import java.time.Duration;
-import java.util.concurrent.CompletableFuture;
+import java.util.List;
+import java.util.function.Supplier;
 
-/** A service over some technology, asked what a work's exchange says. */
-final class ServiceTarget<Q extends Record, R extends Record> implements Target {
+/** A service over some technology, asked what a work's exchanges say, one for each step of the scenario. */
+final class ServiceTarget implements Target {
     private final Neighbour neighbour;
-    private final Work.Exchange<Q, R> exchange;
-    private final Duration timeout;
+    private final Supplier<Neighbour> more;
+    private final boolean isOwn;
+    private final List<Step<?, ?>> steps;
 
-    ServiceTarget(Neighbour neighbour, Work.Exchange<Q, R> exchange, Duration timeout) {
+    private record Step<Q extends Record, R extends Record>(Work.Exchange<Q, R> exchange, Duration timeout) {
+        boolean call(Neighbour neighbour, long index) {
+            Q request = exchange.request(index);
+            return exchange.isRight(request, neighbour.call(exchange.operation(), request, timeout));
+        }
+
+        void send(Neighbour neighbour, long index, Asker asker) {
+            Q request = exchange.request(index);
+            // errorprone's unused future: its end is told to the asker
+            var _ = neighbour
+                    .send(exchange.operation(), request, timeout)
+                    .whenComplete((reply, failure) ->
+                            asker.ended(failure == null && exchange.isRight(request, reply), failure));
+        }
+
+        long[] payloads(Neighbour neighbour, long index) {
+            Q request = exchange.request(index);
+            R reply = neighbour.call(exchange.operation(), request, timeout);
+            return new long[] {neighbour.payloadBytes(request), neighbour.payloadBytes(reply)};
+        }
+    }
+
+    /** @param more connects another client to the same place */
+    ServiceTarget(
+            Neighbour neighbour, Supplier<Neighbour> more, List<Work.Exchange<?, ?>> exchanges, Duration timeout) {
+        this(neighbour, more, false, steps(exchanges, timeout));
+    }
+
+    private ServiceTarget(Neighbour neighbour, Supplier<Neighbour> more, boolean isOwn, List<Step<?, ?>> steps) {
         this.neighbour = neighbour;
-        this.exchange = exchange;
-        this.timeout = timeout;
+        this.more = more;
+        this.isOwn = isOwn;
+        this.steps = steps;
     }
 
-    static Target of(Neighbour neighbour, Work.Exchange<?, ?> exchange, Duration timeout) {
-        return new ServiceTarget<>(neighbour, exchange, timeout);
-    }
-
-    @Override
-    public boolean call(long index) {
-        Q request = exchange.request(index);
-        return exchange.isRight(request, neighbour.call(exchange.operation(), request, timeout));
+    private static List<Step<?, ?>> steps(List<Work.Exchange<?, ?>> exchanges, Duration timeout) {
+        return exchanges.stream().<Step<?, ?>>map(e -> new Step<>(e, timeout)).toList();
     }
 
     @Override
-    public CompletableFuture<Boolean> send(long index) {
-        Q request = exchange.request(index);
-        return neighbour
-                .send(exchange.operation(), request, timeout)
-                .thenApply(reply -> exchange.isRight(request, reply));
+    public int steps() {
+        return steps.size();
     }
 
-    /** Encoded bytes of one request and of its reply, from a real call. */
+    @Override
+    public boolean call(int step, long index) {
+        return steps.get(step).call(neighbour, index);
+    }
+
+    @Override
+    public void send(int step, long index, Asker asker) {
+        steps.get(step).send(neighbour, index, asker);
+    }
+
+    @Override
+    public Target ownClient() {
+        return new ServiceTarget(more.get(), more, true, steps);
+    }
+
+    @Override
+    public void close() {
+        if (isOwn) {
+            neighbour.close();
+        }
+    }
+
+    /** Encoded bytes of one scenario's requests and of their replies, from real calls. */
     long[] payloads(long index) {
-        Q request = exchange.request(index);
-        R reply = neighbour.call(exchange.operation(), request, timeout);
-        return new long[] {neighbour.payloadBytes(request), neighbour.payloadBytes(reply)};
+        long[] sum = new long[2];
+        for (Step<?, ?> step : steps) {
+            long[] one = step.payloads(neighbour, index);
+            sum[0] += one[0];
+            sum[1] += one[1];
+        }
+        return sum;
     }
 }

@@ -1,18 +1,39 @@
 package dev.parley.load;
 
 import dev.parley.spi.CallException;
-import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /** What the engine sends to: knows how to ask and how to tell a right answer, not over what. Thread-safe. */
-interface Target {
+interface Target extends AutoCloseable {
+    /** Is told how a request ended, on any thread. */
+    interface Asker {
+        /** @param failure why no answer will come; null where one came */
+        void ended(boolean isRight, @Nullable Throwable failure);
+    }
+
+    /** Requests of one scenario. */
+    default int steps() {
+        return 1;
+    }
+
     /**
      * Calls and waits.
      *
+     * @param step of the scenario, from 0
+     * @param index of the scenario: the same for all of its steps
      * @return whether the answer was right
      * @throws CallException if there was none
      */
-    boolean call(long index);
+    boolean call(int step, long index);
 
-    /** Calls without waiting; ends with whether the answer was right, or with a {@link CallException}. */
-    CompletableFuture<Boolean> send(long index);
+    /** Calls without waiting. */
+    void send(int step, long index, Asker asker);
+
+    /** The same service over a client of its own, which closing ends. */
+    default Target ownClient() {
+        return this;
+    }
+
+    @Override
+    default void close() {}
 }

@@ -31,25 +31,6 @@ class EngineTest {
         later.shutdownNow();
     }
 
-    /** Answers what the function says, after so many nanoseconds. */
-    private interface Behaviour extends Target {
-        CompletableFuture<Boolean> answer(long index);
-
-        @Override
-        default boolean call(long index) {
-            try {
-                return answer(index).join();
-            } catch (RuntimeException e) {
-                throw CallException.of(e);
-            }
-        }
-
-        @Override
-        default CompletableFuture<Boolean> send(long index) {
-            return answer(index);
-        }
-    }
-
     private static Engine.Trial trial(Load load, Duration window, int inFlightMost) {
         return new Engine.Trial(
                 7,
@@ -194,10 +175,11 @@ class EngineTest {
         long[] truth = new long[n];
         for (int i = 0; i < n; i++) {
             truth[i] = (long) (1_000_000 * Math.exp(random.nextGaussian()));
-            outcomes.answered(true, 0, 0, truth[i]);
+            outcomes.answered(i, true, 0, 0, truth[i]);
         }
         java.util.Arrays.sort(truth);
-        Histogram recorded = outcomes.responseInterval(null);
+        Histogram recorded = new Histogram(Outcomes.DIGITS);
+        outcomes.takeResponses(recorded);
         for (double p : new double[] {50, 90, 99, 99.9}) {
             long expected = truth[(int) Math.ceil(p / 100 * n) - 1];
             assertThat((double) recorded.getValueAtPercentile(p) / expected).isBetween(0.99, 1.01);

@@ -19,7 +19,23 @@ class ProtocolTest {
     @Test
     void eventsSurviveTheirLine() {
         Event finished = new Event.Finished(
-                1, 2, 3, true, 4, 5, 6, 7, 8, 0.5, 9, 10, 1.01, List.of("wrong replies"), "REMOTE_ERROR: planted");
+                1,
+                2,
+                3,
+                true,
+                4,
+                5,
+                6,
+                7,
+                8,
+                0.5,
+                9,
+                10,
+                1.01,
+                11,
+                1200.5,
+                List.of("wrong replies"),
+                "REMOTE_ERROR: planted");
         assertThat(Protocol.event(Protocol.line(finished))).isEqualTo(finished);
         Event.Second second = new Event.Second(1, 2, 3, 4, 5, 6, 7, new byte[] {1, 2, 3});
         assertThat(((Event.Second) Protocol.event(Protocol.line(second))).responseTimes())

@@ -1,0 +1,147 @@
+package dev.parley.load;
+
+import dev.parley.model.Load;
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import org.HdrHistogram.Histogram;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The parts of a load, one after the other; what comes next may hang on how the last one went. The one place that knows what each load
+ * consists of. One thread.
+ */
+final class Script {
+    /** A search ends when the highest rate that met the limit and the lowest that did not are this close. Source: {@link Load.HighestRate}. */
+    private static final double CLOSE = 1.05;
+
+    private final Load load;
+    private final long windowNs;
+    private final long limitNs;
+    private final long patienceNs;
+    private int number;
+    private double met;
+    private double notMet = Double.POSITIVE_INFINITY;
+
+    /**
+     * @param windowNs the length of a load that does not say its own
+     * @param limitNs within which a reply is a success
+     * @param patienceNs after which a part that is over when its work is done is cut
+     */
+    Script(Load load, long windowNs, long limitNs, long patienceNs) {
+        this.load = load;
+        this.windowNs = windowNs;
+        this.limitNs = limitNs;
+        this.patienceNs = patienceNs;
+    }
+
+    /** The next part; null when the load is over. {@code last} is the one before, with all of its outcomes if the load is a counted one. */
+    @Nullable
+    Part next(@Nullable Part last) {
+        number++;
+        return switch (load) {
+            case Load.Closed c -> once(Part.held(label(c.clients(), "clients"), c.clients(), windowNs, fresh()));
+            case Load.Open o -> once(Part.held(label(o.perSecond(), "per second"), o.perSecond(), windowNs, fresh()));
+            case Load.Staircase s -> {
+                List<Integer> steps = s.steps();
+                if (number > steps.size()) {
+                    yield null;
+                }
+                int clients = steps.get(number - 1);
+                yield Part.held(
+                        label(clients, "clients"), clients, s.stepLength().toNanos(), fresh());
+            }
+            case Load.RateRamp r -> {
+                long lengthNs = r.length().toNanos();
+                yield once(new Part("ramp", r.from(), r.to(), lengthNs, lengthNs, fresh()));
+            }
+            case Load.Held h -> {
+                long lengthNs = h.length().toNanos();
+                yield once(new Part("held", h.from(), h.to(), lengthNs, lengthNs, fresh()));
+            }
+            case Load.Users u -> {
+                // users who have come go through with their scenario after the last arrival
+                Part users = new Part("users", u.from(), u.to(), 0, u.length().toNanos(), fresh());
+                users.patienceNs = patienceNs;
+                yield once(users);
+            }
+            case Load.Burst b ->
+                number > b.iterations() ? null : Part.counted("iteration " + number, b.atOnce(), patienceNs, fresh());
+            case Load.Rounds r -> {
+                if (number > r.rounds() || last != null && last.isCut) {
+                    yield null;
+                }
+                Part round = Part.counted(
+                        "round " + (number - 1), r.threads(), r.roundLimit().toNanos(), fresh());
+                // zhang drops the first of each cell's rounds, order 0 in table 2
+                round.isCounted = number > 1;
+                yield round;
+            }
+            case Load.HighestRate h -> search(h, last);
+        };
+    }
+
+    private Outcomes fresh() {
+        return new Outcomes(limitNs);
+    }
+
+    private @Nullable Part once(Part part) {
+        return number == 1 ? part : null;
+    }
+
+    private static String label(double amount, String of) {
+        return (amount == Math.rint(amount) ? Long.toString((long) amount) : Double.toString(amount)) + " " + of;
+    }
+
+    /** Doubles until the limit is not met, then halves what is between. */
+    private @Nullable Part search(Load.HighestRate h, @Nullable Part last) {
+        double rate;
+        if (last == null) {
+            rate = h.from();
+        } else {
+            last.isCounted = isMet(h, last);
+            if (last.isCounted) {
+                met = last.from;
+            } else {
+                notMet = last.from;
+            }
+            if (met >= h.to() || notMet <= h.from() || notMet / met <= CLOSE) {
+                return null;
+            }
+            rate = Double.isInfinite(notMet) ? Math.min(h.to(), met * 2) : Math.sqrt(met * notMet);
+        }
+        rate = Math.rint(rate * 10) / 10;
+        if (rate <= met || rate >= notMet) {
+            return null;
+        }
+        return new Part(
+                String.format(Locale.ROOT, "try %d: %s", number, label(rate, "per second")),
+                rate,
+                rate,
+                h.tryLength().toNanos(),
+                h.tryLength().toNanos(),
+                fresh());
+    }
+
+    /** Of the whole window; of one that is over when its work is done, longer than any. */
+    long lengthNs() {
+        return load.isCounted() || load instanceof Load.Users
+                ? Long.MAX_VALUE
+                : load.ownLength().map(Duration::toNanos).orElse(windowNs);
+    }
+
+    /** The highest rate of a search that met the limit; 0 if none did. */
+    double highestMet() {
+        return met;
+    }
+
+    private static boolean isMet(Load.HighestRate h, Part last) {
+        Histogram right = last.responses;
+        long due = last.outcomes.due();
+        if (due == 0 || right.getTotalCount() == 0) {
+            return false;
+        }
+        long inTime = right.getCountBetweenValues(0, h.latency().toNanos());
+        return inTime >= h.percentile() / 100 * due;
+    }
+}

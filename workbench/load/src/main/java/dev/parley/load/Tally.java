@@ -1,0 +1,195 @@
+package dev.parley.load;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import org.HdrHistogram.Histogram;
+
+/** A window's figures, taken from its parts while they run. One thread, the engine's. */
+final class Tally {
+    private final int trialId;
+    private final Consumer<Event> events;
+    private final List<Part> open = new ArrayList<>();
+    private final Histogram all = new Histogram(Outcomes.DIGITS);
+    private final Histogram second = new Histogram(Outcomes.DIGITS);
+    private final Histogram service = new Histogram(Outcomes.DIGITS);
+    private final Histogram sendDelay = new Histogram(Outcomes.DIGITS);
+    private final Histogram error = new Histogram(Outcomes.DIGITS);
+    private final Histogram scenario = new Histogram(Outcomes.DIGITS);
+    private Histogram interval = new Histogram(Outcomes.DIGITS);
+    private Outcomes.Counts closed = Outcomes.Counts.NONE;
+    private Outcomes.Counts atSecond = Outcomes.Counts.NONE;
+    private long wrongAnywhere;
+    private long toldTwice;
+    private long countedNs;
+    private int seconds;
+    private int parts;
+    private int usersAtFirstFailure;
+    private String firstFailure = "";
+
+    Tally(int trialId, Consumer<Event> events) {
+        this.trialId = trialId;
+        this.events = events;
+    }
+
+    void open(Part part) {
+        open.add(part);
+    }
+
+    /** Takes what has ended since this was last called; response times of all parts together. Valid until the next call. */
+    Histogram take() {
+        interval.reset();
+        for (Part part : open) {
+            Histogram own = new Histogram(Outcomes.DIGITS);
+            part.outcomes.takeResponses(own);
+            part.responses.add(own);
+            interval.add(own);
+        }
+        second.add(interval);
+        all.add(interval);
+        return interval;
+    }
+
+    /** All outcomes so far that were no success. */
+    Outcomes.Counts counts() {
+        Outcomes.Counts sum = closed;
+        for (Part part : open) {
+            sum = sum.plus(part.outcomes.counts());
+        }
+        return sum;
+    }
+
+    /** A second of the window is over. */
+    void endSecond() {
+        Outcomes.Counts now = counts();
+        tellSecond(second, now.since(atSecond));
+        atSecond = now;
+        second.reset();
+    }
+
+    private void tellSecond(Histogram responses, Outcomes.Counts counts) {
+        events.accept(new Event.Second(
+                trialId,
+                seconds++,
+                responses.getTotalCount(),
+                counts.late(),
+                counts.wrong(),
+                counts.failed(),
+                counts.notSent(),
+                Encoded.of(responses)));
+    }
+
+    /** Parts that are over and whose requests all have their outcomes are told, the oldest first. */
+    void closeSettled(boolean isEach) {
+        while (!open.isEmpty()
+                && open.getFirst().endedNs != 0
+                && open.getFirst().isSettled()) {
+            close(open.removeFirst(), isEach);
+        }
+    }
+
+    /** What has no outcome by now gets none of its own: it counts as failed. Then all parts are told. */
+    void closeAll(boolean isEach, long nowNs, Throwable cause) {
+        for (Part part : open) {
+            for (long left = part.outcomes.due() - part.ended(); left > 0; left--) {
+                part.outcomes.failed(cause, part.beganNs, nowNs);
+            }
+        }
+        if (!isEach) {
+            endSecond();
+        }
+        while (!open.isEmpty()) {
+            close(open.removeFirst(), isEach);
+        }
+    }
+
+    /** @param isEach whether the load is a counted one, in which a counted part stands where others have a second */
+    private void close(Part part, boolean isEach) {
+        Outcomes.Counts counts = part.outcomes.counts();
+        Histogram services = part.outcomes.serviceTimes();
+        Histogram delays = part.outcomes.sendDelays();
+        Histogram scenarios = part.outcomes.scenarioTimes();
+        wrongAnywhere += counts.wrong();
+        toldTwice += part.outcomes.twice();
+        if (firstFailure.isEmpty()) {
+            firstFailure = part.outcomes.firstFailure();
+        }
+        if (part.isCut && firstFailure.isEmpty()) {
+            firstFailure = part.label + " was not over in time";
+        }
+        if (part.isCounted) {
+            countedNs += part.endedNs - part.beganNs;
+            closed = closed.plus(counts);
+            service.add(services);
+            sendDelay.add(delays);
+            error.add(part.outcomes.errorTimes());
+            scenario.add(scenarios);
+            if (isEach) {
+                tellSecond(part.responses, counts);
+            }
+        } else {
+            all.subtract(part.responses);
+        }
+        events.accept(new Event.Step(
+                trialId,
+                parts++,
+                part.label,
+                part.from,
+                part.to,
+                part.isCounted,
+                part.isCut,
+                part.endedNs - part.beganNs,
+                part.responses.getTotalCount(),
+                counts.late(),
+                counts.wrong(),
+                counts.failed(),
+                counts.notSent(),
+                Encoded.of(part.responses),
+                Encoded.of(scenarios)));
+    }
+
+    /** Notes how many were under way when something first went wrong. */
+    void watch(Outcomes.Counts counts, int underWay) {
+        if (usersAtFirstFailure == 0 && counts.sum() > 0) {
+            usersAtFirstFailure = underWay;
+        }
+    }
+
+    int usersAtFirstFailure() {
+        return usersAtFirstFailure;
+    }
+
+    Histogram responses() {
+        return all;
+    }
+
+    Histogram service() {
+        return service;
+    }
+
+    Histogram sendDelay() {
+        return sendDelay;
+    }
+
+    Histogram error() {
+        return error;
+    }
+
+    /** Of the counted parts, together. */
+    long countedNs() {
+        return countedNs;
+    }
+
+    /** In parts that do not count too: a wrong reply is never passed over. */
+    long wrongAnywhere() {
+        return wrongAnywhere;
+    }
+
+    long toldTwice() {
+        return toldTwice;
+    }
+
+    String firstFailure() {
+        return firstFailure;
+    }
+}

@@ -1,0 +1,66 @@
+package dev.parley.load;
+
+import dev.parley.model.Load;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/** Why the generator itself would not believe its figures. Source of the limits: the project's rules of measuring, docs/measuring.md. */
+record VoidReasons(
+        Load load,
+        Outcomes.Counts counts,
+        long replied,
+        long wrongAnywhere,
+        long toldTwice,
+        double cpuShare,
+        long latenessP99Ns,
+        double littlesLaw) {
+    private static final double CPU_MOST = 0.8;
+    private static final long LATENESS_MOST_NS = 1_000_000;
+    private static final double LITTLE_OFF_MOST = 0.05;
+    private static final double NOT_SENT_MOST = 0.001;
+
+    List<String> all() {
+        List<String> reasons = new ArrayList<>();
+        if (cpuShare > CPU_MOST) {
+            reasons.add(text("the load generator used %.0f %% of a core (at most 80 %%)", cpuShare * 100));
+        }
+        long latenessMostNs = latenessMostNs();
+        if (latenessP99Ns > latenessMostNs) {
+            reasons.add(text(
+                    "requests were sent late, p99 %.2f ms (at most %.2f ms)",
+                    latenessP99Ns / 1e6, latenessMostNs / 1e6));
+        }
+        if (Math.abs(littlesLaw - 1) > LITTLE_OFF_MOST) {
+            reasons.add(
+                    text("Little's law is off: rate × mean time is %.2f of the clients (0.95 to 1.05)", littlesLaw));
+        }
+        long due = replied + counts.sum();
+        if (due == 0) {
+            reasons.add("no request was due");
+        } else if (counts.notSent() > NOT_SENT_MOST * due) {
+            reasons.add(text("%.2f %% of requests could not be sent (at most 0.1 %%)", 100.0 * counts.notSent() / due));
+        }
+        if (wrongAnywhere > 0) {
+            reasons.add(wrongAnywhere + " wrong replies");
+        }
+        if (toldTwice > 0) {
+            reasons.add(toldTwice + " requests ended twice");
+        }
+        return reasons;
+    }
+
+    /** 1 ms, or a tenth of the interval between two arrivals. Requests of a burst are due together: sending them takes the time it takes. */
+    private long latenessMostNs() {
+        return switch (load) {
+            case Load.Burst _ -> Long.MAX_VALUE;
+            case Load.Open _, Load.RateRamp _, Load.Users _ -> Math.min(LATENESS_MOST_NS, (long) (1e8 / load.amount()));
+            // which rate will be the highest is not known before
+            case Load.HighestRate _, Load.Closed _, Load.Staircase _, Load.Held _, Load.Rounds _ -> LATENESS_MOST_NS;
+        };
+    }
+
+    private static String text(String format, Object... values) {
+        return String.format(Locale.ROOT, format, values);
+    }
+}
