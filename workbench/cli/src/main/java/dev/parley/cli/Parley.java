@@ -25,7 +25,8 @@ import picocli.CommandLine.Spec;
             "Shows how REST, gRPC, RPCX and others behave between services, on this machine, with your messages and topology.",
             ""
         },
-        subcommands = {Compare.class, ReportAgain.class, Doctor.class, CommandLine.HelpCommand.class},
+        subcommands = {Compare.class, ReportAgain.class, Technologies.class, Doctor.class, CommandLine.HelpCommand.class
+        },
         synopsisSubcommandLabel = "COMMAND",
         footer = {
             "",
@@ -40,7 +41,8 @@ public final class Parley implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(spec.commandLine(), "no command (expected: one of compare, report, doctor)");
+        throw new ParameterException(
+                spec.commandLine(), "no command (expected: one of compare, report, technologies, doctor)");
     }
 
     public static void main(String[] args) {

@@ -30,6 +30,11 @@ final class Description implements AutoCloseable {
     }
 
     Technology answer() throws InterruptedException {
+        return answers(List.of(technology)).getFirst();
+    }
+
+    /** Of several variants in one module, in the order asked for. */
+    List<Technology> answers(List<String> names) throws InterruptedException {
         List<String> lines = new ArrayList<>();
         try {
             while (true) {
@@ -38,9 +43,13 @@ final class Description implements AutoCloseable {
                         line.orElseThrow(() -> new LabException(technology + " did not describe itself within 30 s")));
             }
         } catch (ProcessException ended) {
-            return parse(technology, lines)
-                    .orElseThrow(() -> new LabException(
-                            "the module of " + technology + " did not describe it: " + ended.getMessage(), ended));
+            List<Technology> answers = new ArrayList<>();
+            for (String name : names) {
+                answers.add(parse(name, lines)
+                        .orElseThrow(() -> new LabException(
+                                "the module of " + name + " did not describe it: " + ended.getMessage(), ended)));
+            }
+            return answers;
         }
     }
 

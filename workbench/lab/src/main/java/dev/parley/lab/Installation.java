@@ -83,7 +83,7 @@ record Installation(List<Path> jars) {
         return jars.stream()
                 .map(jar -> {
                     String[] parts = parts(jar);
-                    return new LibraryRow(technology, parts[0] + parts[2], parts[1], size(jar));
+                    return new LibraryRow(technology, parts[0] + parts[2], parts[1], Licence.of(jar), size(jar));
                 })
                 .toList();
     }

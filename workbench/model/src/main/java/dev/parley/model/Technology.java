@@ -36,4 +36,22 @@ public record Technology(
         components = List.copyOf(components);
         settings = java.util.Collections.unmodifiableMap(new java.util.LinkedHashMap<>(settings));
     }
+
+    /** How messages are written: the setting {@code serializer}. */
+    public String encoding() {
+        return settings.getOrDefault("serializer", "not said");
+    }
+
+    /** Queues and topics that its services make or use at the broker: the settings named after them; empty where services talk directly. */
+    public Map<String, String> queues() {
+        Map<String, String> queues = new java.util.LinkedHashMap<>();
+        if (broker.isPresent()) {
+            settings.forEach((setting, value) -> {
+                if (setting.endsWith("queue") || setting.endsWith("topic")) {
+                    queues.put(setting, value);
+                }
+            });
+        }
+        return queues;
+    }
 }

@@ -70,6 +70,8 @@ final class SummaryFiles {
                                 l.name(),
                                 "version",
                                 l.version(),
+                                "licence",
+                                l.licence(),
                                 "bytes",
                                 l.bytes()))
                         .toList());

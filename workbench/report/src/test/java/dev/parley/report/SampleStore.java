@@ -249,8 +249,8 @@ final class SampleStore {
 
     private List<LibraryRow> libraries() {
         List<LibraryRow> rows = new ArrayList<>();
-        rows.add(new LibraryRow(FigureRow.EMPTY, "parley-service", "0.1.0", 40_000));
-        technologies.forEach(t -> rows.add(new LibraryRow(t, t + "-core", "1.2.3", 4_200_000)));
+        rows.add(new LibraryRow(FigureRow.EMPTY, "parley-service", "0.1.0", "Apache-2.0", 40_000));
+        technologies.forEach(t -> rows.add(new LibraryRow(t, t + "-core", "1.2.3", "Apache-2.0", 4_200_000)));
         return rows;
     }
 

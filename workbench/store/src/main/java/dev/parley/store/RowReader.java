@@ -150,7 +150,21 @@ final class RowReader {
 
     static LibraryRow library(ResultSet row) throws SQLException {
         return new LibraryRow(
-                row.getString("technology"), row.getString("name"), row.getString("version"), row.getLong("bytes"));
+                row.getString("technology"),
+                row.getString("name"),
+                row.getString("version"),
+                has(row, "licence") ? row.getString("licence") : LibraryRow.UNKNOWN,
+                row.getLong("bytes"));
+    }
+
+    /** Files written before a column was added lack it. */
+    private static boolean has(ResultSet row, String column) throws SQLException {
+        for (int i = 1; i <= row.getMetaData().getColumnCount(); i++) {
+            if (row.getMetaData().getColumnName(i).equals(column)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static Instant instant(ResultSet row, String column) throws SQLException {

@@ -122,7 +122,7 @@ final class RowWriter {
         insert(
                 "library",
                 rows.stream()
-                        .map(l -> new Object[] {l.technology(), l.name(), l.version(), l.bytes()})
+                        .map(l -> new Object[] {l.technology(), l.name(), l.version(), l.licence(), l.bytes()})
                         .toList());
     }
 

@@ -30,7 +30,7 @@ final class Schema {
             value VARCHAR NOT NULL)""",
         """
         CREATE TABLE raw.library (technology VARCHAR NOT NULL, name VARCHAR NOT NULL, version VARCHAR NOT NULL,
-            bytes BIGINT NOT NULL)""",
+            licence VARCHAR NOT NULL, bytes BIGINT NOT NULL)""",
         """
         CREATE TABLE raw.plan (trial_id INTEGER NOT NULL, technology VARCHAR NOT NULL, topology VARCHAR NOT NULL,
             work VARCHAR NOT NULL, message VARCHAR NOT NULL, load VARCHAR NOT NULL, restart INTEGER NOT NULL,

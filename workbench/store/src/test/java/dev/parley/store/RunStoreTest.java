@@ -33,7 +33,8 @@ class RunStoreTest {
         Path file = folder.resolve("results.duckdb");
         List<TrialSpec> plan = List.of(SampleRun.spec(0), SampleRun.spec(1), SampleRun.spec(2));
         List<LibraryRow> libraries = List.of(
-                new LibraryRow("rest", "helidon", "4.3.1", 200), new LibraryRow(FigureRow.EMPTY, "service", "", 100));
+                new LibraryRow("rest", "helidon", "4.3.1", "Apache-2.0", 200),
+                new LibraryRow(FigureRow.EMPTY, "service", "", LibraryRow.UNKNOWN, 100));
         try (RunStore store = RunStore.create(file, SampleRun.run())) {
             store.appendPlan(plan);
             store.appendLibraries(libraries);
