@@ -53,6 +53,8 @@ final class ClassicMethod {
     @Nullable
     Object call(Object[] arguments) {
         if (kind == ClientMethod.Kind.BLOCKING) {
+            // before anything is sent: a call that is refused was not made
+            ClientAddress.refuseBlocking();
             return await(start(arguments));
         }
         CompletableFuture<@Nullable Object> started = start(arguments);
@@ -111,7 +113,6 @@ final class ClassicMethod {
     }
 
     private static @Nullable Object await(CompletableFuture<@Nullable Object> future) {
-        ClientAddress.refuseOnEventLoop();
         try {
             return future.get();
         } catch (ExecutionException e) {

@@ -145,9 +145,14 @@ public final class Client implements AutoCloseable {
         }
     }
 
-    /** Ends the connections and threads. Calls under way end with {@link RPCXException.Code#UNAVAILABLE}. */
+    /**
+     * Ends the connections and threads. Calls under way end with {@link RPCXException.Code#UNAVAILABLE}.
+     *
+     * @throws IllegalStateException on an event loop, which it would have to wait for
+     */
     @Override
     public void close() {
+        LoopThread.refuse("Client.close", "another thread");
         closed = true;
         dropConnections();
         loops.close();

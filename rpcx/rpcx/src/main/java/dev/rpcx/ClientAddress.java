@@ -78,7 +78,7 @@ final class ClientAddress {
 
     /** Waits for a connection, at most until the deadline. Not on an event loop, which would wait for itself. */
     ClientConnection await(long deadlineNanos) {
-        refuseOnEventLoop();
+        refuseBlocking();
         ClientConnection ready = ready();
         if (ready != null) {
             return ready;
@@ -99,11 +99,8 @@ final class ClientAddress {
         }
     }
 
-    static void refuseOnEventLoop() {
-        if (Thread.currentThread() instanceof LoopThread) {
-            throw new IllegalStateException(
-                    "a blocking call on an event loop (expected: an asynchronous call, or a handler that runs elsewhere)");
-        }
+    static void refuseBlocking() {
+        LoopThread.refuse("a blocking call", "an asynchronous call, or a handler or callback that runs elsewhere");
     }
 
     static RPCXException unreachable(ClientAddress address, @Nullable Throwable cause) {

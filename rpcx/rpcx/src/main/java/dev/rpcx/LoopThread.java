@@ -8,4 +8,16 @@ final class LoopThread extends FastThreadLocalThread {
         super(task, name);
         setDaemon(true);
     }
+
+    /**
+     * For whatever waits. On an event loop it would hold up every call of the loop, and wait for itself for ever where the loop is its own.
+     *
+     * @throws IllegalStateException this thread is an event loop
+     */
+    static void refuse(String what, String expected) {
+        if (Thread.currentThread() instanceof LoopThread loop) {
+            throw new IllegalStateException(
+                    what + " on the event loop " + loop.getName() + " would block it (expected: " + expected + ")");
+        }
+    }
 }

@@ -181,8 +181,11 @@ public final class Server implements AutoCloseable {
     /**
      * Takes no new connections, asks clients to send no more calls, finishes those under way, closes. After {@code time} what is still
      * under way is cut off. Returns when no thread and no socket is left.
+     *
+     * @throws IllegalStateException on an event loop, which it would have to wait for
      */
     public synchronized void stop(Duration time) {
+        LoopThread.refuse("Server.stop", "another thread");
         stopping = true;
         Loops group = loops;
         if (group == null || group.group.isShuttingDown()) {

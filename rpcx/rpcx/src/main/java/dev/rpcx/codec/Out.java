@@ -46,6 +46,9 @@ public final class Out {
     /** At least this many bytes of a byte array at the outermost level go to a direct buffer without a stop in the array. */
     private static final int PASSED_ON = 4 << 10;
 
+    /** A length is an int: five groups of seven bits. */
+    private static final int MAX_LENGTH_BYTES = 5;
+
     private static final Pool<Out> POOL = new Pool<>(Out::new);
     private static final byte[] NONE = {};
     private static final ByteBuffer EMPTY = ByteBuffer.wrap(NONE);
@@ -120,7 +123,9 @@ public final class Out {
 
     private void close() {
         ByteBuf to = target();
-        checkSize(0);
+        if (written() > limits.messageBytes()) {
+            throw tooLarge();
+        }
         if (heap) {
             to.writerIndex(pos - to.arrayOffset());
         } else {
@@ -155,12 +160,20 @@ public final class Out {
         return passedOn + pos - base;
     }
 
+    /**
+     * While writing. Each open message may hold more bytes for its length than it will need: {@link #close} has the last word, and a message
+     * of exactly the limit must get there.
+     */
     private void checkSize(int more) {
-        if ((long) written() + more > limits.messageBytes()) {
-            throw new CodecException(
-                    CodecException.Code.TOO_LARGE,
-                    name() + ": more than " + limits.messageBytes() + " bytes (limit of a message)");
+        if ((long) written() + more > (long) limits.messageBytes() + depth * (long) MAX_LENGTH_BYTES) {
+            throw tooLarge();
         }
+    }
+
+    private CodecException tooLarge() {
+        return new CodecException(
+                CodecException.Code.TOO_LARGE,
+                name() + ": more than " + limits.messageBytes() + " bytes (limit of a message)");
     }
 
     private String name() {

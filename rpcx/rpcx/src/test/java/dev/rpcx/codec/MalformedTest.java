@@ -95,6 +95,7 @@ class MalformedTest {
         }
     }
 
+    /** {@code -Drpcx.fuzz.rounds=1000000} for the long form. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4})
     void randomBytesAreReadOrRefusedAndNothingElse(long seed) {
@@ -102,7 +103,8 @@ class MalformedTest {
         MessageType type = SCHEMA.value(AllTypes.Hello.class);
         byte[] whole = write(AllTypes.Hello.class, new RandomValues(seed).message(type, 2));
         List<Codec<Object>> codecs = codecs(AllTypes.Hello.class);
-        for (int i = 0; i < 5_000; i++) {
+        int rounds = Integer.getInteger("rpcx.fuzz.rounds", 5_000);
+        for (int i = 0; i < rounds; i++) {
             byte[] hostile = i % 2 == 0 ? whole.clone() : new byte[random.nextInt(100)];
             if (i % 2 == 1) {
                 random.nextBytes(hostile);
@@ -237,6 +239,34 @@ class MalformedTest {
                 codec.write(texts, out);
                 assertThat(out.readableBytes()).isEqualTo(4 << 20);
                 assertThat(codec.read(out)).usingRecursiveComparison().isEqualTo(texts);
+                out.release();
+            }
+        }
+    }
+
+    record Within(byte[] bytes) {}
+
+    record Around(byte[] bytes, Within within) {}
+
+    /** A message remembers how many bytes the length of the last one took: that may not make the next one too large. */
+    @Test
+    void aMessageOfExactlyTheLimitIsWrittenAfterAnyOther() {
+        for (Codec<Object> codec : codecs(Around.class)) {
+            for (ByteBuf out : List.of(Unpooled.buffer(), Unpooled.directBuffer())) {
+                codec.write(new Around(new byte[0], new Within(new byte[3 << 20])), out);
+                for (int missing = 0; missing < 8; missing++) {
+                    out.clear();
+                    // around: a tag and four bytes; within: two tags and two lengths of a byte
+                    codec.write(
+                            new Around(new byte[(4 << 20) - 5 - 4 - 100 - missing], new Within(new byte[100])), out);
+                    assertThat(out.readableBytes()).isEqualTo((4 << 20) - missing);
+                    out.clear();
+                    codec.write(new Around(new byte[0], new Within(new byte[3 << 20])), out);
+                }
+                out.clear();
+                assertThatThrownBy(() -> codec.write(
+                                new Around(new byte[(4 << 20) - 5 - 4 - 100 + 1], new Within(new byte[100])), out))
+                        .isInstanceOf(CodecException.class);
                 out.release();
             }
         }
