@@ -13,13 +13,36 @@ final class ServiceTarget implements Target {
     private final boolean isOwn;
     private final List<Step<?, ?>> steps;
 
-    private record Step<Q extends Record, R extends Record>(Work.Exchange<Q, R> exchange, Duration timeout) {
+    private static final class Step<Q extends Record, R extends Record> {
+        private final Work.Exchange<Q, R> exchange;
+        private final Duration timeout;
+        private volatile boolean entered;
+
+        Step(Work.Exchange<Q, R> exchange, Duration timeout) {
+            this.exchange = exchange;
+            this.timeout = timeout;
+        }
+
+        /** Logs in before the first request, which is one that is not counted. */
+        private void enter(Neighbour neighbour) {
+            if (!entered) {
+                synchronized (this) {
+                    if (!entered) {
+                        exchange.enter(neighbour, timeout);
+                        entered = true;
+                    }
+                }
+            }
+        }
+
         boolean call(Neighbour neighbour, long index) {
+            enter(neighbour);
             Q request = exchange.request(index);
             return exchange.isRight(request, neighbour.call(exchange.operation(), request, timeout));
         }
 
         void send(Neighbour neighbour, long index, Asker asker) {
+            enter(neighbour);
             Q request = exchange.request(index);
             // errorprone's unused future: its end is told to the asker
             var _ = neighbour
@@ -29,6 +52,7 @@ final class ServiceTarget implements Target {
         }
 
         long[] payloads(Neighbour neighbour, long index) {
+            enter(neighbour);
             Q request = exchange.request(index);
             R reply = neighbour.call(exchange.operation(), request, timeout);
             return new long[] {neighbour.payloadBytes(request), neighbour.payloadBytes(reply)};

@@ -30,7 +30,7 @@ final class Microservice implements AutoCloseable {
                         callee, new TimedNeighbour(calls.connect(name, work.contract(), role.locationOf(callee))));
             }
         }
-        node = work.node(self, new LinkedHashMap<String, Neighbour>(neighbours));
+        node = work.node(self, new LinkedHashMap<String, Neighbour>(neighbours), role.backends());
         server = TransportProvider.named(role.transport()).serve(name, work.contract(), role.at(), counted(node));
     }
 

@@ -24,6 +24,7 @@ record ServiceSettings(String name, Optional<Role> role, int healthPort) {
     /**
      * What a service does.
      *
+     * @param backends where the databases of its work are
      * @param neighbourTransport the technology it calls its neighbours over: differs from its own only in front of a pair
      */
     record Role(
@@ -33,6 +34,7 @@ record ServiceSettings(String name, Optional<Role> role, int healthPort) {
             Location at,
             String neighbourTransport,
             Map<String, Location> neighbours,
+            Map<String, Location> backends,
             Duration timeout) {
 
         Location locationOf(String callee) {
@@ -47,12 +49,15 @@ record ServiceSettings(String name, Optional<Role> role, int healthPort) {
     static ServiceSettings parse(String[] args) {
         Map<String, String> values = new LinkedHashMap<>();
         Map<String, Location> neighbours = new LinkedHashMap<>();
+        Map<String, Location> backends = new LinkedHashMap<>();
         for (String arg : args) {
             int equals = arg.indexOf('=');
             String key = equals < 0 ? arg : arg.substring(0, equals);
             String value = equals < 0 ? "" : arg.substring(equals + 1);
             if (key.startsWith("neighbour.")) {
                 neighbours.put(key.substring("neighbour.".length()), Location.parse(value));
+            } else if (key.startsWith("backend.")) {
+                backends.put(key.substring("backend.".length()), Location.parse(value));
             } else if (!KEYS.contains(key) || value.isEmpty()) {
                 throw new BadInput(
                         "argument",
@@ -78,6 +83,7 @@ record ServiceSettings(String name, Optional<Role> role, int healthPort) {
                         Location.parse(need(values, "at")),
                         values.getOrDefault("neighbour-transport", transport),
                         Map.copyOf(neighbours),
+                        Map.copyOf(backends),
                         Duration.ofMillis(number("timeout-ms", values.getOrDefault("timeout-ms", "5000"))))),
                 healthPort);
     }

@@ -3,6 +3,8 @@ package dev.parley.spi;
 import dev.parley.model.BadInput;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Topology;
+import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
 
@@ -19,6 +21,26 @@ public interface Work {
      * @param neighbours the services this one calls, by name, in the topology's order; empty for a leaf
      */
     Node node(Topology.Node self, Map<String, Neighbour> neighbours);
+
+    /** Names of the backends that its services read and write, such as {@code mysql}; none for a work that keeps nothing. */
+    default List<String> backends() {
+        return List.of();
+    }
+
+    /**
+     * Puts into the backends what every boot of the services begins with, and takes out what the last one left. Called before the services
+     * start, and by none of them.
+     */
+    default void prepare(Topology topology, Map<String, Location> backends) {}
+
+    /**
+     * The behaviour of one service of a work with backends.
+     *
+     * @param backends where each of {@link #backends} is
+     */
+    default Node node(Topology.Node self, Map<String, Neighbour> neighbours, Map<String, Location> backends) {
+        return node(self, neighbours);
+    }
 
     /**
      * What a client asks of one service, and how it knows a right answer: the service's own, or that of the part of the topology below it.
@@ -38,6 +60,13 @@ public interface Work {
     /** A request and the check of its reply. Thread-safe; requests may differ by index. */
     interface Exchange<Q extends Record, R extends Record> {
         Operation<Q, R> operation();
+
+        /**
+         * What a client does once, before its first request and before any is timed: it logs in.
+         *
+         * @throws CallException as the call it makes
+         */
+        default void enter(Neighbour service, Duration timeout) {}
 
         Q request(long index);
 

@@ -19,7 +19,10 @@ public record ProtobufCodec<R extends Record, M extends Message>(
         Class<R> record, M prototype, Function<R, M> toMessage, Function<M, R> toRecord) {
 
     private static final Map<Class<?>, ProtobufCodec<?, ?>> BY_RECORD = Stream.of(
-                    MessagesConversions.CODECS, JsonConversions.CODECS)
+                    MessagesConversions.CODECS,
+                    JsonConversions.CODECS,
+                    LecturersConversions.CODECS,
+                    RecordsConversions.CODECS)
             .flatMap(List::stream)
             .collect(Collectors.toUnmodifiableMap(ProtobufCodec::record, codec -> codec));
 

@@ -20,10 +20,12 @@ import dev.parley.spi.Transport;
 import dev.parley.spi.TransportProvider;
 import dev.parley.spi.Work;
 import dev.parley.spi.json.Json;
+import dev.parley.spi.lecturers.Lecturers;
 import dev.parley.spi.messages.GatheredTypes;
 import dev.parley.spi.messages.Messages;
 import dev.parley.spi.messages.TestModelAllTypesList;
 import dev.parley.spi.messages.TestModelOnlyText;
+import dev.parley.spi.records.Records;
 import dev.parley.work.messages.MessagesWork;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -158,7 +160,7 @@ public abstract class TransportContract {
 
     /** The contracts of the works other than {@code messages}. */
     static List<Contract> otherContracts() {
-        return List.of(Json.CONTRACT);
+        return List.of(Json.CONTRACT, Lecturers.CONTRACT, Records.CONTRACT);
     }
 
     @ParameterizedTest
@@ -186,8 +188,7 @@ public abstract class TransportContract {
     }
 
     private static <Q extends Record, R extends Record> void assertAnswered(
-            Neighbour neighbour, Operation<Q, R> operation, int seed)
-            throws Exception {
+            Neighbour neighbour, Operation<Q, R> operation, int seed) throws Exception {
         Q request = Samples.of(operation.request(), seed);
         R expected = Samples.of(operation.reply(), request.hashCode());
         assertThat(expected.equals(neighbour.call(operation, request, TIMEOUT)))

@@ -207,6 +207,7 @@ final class ContractSchema {
         }
         scalars.put(long.class, OwnScalars.LONG);
         scalars.put(Long.class, OwnScalars.LONG);
+        scalars.put(byte[].class, OwnScalars.BASE64);
         scalars.put(java.math.BigDecimal.class, OwnScalars.BIG_DECIMAL);
         for (Class<?> type :
                 List.of(java.time.LocalDateTime.class, java.time.LocalDate.class, java.time.Instant.class)) {

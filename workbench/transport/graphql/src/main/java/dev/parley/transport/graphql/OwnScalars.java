@@ -32,6 +32,12 @@ final class OwnScalars {
             .coercing(new BigDecimalCoercing())
             .build();
 
+    static final GraphQLScalarType BASE64 = GraphQLScalarType.newScalar()
+            .name("Base64")
+            .description("Bytes, which JSON has no type for: base64 as in RFC 4648, section 4.")
+            .coercing(new TextCoercing("Base64"))
+            .build();
+
     private OwnScalars() {}
 
     /** A type of {@code java.time} as text. */
@@ -111,7 +117,7 @@ final class OwnScalars {
             if (input instanceof String text) {
                 return text;
             }
-            throw new CoercingParseValueException(name + ": " + input + " (expected: ISO-8601 text)");
+            throw new CoercingParseValueException(name + ": " + input + " (expected: text)");
         }
 
         @Override
@@ -120,7 +126,7 @@ final class OwnScalars {
             if (literal instanceof StringValue text) {
                 return String.valueOf(text.getValue());
             }
-            throw new CoercingParseLiteralException(name + ": " + literal + " (expected: ISO-8601 text)");
+            throw new CoercingParseLiteralException(name + ": " + literal + " (expected: text)");
         }
     }
 }

@@ -21,7 +21,8 @@ import java.util.stream.Stream;
  * @param service the class, given what answers
  */
 record Binding<C>(Contract contract, Class<C> client, Function<Handler, Object> service, Map<String, Call<C>> calls) {
-    private static final Map<String, Binding<?>> ALL = Stream.of(MessagesBinding.BINDING, JsonBinding.BINDING)
+    private static final Map<String, Binding<?>> ALL = Stream.of(
+                    MessagesBinding.BINDING, JsonBinding.BINDING, LecturersBinding.BINDING, RecordsBinding.BINDING)
             .collect(Collectors.toUnmodifiableMap(binding -> binding.contract().name(), UnaryOperator.identity()));
 
     /** One operation, waited for and not. */

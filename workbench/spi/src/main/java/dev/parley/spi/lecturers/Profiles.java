@@ -1,0 +1,10 @@
+package dev.parley.spi.lecturers;
+
+import java.util.List;
+
+/** Flat profiles. */
+public record Profiles(List<Profile> profiles) {
+    public Profiles {
+        profiles = List.copyOf(profiles);
+    }
+}

@@ -1,0 +1,4 @@
+package dev.parley.spi.records;
+
+/** Which record. */
+public record EntryId(String id) {}

@@ -1,0 +1,4 @@
+package dev.parley.spi.records;
+
+/** What a request for everything sends. */
+public record Nothing() {}

@@ -1,0 +1,4 @@
+package dev.parley.spi.records;
+
+/** Which photo. */
+public record PhotoName(String name) {}

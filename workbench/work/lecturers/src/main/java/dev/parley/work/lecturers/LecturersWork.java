@@ -1,0 +1,172 @@
+package dev.parley.work.lecturers;
+
+import dev.parley.model.BadInput;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Topology;
+import dev.parley.spi.Contract;
+import dev.parley.spi.Location;
+import dev.parley.spi.Neighbour;
+import dev.parley.spi.Operation;
+import dev.parley.spi.Work;
+import dev.parley.spi.lecturers.Credentials;
+import dev.parley.spi.lecturers.Lecturers;
+import dev.parley.spi.lecturers.NestedProfiles;
+import dev.parley.spi.lecturers.Page;
+import dev.parley.spi.lecturers.Profiles;
+import dev.parley.spi.lecturers.Token;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiFunction;
+
+/**
+ * {@code flat:n} asks for n profiles, {@code nested:n} for n with their education. A service without neighbours authenticates; one with
+ * neighbours reads profiles and has the first of them check the token of each request.
+ */
+public final class LecturersWork implements Work {
+    static final String MYSQL = "mysql";
+    static final String REDIS = "redis";
+    /** The one account there is. */
+    static final String USER = "reader";
+
+    static final String PASSWORD = "a password for measurements";
+
+    /** How long a service waits for its neighbour. */
+    private static final Duration TIMEOUT = Duration.ofSeconds(5);
+
+    @Override
+    public String name() {
+        return Lecturers.CONTRACT.name();
+    }
+
+    @Override
+    public Contract contract() {
+        return Lecturers.CONTRACT;
+    }
+
+    @Override
+    public List<String> backends() {
+        return List.of(MYSQL, REDIS);
+    }
+
+    @Override
+    public void prepare(Topology topology, Map<String, Location> backends) {
+        MySql.prepare(backend(backends, MYSQL), People.all());
+        try (Cache cache = new Cache(backend(backends, REDIS))) {
+            cache.forget(ProfilesNode.keys());
+        }
+    }
+
+    @Override
+    public Node node(Topology.Node self, Map<String, Neighbour> neighbours) {
+        throw new BadInput("backends of " + self.name(), "none", MYSQL + " and " + REDIS);
+    }
+
+    @Override
+    public Node node(Topology.Node self, Map<String, Neighbour> neighbours, Map<String, Location> backends) {
+        Location mysql = backend(backends, MYSQL);
+        Location redis = backend(backends, REDIS);
+        if (self.isLeaf()) {
+            return new AuthenticationNode(new MySql(mysql), new Cache(redis));
+        }
+        String callee = self.calls().getFirst();
+        Neighbour authentication = neighbours.get(callee);
+        if (authentication == null) {
+            throw new BadInput("neighbours of " + self.name(), neighbours.keySet(), "also " + callee);
+        }
+        return new ProfilesNode(new MySql(mysql), new Cache(redis), callee, authentication, TIMEOUT);
+    }
+
+    private static Location backend(Map<String, Location> backends, String name) {
+        Location at = backends.get(name);
+        if (at == null) {
+            throw new BadInput("backend", backends.keySet(), "also " + name);
+        }
+        return at;
+    }
+
+    @Override
+    public Exchange<?, ?> exchange(MessageSpec message, Topology topology, Topology.Node asked, long seed) {
+        int count = Math.max(1, message.size());
+        if (count > People.COUNT) {
+            throw new BadInput("message", message, "at most " + People.COUNT + " profiles");
+        }
+        if (topology.entry().isLeaf()) {
+            throw new BadInput("topology", topology.text(), "one with a service behind the first: it authenticates");
+        }
+        if (asked.isLeaf()) {
+            return new Login();
+        }
+        return switch (message.kind()) {
+            case "flat" ->
+                new Pages<>(
+                        Lecturers.FLAT,
+                        count,
+                        seed,
+                        (from, n) -> new Profiles(People.page(People.all().flat(), from, n)));
+            case "nested" ->
+                new Pages<>(
+                        Lecturers.NESTED,
+                        count,
+                        seed,
+                        (from, n) -> new NestedProfiles(People.page(People.all().nested(), from, n)));
+            default -> throw new BadInput("message", message, "flat:n or nested:n (profiles), such as flat:100");
+        };
+    }
+
+    /** Pages all over the table, each with the token that the client got before its first. */
+    private static final class Pages<R extends Record> implements Exchange<Page, R> {
+        private final Operation<Page, R> operation;
+        private final int count;
+        private final long seed;
+        private final BiFunction<Integer, Integer, R> expected;
+        private volatile String token = "";
+
+        Pages(Operation<Page, R> operation, int count, long seed, BiFunction<Integer, Integer, R> expected) {
+            this.operation = operation;
+            this.count = count;
+            this.seed = seed;
+            this.expected = expected;
+        }
+
+        @Override
+        public void enter(Neighbour service, Duration timeout) {
+            token = service.call(Lecturers.AUTHENTICATE, new Credentials(USER, PASSWORD), timeout)
+                    .token();
+        }
+
+        @Override
+        public Operation<Page, R> operation() {
+            return operation;
+        }
+
+        @Override
+        public Page request(long index) {
+            // a step that meets every place before any of them again
+            long step = (seed + index) * 1_009;
+            return new Page(token, (int) Math.floorMod(step, People.COUNT - count + 1L), count);
+        }
+
+        @Override
+        public boolean isRight(Page request, R reply) {
+            return expected.apply(request.from(), request.count()).equals(reply);
+        }
+    }
+
+    private static final class Login implements Exchange<Credentials, Token> {
+        @Override
+        public Operation<Credentials, Token> operation() {
+            return Lecturers.AUTHENTICATE;
+        }
+
+        @Override
+        public Credentials request(long index) {
+            return new Credentials(USER, PASSWORD);
+        }
+
+        @Override
+        public boolean isRight(Credentials request, Token reply) {
+            return AuthenticationNode.isToken(reply.token());
+        }
+    }
+}
