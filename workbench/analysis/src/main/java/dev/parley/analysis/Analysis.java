@@ -146,7 +146,7 @@ public final class Analysis {
     /** Not every topology has hops, and not every load a schedule to be late for. */
     private static boolean isOptional(Metric metric) {
         return switch (metric) {
-            case HOP_MEAN, HOP_P99, COMPILING_SHARE, GENERATOR_CPU, GENERATOR_LATENESS_P99 -> true;
+            case HOP_MEAN, HOP_MEDIAN, HOP_P99, COMPILING_SHARE, GENERATOR_CPU, GENERATOR_LATENESS_P99 -> true;
             default -> Metric.OF_SOME_LOADS.contains(metric);
         };
     }
@@ -265,7 +265,7 @@ public final class Analysis {
                     FIRST_CALL,
                     THROUGHPUT,
                     SUCCESS_SHARE -> "client";
-            case HOP_MEAN, HOP_P99, WIRE_OUT, WIRE_BACK, PAYLOAD_OUT, PAYLOAD_BACK -> "hop";
+            case HOP_MEAN, HOP_MEDIAN, HOP_P99, WIRE_OUT, WIRE_BACK, PAYLOAD_OUT, PAYLOAD_BACK -> "hop";
             case CPU_SHARE, CPU_PER_REQUEST, COMPILING_SHARE -> FigureRow.SYSTEM;
             case MEMORY_AFTER_BOOT, MEMORY_AFTER_LOAD, INSTALLED_SIZE, BOOT_TIME -> "service";
             case THROUGHPUT_BEST,

@@ -52,8 +52,7 @@ final class CellSamples {
         return measured != null
                 ? measured
                 : switch (metric) {
-                    case HOP_MEAN -> fromHistograms(HistogramRow.Kind.HOP, h -> true, d -> d.meanNs() / 1e6);
-                    case HOP_P99 -> fromHistograms(HistogramRow.Kind.HOP, h -> true, d -> d.percentileNs(99) / 1e6);
+                    case HOP_MEAN, HOP_MEDIAN, HOP_P99 -> ofHop(metric, h -> true);
                     case GENERATOR_LATENESS_P99 ->
                         orElse(
                                 fromFigures(metric, ids(), s -> true),
@@ -74,14 +73,9 @@ final class CellSamples {
     /** A metric service by service or hop by hop; empty where it has no such parts. */
     Map<String, Sample> parts(Metric metric) {
         Map<String, Sample> parts = new TreeMap<>();
-        if (metric == Metric.HOP_MEAN || metric == Metric.HOP_P99) {
+        if (metric == Metric.HOP_MEAN || metric == Metric.HOP_MEDIAN || metric == Metric.HOP_P99) {
             for (String hop : hops()) {
-                parts.put(
-                        hop,
-                        fromHistograms(
-                                HistogramRow.Kind.HOP,
-                                h -> h.subject().equals(hop),
-                                d -> (metric == Metric.HOP_MEAN ? d.meanNs() : d.percentileNs(99)) / 1e6));
+                parts.put(hop, ofHop(metric, h -> h.subject().equals(hop)));
             }
             return parts;
         }
@@ -185,6 +179,18 @@ final class CellSamples {
                 .mapToDouble(figure)
                 .toArray();
         return Sample.ofPoints(points);
+    }
+
+    private Sample ofHop(Metric metric, Predicate<HistogramRow> wanted) {
+        return fromHistograms(
+                HistogramRow.Kind.HOP,
+                wanted,
+                times -> switch (metric) {
+                            case HOP_MEDIAN -> times.percentileNs(50);
+                            case HOP_P99 -> times.percentileNs(99);
+                            default -> times.meanNs();
+                        }
+                        / 1e6);
     }
 
     private TreeSet<String> hops() {

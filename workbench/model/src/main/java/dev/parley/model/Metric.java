@@ -18,6 +18,7 @@ public enum Metric {
     LATENCY_P999("ms", Better.LOWER, "99.9th percentile of response time; wants 10 000 samples"),
     FIRST_CALL("ms", Better.LOWER, "response time of the very first call after boot"),
     HOP_MEAN("ms", Better.LOWER, "mean time of one service's calls to one neighbour, on the caller's own clock"),
+    HOP_MEDIAN("ms", Better.LOWER, "median time of one service's calls to one neighbour"),
     HOP_P99("ms", Better.LOWER, "99th percentile of one service's calls to one neighbour"),
     THROUGHPUT("1/s", Better.HIGHER, "replies a second that were right and met the limit"),
     SUCCESS_SHARE("%", Better.HIGHER, "share of due requests answered rightly within the limit"),

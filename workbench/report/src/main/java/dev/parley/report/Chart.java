@@ -18,10 +18,14 @@ record Chart(String id, Kind kind, String heading, String axis, String note, Lis
         /** A bar for each technology and one for the empty service. */
         BARS,
         /** Percentiles, the tail stretched. */
-        TAIL
+        TAIL,
+        /** A bar for each technology, cut into the hops that its time went to, in the order of the calls. */
+        HOPS,
+        /** A line for each technology over a small whole number, such as hops or neighbours. */
+        LINES
     }
 
-    /** One line of the chart: a message, or for {@link Kind#TAIL} a situation to choose. */
+    /** One line of the chart: a message, for {@link Kind#TAIL} a situation to choose, for {@link Kind#LINES} the title of its other axis. */
     record Row(String label, List<Point> points) {}
 
     /**
@@ -29,12 +33,27 @@ record Chart(String id, Kind kind, String heading, String axis, String note, Lis
      *
      * @param inner of {@code value}, the part that is payload; NaN where that makes no sense
      * @param flag empty, or why the figure is no more than a hint or void
-     * @param tail for {@link Kind#TAIL}, percent and milliseconds
+     * @param tail for {@link Kind#TAIL} percent and milliseconds, for {@link Kind#LINES} count and milliseconds
+     * @param parts for {@link Kind#HOPS}, what {@code value} is the sum of
      */
     record Point(
-            String technology, double value, double low, double high, double inner, String flag, List<double[]> tail) {
+            String technology,
+            double value,
+            double low,
+            double high,
+            double inner,
+            String flag,
+            List<double[]> tail,
+            List<Part> parts) {
         static Point of(String technology, double value, double low, double high, String flag) {
-            return new Point(technology, value, low, high, Double.NaN, flag, List.of());
+            return new Point(technology, value, low, high, Double.NaN, flag, List.of(), List.of());
+        }
+
+        static Point line(String technology, String flag, List<double[]> line) {
+            return new Point(technology, Double.NaN, Double.NaN, Double.NaN, Double.NaN, flag, line, List.of());
         }
     }
+
+    /** One hop's own share of a time. */
+    record Part(String label, double value) {}
 }

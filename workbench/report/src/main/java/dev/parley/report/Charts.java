@@ -54,6 +54,7 @@ final class Charts {
                         "The whole distribution",
                         "All restarts merged. The axis stretches the tail: each step to the right is a tenth of the requests left.",
                         List.of(tail())),
+                new HopCharts(analysis).section(),
                 new Section(
                         "throughput",
                         "Throughput",
@@ -143,12 +144,8 @@ final class Charts {
                     String flag = find(technology, situation, Metric.LATENCY_MEAN)
                             .map(Charts::flag)
                             .orElse("");
-                    points.add(new Point(
+                    points.add(Point.line(
                             technology,
-                            Double.NaN,
-                            Double.NaN,
-                            Double.NaN,
-                            Double.NaN,
                             flag,
                             times.tail().stream()
                                     .map(p -> new double[] {p[0], p[1] / 1e6})
@@ -180,6 +177,7 @@ final class Charts {
                                         .map(p -> p.estimate().value())
                                         .orElse(Double.NaN),
                                 flag(s),
+                                List.of(),
                                 List.of())));
             }
             rows.add(new Row(label(situation), points));

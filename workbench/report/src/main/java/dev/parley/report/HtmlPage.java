@@ -44,6 +44,7 @@ final class HtmlPage {
         parts.put(
                 "SECTIONS",
                 String.join("\n", sections.stream().map(this::section).toList()));
+        parts.put("ASKED", new AskedPage(analysis).html());
         parts.put("MEASURED", new MeasuredPage(analysis).html());
         // data and library last: whatever they contain is not searched for placeholders
         parts.put("SCRIPT", resource("page.js"));
@@ -119,10 +120,13 @@ final class HtmlPage {
     }
 
     private String section(Charts.Section section) {
-        StringBuilder html = new StringBuilder("<section id=" + section.id() + ">\n<h2>" + Html.escaped(section.title())
-                + "</h2>\n<p class=lead>" + Html.escaped(section.lead()) + "</p>\n" + legend(section)
-                + "<div class='grid"
-                + (section.charts().size() == 1 ? " one" : "") + "'>\n");
+        String head = "<section id=" + section.id() + ">\n<h2>" + Html.escaped(section.title())
+                + "</h2>\n<p class=lead>" + Html.escaped(section.lead()) + "</p>\n";
+        if (section.charts().isEmpty()) {
+            return head + "</section>";
+        }
+        StringBuilder html = new StringBuilder(
+                head + legend(section) + "<div class='grid" + (section.charts().size() == 1 ? " one" : "") + "'>\n");
         section.charts().forEach(chart -> html.append(figure(chart)));
         return html.append("</div>\n</section>").toString();
     }
@@ -171,6 +175,8 @@ final class HtmlPage {
             case STACK -> List.of("message", "technology", "wire", "payload", "validity");
             case BARS -> List.of("technology", "value", "low", "high", "validity");
             case TAIL -> List.of("situation", "technology", "percentile", "ms");
+            case HOPS -> List.of("message", "technology", "hop", "ms", "validity");
+            case LINES -> List.of("technology", "count", "ms", "validity");
         };
     }
 
@@ -194,6 +200,12 @@ final class HtmlPage {
                     case BARS ->
                         cells.add(List.of(
                                 name, figure.apply(p.value()), figure.apply(p.low()), figure.apply(p.high()), flag));
+                    case HOPS ->
+                        p.parts()
+                                .forEach(part -> cells.add(
+                                        List.of(row.label(), name, part.label(), figure.apply(part.value()), flag)));
+                    case LINES ->
+                        p.tail().forEach(t -> cells.add(List.of(name, Figures.exact(t[0]), figure.apply(t[1]), flag)));
                     case TAIL ->
                         p.tail()
                                 .forEach(t ->
@@ -268,6 +280,13 @@ final class HtmlPage {
         map.put("flag", p.flag());
         if (!p.tail().isEmpty()) {
             map.put("tail", p.tail());
+        }
+        if (!p.parts().isEmpty()) {
+            map.put(
+                    "parts",
+                    p.parts().stream()
+                            .map(part -> Map.of("label", part.label(), "value", part.value()))
+                            .toList());
         }
         return map;
     }

@@ -2,15 +2,12 @@ package dev.parley.report;
 
 import dev.parley.analysis.Analysis;
 import dev.parley.analysis.JudgedTrial;
-import dev.parley.model.LibraryRow;
 import dev.parley.model.Run;
 import dev.parley.model.Technology;
 import dev.parley.model.TrialSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
-import java.util.TreeMap;
 import java.util.stream.Collectors;
 
 /** "How this was measured": all that is needed to judge or repeat the run. */
@@ -49,8 +46,7 @@ final class MeasuredPage {
                         ? "<p>" + analysis.unfinished() + " of "
                                 + analysis.plan().size()
                                 + " planned trials were not run: the run was stopped before its end.</p>\n"
-                        : "")
-                + libraries();
+                        : "");
     }
 
     private List<List<String>> runFacts() {
@@ -131,25 +127,5 @@ final class MeasuredPage {
                         : "<div class=scroll>"
                                 + Html.table(List.of("trial", "technology", "message", "load", "restart", "why"), rows)
                                 + "</div>\n");
-    }
-
-    private String libraries() {
-        if (analysis.libraries().isEmpty()) {
-            return "";
-        }
-        Map<String, List<LibraryRow>> byTechnology = analysis.libraries().stream()
-                .collect(Collectors.groupingBy(LibraryRow::technology, TreeMap::new, Collectors.toList()));
-        StringBuilder html = new StringBuilder("<h3>What a service is made of</h3>\n");
-        byTechnology.forEach((technology, files) -> html.append("<details><summary>" + Html.escaped(technology) + ": "
-                + files.size() + " files, "
-                + Figures.brief(files.stream().mapToLong(LibraryRow::bytes).sum() / 1e6)
-                + " MB</summary><div class=scroll>"
-                + Html.table(
-                        List.of("file", "version", "kB"),
-                        files.stream()
-                                .map(f -> List.of(f.name(), f.version(), Figures.brief(f.bytes() / 1e3)))
-                                .toList())
-                + "</div></details>\n"));
-        return html.toString();
     }
 }

@@ -209,7 +209,74 @@
     };
   };
 
-  const kinds = { intervals, stack, bars, tail };
+  /** One bar a technology, cut into hops from the client inwards; shades alternate so that neighbours can be told apart. */
+  const hops = (chart, colours) => {
+    const names = present(chart);
+    const parts = base(chart, colours);
+    const rows = chart.rows.flatMap((r, i) => [
+      ...(i > 0 ? [{ label: "" }] : []),
+      ...names.map((name) => ({ label: r.label, name, p: r.points.find((q) => q.technology === name) })).filter((q) => q.p),
+    ]);
+    const shares = scale(rows.filter((r) => r.p).map((r) => r.p.value)).type === "log";
+    const most = (label) => Math.max(...rows.filter((r) => r.label === label).map((r) => r.p.value));
+    const sum = (p) => p.parts.reduce((all, q) => all + q.value, 0);
+    const count = Math.max(...rows.map((r) => (r.p ? r.p.parts.length : 0)));
+    const shade = (k) => ["", "b0", "70"][k % 3];
+    return {
+      height: rows.length * 23 + 62,
+      option: {
+        ...parts,
+        grid: { left: room(chart.rows.map((r) => r.label)), right: 72, top: 8, bottom: 48 },
+        xAxis: { ...parts.valueAxis, type: "value", min: 0, splitNumber: 4,
+          ...(shares ? { max: 100, interval: 25, name: "Time, in percent of the message's longest" } : {}) },
+        yAxis: { ...parts.nameAxis, data: rows.map((r, i) => i), axisLabel: { ...parts.nameAxis.axisLabel, interval: 0,
+          formatter: (_, i) => (i === 0 || rows[i - 1].label !== rows[i].label ? rows[i].label : "") } },
+        tooltip: { ...parts.tooltip, trigger: "item" },
+        series: Array.from({ length: count }, (_, k) => ({
+          type: "bar", stack: "hops", barMaxWidth: 15,
+          data: rows.map((r) => {
+            const part = r.p?.parts[k];
+            if (!part) return "-";
+            return {
+              value: shares ? (100 * part.value) / most(r.label) : part.value, point: r.p, part,
+              itemStyle: { color: colours.of(r.name) + shade(k), borderColor: colours.raised, borderWidth: 1 },
+              label: { show: k === r.p.parts.length - 1, position: "right", color: colours.soft, fontSize: 11, formatter: brief(r.p.value) },
+            };
+          }),
+          tooltip: { formatter: (at) => `<b>${escaped(titles.get(at.data.point.technology) ?? at.data.point.technology)}</b>` +
+            at.data.point.parts.map((q) => `<br>${q === at.data.part ? "<b>" : ""}${escaped(q.label)}: ${brief(q.value)} ms, ` +
+              `${Math.round((100 * q.value) / sum(at.data.point))} %${q === at.data.part ? "</b>" : ""}`).join("") +
+            (at.data.point.flag ? `<br><i style="white-space:normal">${escaped(at.data.point.flag)}</i>` : "") },
+        })),
+      },
+    };
+  };
+
+  /** Over a small whole number: hops, or neighbours asked. */
+  const lines = (chart, colours) => {
+    const row = chart.rows[0];
+    const parts = base(chart, colours);
+    const values = row.points.flatMap((p) => p.tail.map((t) => t[1]));
+    const counts = row.points.flatMap((p) => p.tail.map((t) => t[0]));
+    return {
+      height: 300,
+      option: {
+        ...parts,
+        grid: { left: 64, right: 24, top: 16, bottom: 52 },
+        tooltip: { ...parts.tooltip, trigger: "axis", formatter: (all) => `<b>${all[0].value[0]}</b>` +
+          all.map((one) => `<br>${one.marker}${escaped(titles.get(one.seriesName))}: ${brief(one.value[1])} ms`).join("") },
+        xAxis: { ...parts.valueAxis, type: "value", min: Math.min(...counts), max: Math.max(...counts), minInterval: 1, name: row.label },
+        yAxis: { ...parts.valueAxis, ...scale(values), nameGap: 42 },
+        series: row.points.map((p) => ({
+          type: "line", name: p.technology, symbol: "circle", symbolSize: 7, data: p.tail,
+          lineStyle: { width: 2, color: colours.of(p.technology), type: p.flag.startsWith("void") ? "dashed" : "solid" },
+          itemStyle: { color: colours.of(p.technology) },
+        })),
+      },
+    };
+  };
+
+  const kinds = { intervals, stack, bars, tail, hops, lines };
   const drawn = new Map();
   const draw = (element) => {
     const chart = data.charts.find((c) => c.id === element.dataset.chart);

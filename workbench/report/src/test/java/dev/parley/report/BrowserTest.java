@@ -40,10 +40,20 @@ class BrowserTest {
                 .writeTo(folder.resolve("well"));
         Report.of(SampleStore.troubled(Files.createDirectory(folder.resolve("troubled"))))
                 .writeTo(folder.resolve("troubled"));
+        Report.of(SampleStore.of("star:4", Files.createDirectory(folder.resolve("star"))))
+                .writeTo(folder.resolve("star"));
     }
 
     @ParameterizedTest(name = "{0}, {1} pixels, preferred colour scheme {2}")
-    @CsvSource({"well, 1280, 1", "well, 400, 1", "well, 400, 0", "troubled, 1280, 0", "troubled, 400, 1"})
+    @CsvSource({
+        "well, 1280, 1",
+        "well, 400, 1",
+        "well, 400, 0",
+        "troubled, 1280, 0",
+        "troubled, 400, 1",
+        "star, 1280, 1",
+        "star, 400, 0"
+    })
     void everyChartIsDrawnAndTheConsoleStaysEmpty(String run, int width, int scheme) throws Exception {
         // a window cannot be as narrow as a telephone, a frame can; what it finds it leaves in its own document
         Path frame = Files.writeString(folder.resolve(run + width + scheme + ".html"), """

@@ -123,6 +123,15 @@ class ReportTest {
     }
 
     @Test
+    void thePageSaysWhatEachTechnologyAsksOfASystem() throws Exception {
+        String page = Files.readString(folder.resolve("well/report.html"));
+        assertThat(page)
+                .contains("What each technology asks of a system", "each service knows its neighbour&#39;s address")
+                .contains("<td>no broker</td>", "<td>Jackson 3</td>", "rest: 1 file, 4.20 MB")
+                .contains("<td>rest-core</td><td class=number>1.2.3</td><td>Apache-2.0</td>");
+    }
+
+    @Test
     void aReportIsTheSameEachTimeItIsMade() throws Exception {
         Path again = Files.createDirectories(folder.resolve("again"));
         Report.of(folder.resolve("well/results.duckdb")).writeTo(again);

@@ -32,6 +32,7 @@ final class SampleStore {
     private static final int SECONDS = 4;
 
     private final SplittableRandom random = new SplittableRandom(3);
+    private final Topology topology;
     private final List<String> technologies;
     private final List<String> messages;
     private final List<Load> loads;
@@ -39,7 +40,13 @@ final class SampleStore {
     private final boolean troubled;
 
     private SampleStore(
-            List<String> technologies, List<String> messages, List<Load> loads, int restarts, boolean troubled) {
+            String topology,
+            List<String> technologies,
+            List<String> messages,
+            List<Load> loads,
+            int restarts,
+            boolean troubled) {
+        this.topology = Topology.parse(topology);
         this.technologies = technologies;
         this.messages = messages;
         this.loads = loads;
@@ -50,6 +57,7 @@ final class SampleStore {
     /** As {@code ./parley compare} makes it; all well. */
     static Path compare(Path folder, int restarts) {
         return new SampleStore(
+                        "line:5",
                         List.of("rest", "grpc", "rpcx"),
                         List.of("text:1000", "types:100"),
                         List.of(new Load.Closed(1), new Load.Closed(16)),
@@ -61,6 +69,7 @@ final class SampleStore {
     /** Eight technologies and messages of very different size, with void, failed and missing trials and hostile names. */
     static Path troubled(Path folder) {
         return new SampleStore(
+                        "line:5",
                         List.of(
                                 "rest",
                                 "openfeign",
@@ -74,6 +83,18 @@ final class SampleStore {
                         List.of(new Load.Closed(16), new Load.Open(300, Load.Arrivals.POISSON)),
                         2,
                         true)
+                .write(folder.resolve("results.duckdb"));
+    }
+
+    /** A gateway and its neighbours, or any other form; of one message and one load. */
+    static Path of(String topology, Path folder) {
+        return new SampleStore(
+                        topology,
+                        List.of("rest", "graphql"),
+                        List.of("text:1000"),
+                        List.of(new Load.Closed(1)),
+                        2,
+                        false)
                 .write(folder.resolve("results.duckdb"));
     }
 
@@ -135,7 +156,7 @@ final class SampleStore {
                         plan.add(new TrialSpec(
                                 plan.size(),
                                 technology,
-                                Topology.parse("line:5"),
+                                topology,
                                 "messages",
                                 MessageSpec.parse(message),
                                 load,
@@ -173,10 +194,14 @@ final class SampleStore {
             seconds.add(second(spec, second, typicalMs, whole));
         }
         List<HistogramRow> hops = new ArrayList<>();
-        for (int hop = 1; hop < 5; hop++) {
-            Histogram h = new Histogram(3);
-            h.recordValue((long) (typicalMs * 1e6 * (5 - hop) / 5));
-            hops.add(new HistogramRow(id, HistogramRow.Kind.HOP, "m" + hop + ">m" + (hop + 1), encoded(h)));
+        int calls = topology.nodes().size();
+        for (int caller = 0; caller < topology.nodes().size(); caller++) {
+            for (String callee : topology.nodes().get(caller).calls()) {
+                Histogram h = new Histogram(3);
+                h.recordValue((long) (typicalMs * 1e6 * (calls - 1 - caller) / calls));
+                hops.add(new HistogramRow(
+                        id, HistogramRow.Kind.HOP, topology.nodes().get(caller).name() + ">" + callee, encoded(h)));
+            }
         }
         List<String> reasons = troubled && spec.technology().equals("rabbitmq")
                 ? List.of("a core of the generator was " + (85 + id % 10) + " % busy")

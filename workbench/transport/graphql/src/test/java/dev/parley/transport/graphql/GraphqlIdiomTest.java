@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.parley.model.BadInput;
+import dev.parley.model.Topology;
 import dev.parley.spi.CallException;
 import dev.parley.spi.CallException.Code;
 import dev.parley.spi.Contract;
@@ -12,9 +13,11 @@ import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Operation;
 import dev.parley.spi.Transport;
+import dev.parley.spi.Work;
 import dev.parley.spi.messages.GatheredText;
 import dev.parley.spi.messages.Messages;
 import dev.parley.spi.messages.TestModelOnlyText;
+import dev.parley.work.messages.MessagesWork;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.net.URI;
@@ -22,8 +25,12 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -137,6 +144,63 @@ class GraphqlIdiomTest {
             assertThat(response)
                     .isEqualTo(Wire.JSON.readTree(
                             "{\"data\":{\"gatherText\":{\"parts\":[{\"service\":\"m2\"},{\"service\":\"m3\"}]}}}"));
+        }
+    }
+
+    /** As in the star: one query to the gateway, which asks all its neighbours with one query each. */
+    @Test
+    void theStarsGatewayAnswersOneQueryFromAllItsNeighbours() throws Exception {
+        Topology star = Topology.parse("star:4");
+        GraphqlTransport transport = new GraphqlTransport(false);
+        MessagesWork work = new MessagesWork();
+        Map<String, AtomicInteger> asked = new LinkedHashMap<>();
+        Map<String, Neighbour> neighbours = new LinkedHashMap<>();
+        Deque<AutoCloseable> open = new ArrayDeque<>();
+        try {
+            for (Topology.Node leaf : star.nodes().subList(1, 4)) {
+                Location at = free();
+                AtomicInteger count = asked.computeIfAbsent(leaf.name(), name -> new AtomicInteger());
+                open.push(transport.serve(
+                        leaf.name(), Messages.CONTRACT, at, new Counting(count, work.node(leaf, Map.of()))));
+                Neighbour neighbour = transport.connect("m1", Messages.CONTRACT, at);
+                open.push(neighbour);
+                neighbours.put(leaf.name(), neighbour);
+            }
+            Location gateway = free();
+            AtomicInteger queries = asked.computeIfAbsent("m1", name -> new AtomicInteger());
+            Work.Node node = work.node(star.entry(), neighbours);
+            open.push(node);
+            open.push(transport.serve("m1", Messages.CONTRACT, gateway, new Counting(queries, node)));
+
+            JsonNode response = post(
+                    gateway,
+                    new Wire.Request(
+                            "query ($input: TestModelOnlyTextInput!)"
+                                    + " { gatherText(input: $input) { parts { service answer { textField } } } }",
+                            null,
+                            Map.of("input", Map.of("textField", "ž"))));
+
+            assertThat(response).isEqualTo(Wire.JSON.readTree("""
+                            {"data": {"gatherText": {"parts": [
+                              {"service": "m2", "answer": {"textField": "ž"}},
+                              {"service": "m3", "answer": {"textField": "ž"}},
+                              {"service": "m4", "answer": {"textField": "ž"}}]}}}"""));
+            assertThat(asked.values())
+                    .hasSize(4)
+                    .allSatisfy(count -> assertThat(count).hasValue(1));
+        } finally {
+            while (!open.isEmpty()) {
+                open.pop().close();
+            }
+        }
+    }
+
+    /** Counts the operations that reach a handler. */
+    private record Counting(AtomicInteger count, Handler handler) implements Handler {
+        @Override
+        public <Q extends Record, R extends Record> R handle(Operation<Q, R> operation, Q request) {
+            count.incrementAndGet();
+            return handler.handle(operation, request);
         }
     }
 
