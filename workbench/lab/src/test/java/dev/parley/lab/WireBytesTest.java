@@ -1,0 +1,207 @@
+package dev.parley.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.parley.model.FigureRow;
+import dev.parley.model.Limits;
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Metric;
+import dev.parley.model.Study;
+import dev.parley.model.Topology;
+import dev.parley.model.TrialRow;
+import dev.parley.store.RunStore;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * The bytes that a run tells, held against a packet capture of all that the first service sent and received from its start to the end of
+ * its last trial, over all requests that it counted. What opens a connection is in the capture, and is small over so many.
+ */
+class WireBytesTest {
+    private static final Pattern REQUESTS = Pattern.compile("(?m)^parley_requests_total (\\d+)");
+
+    @TempDir
+    Path folder;
+
+    @BeforeAll
+    static void needPackages() {
+        TinyRun.needPackages();
+        assumeTrue(
+                Capture.isPossible(),
+                "tcpdump is not installed or may not capture: bytes on the wire were not held against a capture");
+    }
+
+    /** Calls of the others pass through a broker, and the first service's connection to it carries its own calls too. */
+    static Stream<String> directTechnologies() {
+        return Catalog.read().names().stream()
+                .filter(name -> !name.startsWith("rabbitmq") && !name.startsWith("kafka"))
+                .filter(name -> !Lab.unbuilt(Catalog.read()).contains(name));
+    }
+
+    @ParameterizedTest
+    @MethodSource("directTechnologies")
+    void bytesAgreeWithACapture(String technology) throws InterruptedException {
+        try (Sampler sampler = new Sampler()) {
+            Lab.Ending ending = TinyRun.lab(sampler).run(study(technology), folder, "a test");
+            assertThat(ending.firstFailure()).isEmpty();
+
+            double out = (double) sampler.capture().toPort() / sampler.requests;
+            double back = (double) sampler.capture().fromPort() / sampler.requests;
+            assertThat(sampler.requests).isGreaterThan(50);
+            try (RunStore store = RunStore.open(folder.resolve(Lab.STORE_FILE))) {
+                assertThat(figure(store, Metric.WIRE_OUT)).isCloseTo(out, within(out * 0.02));
+                assertThat(figure(store, Metric.WIRE_BACK)).isCloseTo(back, within(back * 0.02));
+                assertThat(figure(store, Metric.PAYLOAD_OUT)).isLessThan(figure(store, Metric.WIRE_OUT));
+            }
+        }
+    }
+
+    private static Study study(String technology) {
+        return new Study(
+                "bytes on the wire",
+                List.of(technology),
+                List.of(Topology.parse("line:1")),
+                "messages",
+                List.of(MessageSpec.parse("text:1000")),
+                List.of(new Load.Closed(1)),
+                new Study.Effort(
+                        "tiny",
+                        1,
+                        Duration.ZERO,
+                        Duration.ofMillis(500),
+                        Duration.ofMillis(500),
+                        Duration.ofSeconds(1)),
+                1,
+                Duration.ofSeconds(1),
+                7,
+                Limits.NONE);
+    }
+
+    private static double figure(RunStore store, Metric metric) {
+        return store.figures().stream()
+                .filter(f -> f.metric() == metric && f.subject().equals(FigureRow.SYSTEM))
+                .mapToDouble(FigureRow::value)
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** Captures from before the first call, and reads both accounts when the last trial has ended. */
+    private static final class Sampler extends TinyRun.Listener implements AutoCloseable {
+        private final CompletableFuture<Capture> capturing = new CompletableFuture<>();
+        private long requests;
+
+        @Override
+        public void booting(Plan.Boot boot, int bootIndex) {
+            Thread.ofPlatform().daemon().start(() -> {
+                await().pollInterval(Duration.ofMillis(5)).until(() -> m1().isPresent());
+                capturing.complete(Capture.of(port(m1().orElseThrow())));
+            });
+        }
+
+        Capture capture() {
+            return capturing.join();
+        }
+
+        @Override
+        public void trialEnded(TrialRow row, Optional<Glance> glance) {
+            m1().ifPresent(service -> requests = requests(service));
+            long[] seen = {-1};
+            await().pollInterval(Duration.ofMillis(200))
+                    .until(() -> seen[0] == (seen[0] = capture().toPort()));
+        }
+
+        @Override
+        public void close() {
+            capture().close();
+        }
+    }
+
+    private static Optional<ProcessHandle> m1() {
+        return ProcessHandle.current()
+                .children()
+                .filter(child -> commandLine(child).contains("name=m1"))
+                .findFirst();
+    }
+
+    private static int port(ProcessHandle service) {
+        return Integer.parseInt(find(Pattern.compile("\0at=127.0.0.1:(\\d+)"), commandLine(service))
+                .getFirst());
+    }
+
+    private static long requests(ProcessHandle service) {
+        // of the two that it listens on, the one that is not its transport's is for health
+        int health =
+                find(Pattern.compile("127.0.0.1\\]?:(\\d+) .*pid=" + service.pid() + ","), output("ss", "-tlnpH"))
+                        .stream()
+                        .map(Integer::parseInt)
+                        .filter(port -> port != port(service))
+                        .findFirst()
+                        .orElseThrow();
+        return Long.parseLong(find(REQUESTS, metrics(health)).getFirst());
+    }
+
+    private static String metrics(int port) {
+        try (HttpClient client = HttpClient.newHttpClient()) {
+            return client.send(
+                            HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + "/metrics"))
+                                    .build(),
+                            HttpResponse.BodyHandlers.ofString())
+                    .body();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static List<String> find(Pattern pattern, String text) {
+        List<String> found = new ArrayList<>();
+        Matcher matcher = pattern.matcher(text);
+        while (matcher.find()) {
+            found.add(matcher.group(1));
+        }
+        return found;
+    }
+
+    private static String commandLine(ProcessHandle process) {
+        try {
+            return Files.readString(Path.of("/proc", Long.toString(process.pid()), "cmdline"));
+        } catch (IOException gone) {
+            return "";
+        }
+    }
+
+    private static String output(String... command) {
+        try {
+            Process process =
+                    new ProcessBuilder(command).redirectErrorStream(true).start();
+            return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
