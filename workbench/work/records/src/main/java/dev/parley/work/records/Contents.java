@@ -1,0 +1,83 @@
+package dev.parley.work.records;
+
+import dev.parley.spi.records.Entry;
+import dev.parley.spi.records.Photo;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.UUID;
+import java.util.stream.IntStream;
+
+/** Records and photos that services and clients know alike, since both draw them from the same seeds. */
+final class Contents {
+    /** What is in the table before the first request, and after it, since nobody is asked to change it. */
+    static final int BASE = 100;
+    /** Source: iwanowski, section 4.2: "875 kB". */
+    static final int PHOTO_BYTES = 875_000;
+
+    static final int PHOTOS = 16;
+
+    private static final long BASE_SEED = 31;
+    private static final int TITLE_CHARACTERS = 60;
+    private static final int AUTHOR_CHARACTERS = 24;
+    /** With title, author and id: 1 000 bytes. */
+    private static final int BODY_CHARACTERS = 880;
+
+    private static final List<Entry> BASE_ENTRIES =
+            IntStream.range(0, BASE).mapToObj(i -> entry(BASE_SEED, i, 0)).toList();
+
+    private Contents() {}
+
+    static List<Entry> base() {
+        return BASE_ENTRIES;
+    }
+
+    static String id(long seed, long index) {
+        return UUID.nameUUIDFromBytes(ByteBuffer.allocate(2 * Long.BYTES)
+                        .putLong(seed)
+                        .putLong(index)
+                        .array())
+                .toString();
+    }
+
+    /** @param version 0 as it is added, 1 as it is edited */
+    static Entry entry(long seed, long index, int version) {
+        SplittableRandom random = new SplittableRandom(31 * (31 * seed + index) + version);
+        return new Entry(
+                id(seed, index),
+                text(TITLE_CHARACTERS, random),
+                text(AUTHOR_CHARACTERS, random),
+                text(BODY_CHARACTERS, random));
+    }
+
+    private static String text(int characters, SplittableRandom random) {
+        byte[] ascii = new byte[characters];
+        for (int i = 0; i < characters; i++) {
+            ascii[i] = (byte) (i % 8 == 7 ? ' ' : random.nextInt('a', 'z' + 1));
+        }
+        return new String(ascii, StandardCharsets.US_ASCII);
+    }
+
+    static String photoName(long index, int bytes) {
+        return "photo-" + bytes + "-" + Math.floorMod(index, PHOTOS);
+    }
+
+    /** Bytes that no compression makes smaller, as a photo's. */
+    static Photo photo(long index, int bytes) {
+        byte[] content = new byte[bytes];
+        new SplittableRandom(Math.floorMod(index, PHOTOS)).nextBytes(content);
+        return new Photo(photoName(index, bytes), content);
+    }
+
+    static String sha256(byte[] content) {
+        try {
+            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every JDK has SHA-256", e);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+package dev.parley.work.records;
+
+import dev.parley.model.BadInput;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Topology;
+import dev.parley.spi.Contract;
+import dev.parley.spi.Location;
+import dev.parley.spi.Neighbour;
+import dev.parley.spi.Operation;
+import dev.parley.spi.Work;
+import dev.parley.spi.records.Entries;
+import dev.parley.spi.records.Entry;
+import dev.parley.spi.records.EntryId;
+import dev.parley.spi.records.Nothing;
+import dev.parley.spi.records.Photo;
+import dev.parley.spi.records.PhotoName;
+import dev.parley.spi.records.Records;
+import dev.parley.spi.records.StoredPhoto;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiPredicate;
+import java.util.function.LongFunction;
+import java.util.stream.IntStream;
+
+/**
+ * {@code list}, {@code add}, {@code edit}, {@code delete} of records, {@code upload:n} and {@code download:n} of photos of n bytes, which are
+ * 875 000 if nothing else is said. {@code edit} and {@code delete} are of the record that {@code add} of the same call added, so they follow
+ * it in a scenario: {@code list>add>edit>delete}. Services without neighbours store; the others pass on.
+ */
+public final class RecordsWork implements Work {
+    private static final String POSTGRES = "postgres";
+    /** How long a service waits for its neighbour. */
+    private static final Duration TIMEOUT = Duration.ofSeconds(5);
+
+    private static final int PHOTO_BYTES_MOST = 10_000_000;
+
+    @Override
+    public String name() {
+        return Records.CONTRACT.name();
+    }
+
+    @Override
+    public Contract contract() {
+        return Records.CONTRACT;
+    }
+
+    @Override
+    public List<String> backends() {
+        return List.of(POSTGRES);
+    }
+
+    @Override
+    public void prepare(Topology topology, Map<String, Location> backends) {
+        topology.nodes().stream()
+                .filter(Topology.Node::isLeaf)
+                .forEach(leaf -> Postgres.prepare(postgres(backends), leaf.name()));
+    }
+
+    @Override
+    public Node node(Topology.Node self, Map<String, Neighbour> neighbours) {
+        return node(self, neighbours, Map.of());
+    }
+
+    @Override
+    public Node node(Topology.Node self, Map<String, Neighbour> neighbours, Map<String, Location> backends) {
+        return self.isLeaf()
+                ? new StoringNode(new Postgres(postgres(backends), self.name()))
+                : new PassingNode(self, neighbours, TIMEOUT);
+    }
+
+    private static Location postgres(Map<String, Location> backends) {
+        Location at = backends.get(POSTGRES);
+        if (at == null) {
+            throw new BadInput("backends", backends.keySet(), "also " + POSTGRES);
+        }
+        return at;
+    }
+
+    @Override
+    public Exchange<?, ?> exchange(MessageSpec message, Topology topology, Topology.Node asked, long seed) {
+        int bytes = message.size() == 0 ? Contents.PHOTO_BYTES : message.size();
+        if (bytes > PHOTO_BYTES_MOST) {
+            throw new BadInput("message", message, "photos of at most " + PHOTO_BYTES_MOST + " bytes");
+        }
+        return switch (message.kind()) {
+            case "list" -> new Simple<>(Records.ALL, index -> new Nothing(), RecordsWork::hasBase);
+            case "add" -> new Simple<>(Records.ADD, index -> Contents.entry(seed, index, 0), Entry::equals);
+            case "edit" -> new Simple<>(Records.EDIT, index -> Contents.entry(seed, index, 1), Entry::equals);
+            case "delete" ->
+                new Simple<>(Records.DELETE, index -> new EntryId(Contents.id(seed, index)), EntryId::equals);
+            case "upload" -> {
+                List<Photo> photos = photos(bytes);
+                List<StoredPhoto> stored = photos.stream()
+                        .map(p -> new StoredPhoto(p.name(), p.content().length, Contents.sha256(p.content())))
+                        .toList();
+                yield new Simple<>(
+                        Records.UPLOAD,
+                        index -> photos.get(Math.floorMod(index, photos.size())),
+                        (photo, reply) -> stored.contains(reply) && reply.name().equals(photo.name()));
+            }
+            case "download" -> {
+                List<Photo> photos = photos(bytes);
+                yield new Simple<>(
+                        Records.DOWNLOAD,
+                        index -> new PhotoName(Contents.photoName(index, bytes)),
+                        (name, reply) -> reply.name().equals(name.name()) && photos.contains(reply));
+            }
+            default ->
+                throw new BadInput("message", message, "list, add, edit, delete, upload:n or download:n (bytes)");
+        };
+    }
+
+    private static List<Photo> photos(int bytes) {
+        return IntStream.range(0, Contents.PHOTOS)
+                .mapToObj(i -> Contents.photo(i, bytes))
+                .toList();
+    }
+
+    /** All that nobody changes is there, unchanged; what others add and delete may be there or not. */
+    private static boolean hasBase(Nothing nothing, Entries entries) {
+        return new HashSet<>(entries.entries()).containsAll(Contents.base());
+    }
+
+    private record Simple<Q extends Record, R extends Record>(
+            Operation<Q, R> operation, LongFunction<Q> requests, BiPredicate<Q, R> right) implements Exchange<Q, R> {
+        @Override
+        public Q request(long index) {
+            return requests.apply(index);
+        }
+
+        @Override
+        public boolean isRight(Q request, R reply) {
+            return right.test(request, reply);
+        }
+    }
+}
