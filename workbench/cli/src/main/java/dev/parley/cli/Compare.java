@@ -10,20 +10,13 @@ import dev.parley.model.MessageSpec;
 import dev.parley.model.Study;
 import dev.parley.model.Study.Effort;
 import dev.parley.model.Topology;
-import dev.parley.process.Children;
-import java.io.IOException;
-import java.nio.file.FileSystemException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.LocalDateTime;
-import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.function.Function;
-import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -39,10 +32,6 @@ import picocli.CommandLine.Spec;
         })
 final class Compare implements Callable<Integer> {
     private static final String QUICK_MESSAGES = "text:1000,types:100";
-    /** Room for a run's rows and logs: the largest seen, a whole study of 400 trials, took under a quarter of it. */
-    private static final long ROOM_BYTES = 50_000_000;
-
-    private static final DateTimeFormatter FOLDER = DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss");
 
     @Option(
             names = "--technologies",
@@ -136,70 +125,12 @@ final class Compare implements Callable<Integer> {
         Progress progress = Progress.toTerminal();
         Lab lab = new Lab(catalog, progress);
         lab.check(study);
-        Path folder = folder();
-        // Ctrl-C waits for the message that says where the finished trials are
-        try (Children.Hold _ = Children.hold()) {
-            return measure(lab, study, folder, progress);
-        }
+        Path folder = Job.folder(out);
+        return Job.carryOut(() -> lab.run(study, folder, Job.command(spec)), folder, progress);
     }
 
     private String sent(WorkChoice choice) {
         return isQuick && choice.typed().equals("messages") ? QUICK_MESSAGES : choice.messages();
-    }
-
-    private int measure(Lab lab, Study study, Path folder, Progress progress) {
-        Lab.Ending ending;
-        try {
-            ending = lab.run(study, folder, command());
-        } catch (InterruptedException e) {
-            progress.end();
-            System.err.println("parley: interrupted; finished trials are in " + folder.resolve(Lab.STORE_FILE)
-                    + ", and ./parley report " + folder + " shows them");
-            return 1;
-        }
-        progress.end();
-        Path report = Results.write(folder, System.out);
-        ending.firstFailure()
-                .ifPresent(why -> System.err.println("parley: " + ending.failed() + " of "
-                        + (ending.failed() + ending.finished()) + " trials failed; the first: " + why));
-        System.out.println("report: " + report);
-        return ending.failed() > 0 ? 1 : 0;
-    }
-
-    private Path folder() {
-        Path folder = out.orElseGet(() -> Path.of("results", LocalDateTime.now().format(FOLDER)));
-        if (Files.exists(folder.resolve(Lab.STORE_FILE))) {
-            throw new BadInput("--out", folder, "a folder without a run in it");
-        }
-        boolean isNew = !Files.exists(folder);
-        try {
-            Files.createDirectories(folder);
-            Files.delete(Files.createTempFile(folder, "writable", ""));
-            long free = Files.getFileStore(folder).getUsableSpace();
-            if (free < ROOM_BYTES) {
-                if (isNew) {
-                    Files.delete(folder);
-                }
-                throw new BadInput(
-                        "--out",
-                        folder + " with " + free / 1_000_000 + " MB free",
-                        "at least " + ROOM_BYTES / 1_000_000 + " MB");
-            }
-        } catch (IOException e) {
-            String why = e instanceof FileSystemException f && f.getReason() != null
-                    ? f.getReason()
-                    : e.getClass().getSimpleName();
-            throw new BadInput("--out", folder + ", where nothing can be written: " + why, "a folder for the results");
-        }
-        return folder;
-    }
-
-    /** What was typed, in a form that a shell reads again. */
-    private String command() {
-        return "./parley "
-                + spec.commandLine().getParent().getParseResult().originalArgs().stream()
-                        .map(arg -> arg.matches("[\\w@%+=:,./-]+") ? arg : "'" + arg.replace("'", "'\\''") + "'")
-                        .collect(Collectors.joining(" "));
     }
 
     private static <T> List<T> each(String option, String list, Function<String, T> parse) {

@@ -4,6 +4,7 @@ import dev.parley.lab.LabException;
 import dev.parley.model.BadInput;
 import dev.parley.process.ProcessException;
 import dev.parley.store.StoreException;
+import dev.parley.studies.BadStudy;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
@@ -25,7 +26,15 @@ import picocli.CommandLine.Spec;
             "Shows how REST, gRPC, RPCX and others behave between services, on this machine, with your messages and topology.",
             ""
         },
-        subcommands = {Compare.class, ReportAgain.class, Technologies.class, Doctor.class, CommandLine.HelpCommand.class
+        subcommands = {
+            Compare.class,
+            RunStudy.class,
+            Validate.class,
+            PlanStudy.class,
+            ReportAgain.class,
+            Technologies.class,
+            Doctor.class,
+            CommandLine.HelpCommand.class
         },
         synopsisSubcommandLabel = "COMMAND",
         footer = {
@@ -42,7 +51,7 @@ public final class Parley implements Runnable {
     @Override
     public void run() {
         throw new ParameterException(
-                spec.commandLine(), "no command (expected: one of compare, report, technologies, doctor)");
+                spec.commandLine(), "no command (expected: one of compare, run, validate, plan, report, technologies, doctor)");
     }
 
     public static void main(String[] args) {
@@ -65,6 +74,8 @@ public final class Parley implements Runnable {
                     }
                     if (e instanceof InterruptedException) {
                         System.err.println("parley: interrupted");
+                    } else if (e instanceof BadStudy bad) {
+                        bad.mistakes().forEach(mistake -> System.err.println("parley: " + oneLine(mistake.toString())));
                     } else if (e instanceof BadInput
                             || e instanceof LabException
                             || e instanceof ProcessException

@@ -126,7 +126,7 @@ final class Progress implements LabListener {
         return text(left.isNegative() ? Duration.ZERO : left);
     }
 
-    private static String text(Duration duration) {
+    static String text(Duration duration) {
         long seconds = Math.max(1, duration.toSeconds());
         return seconds < 90
                 ? seconds + " s"

@@ -93,7 +93,7 @@ class ArgumentsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "compare ", "report ", "doctor "})
+    @ValueSource(strings = {"", "compare ", "run ", "validate ", "plan ", "report ", "doctor "})
     void everyCommandExplainsItself(String command) {
         Typed result = Typed.line((command + "--help").split(" "));
         assertThat(result.exitCode()).isZero();

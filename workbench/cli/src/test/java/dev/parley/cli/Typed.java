@@ -25,7 +25,7 @@ record Typed(int exitCode, String out, String err) {
         }
     }
 
-    private static Path home() {
+    static Path home() {
         Path folder = Path.of("").toAbsolutePath();
         while (!Files.exists(folder.resolve("workbench/cli/pom.xml"))) {
             folder = folder.getParent();

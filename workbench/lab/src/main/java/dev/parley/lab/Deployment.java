@@ -108,7 +108,7 @@ final class Deployment implements AutoCloseable {
     /** Starts the services from the last to the first, each timed from outside, and tells the figures of the boot. */
     List<FigureRow> boot() throws InterruptedException {
         List<FigureRow> figures = new ArrayList<>();
-        int firstTrial = boot.trials().getFirst().id();
+        int firstTrial = boot.firstTrial();
         for (Topology.Node node : boot.topology().calleesFirst()) {
             Installation installation = installations.service(boot.technology(), boot.topology(), node, boot.work());
             ServiceProcess service = listening(node, installation);

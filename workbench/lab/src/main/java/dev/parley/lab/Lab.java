@@ -2,6 +2,7 @@ package dev.parley.lab;
 
 import dev.parley.model.BadInput;
 import dev.parley.model.FigureRow;
+import dev.parley.model.LibraryRow;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Run;
 import dev.parley.model.Study;
@@ -15,6 +16,8 @@ import dev.parley.process.ProcessException;
 import dev.parley.spi.Work;
 import dev.parley.store.RunStore;
 import dev.parley.store.StoreException;
+import dev.parley.store.StoredStudy;
+import dev.parley.studies.StudyText;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -26,7 +29,9 @@ import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 
 /** Carries out studies. One at a time in a process. */
 public final class Lab {
@@ -59,8 +64,42 @@ public final class Lab {
         check(study);
         Plan plan = Plan.of(study);
         Path logs = folder(out.resolve("logs"));
-        List<Technology> technologies = describe(study, logs);
-        Run run = new Run(
+        Run run = here(study, command, logs);
+        try (Children.Hold _ = Children.hold();
+                RunStore store = RunStore.create(out.resolve(STORE_FILE), run)) {
+            store.appendPlan(new StoredStudy(StudyText.digest(study), StudyText.of(study)), plan.trials());
+            return carryOut(plan, study, store, logs);
+        }
+    }
+
+    /**
+     * Goes on with a run that was stopped, at the next trial without a finished end; failed ones are tried again.
+     *
+     * @param given a study that must be the stored one, for a caller that has it; empty to take the stored one
+     * @throws BadInput where the run in {@code out} is of another study, machine, JDK or version of the workbench
+     */
+    public Ending resume(Optional<Study> given, Path out) throws InterruptedException {
+        Path logs = folder(out.resolve("logs"));
+        try (Children.Hold _ = Children.hold();
+                RunStore store = RunStore.resume(out.resolve(STORE_FILE))) {
+            StoredStudy stored = store.study()
+                    .orElseThrow(() -> new BadInput("--resume", out, "a run that keeps its study and its plan"));
+            Study study = StudyText.read(stored.text(), catalog.names());
+            Resumption.mustBeSame(out, stored, study, given);
+            check(study);
+            Plan plan = Plan.of(study);
+            Run run = here(study, store.run().command(), logs);
+            Resumption.mustBeSame(out, store.run(), run, store.plan(), plan.trials());
+            Set<Integer> finished = store.trials().stream()
+                    .filter(trial -> trial.state() == TrialRow.State.FINISHED)
+                    .map(trial -> trial.spec().id())
+                    .collect(Collectors.toSet());
+            return carryOut(plan.without(finished), study, store, logs);
+        }
+    }
+
+    private Run here(Study study, String command, Path logs) throws InterruptedException {
+        return new Run(
                 LocalDateTime.now().format(RUN_ID),
                 Instant.now(),
                 command,
@@ -69,19 +108,7 @@ public final class Lab {
                 MachineFacts.read(),
                 System.getProperty("java.vendor") + " " + System.getProperty("java.vm.version"),
                 ServiceJvm.FLAGS,
-                technologies);
-        try (Children.Hold _ = Children.hold();
-                RunStore store = RunStore.create(out.resolve(STORE_FILE), run)) {
-            store.appendPlan(plan.trials());
-            for (String name : study.technologies()) {
-                store.appendLibraries(installation(name, study).libraries(name));
-            }
-            store.appendLibraries(installations.empty().libraries(FigureRow.EMPTY));
-            listener.planned(plan);
-            Ending ending = carryOut(plan, study, store, logs);
-            store.buildViews();
-            return ending;
-        }
+                describe(study, logs));
     }
 
     /** Technologies whose modules are not packaged here. */
@@ -132,17 +159,24 @@ public final class Lab {
     }
 
     private Ending carryOut(Plan plan, Study study, RunStore store, Path logs) throws InterruptedException {
+        if (store.libraries().isEmpty()) {
+            List<LibraryRow> libraries = new ArrayList<>(installations.empty().libraries(FigureRow.EMPTY));
+            for (String name : study.technologies()) {
+                libraries.addAll(installation(name, study).libraries(name));
+            }
+            store.appendLibraries(libraries);
+        }
+        listener.planned(plan);
         Tally tally = new Tally();
-        int block = 0;
         for (int i = 0; i < plan.boots().size(); i++) {
             Plan.Boot boot = plan.boots().get(i);
             listener.booting(boot, i);
-            if (boot.block() != block) {
-                block = boot.block();
+            if (boot.opensBlock()) {
                 emptyService(boot, store, logs);
             }
             carryOut(boot, study, store, logs, tally);
         }
+        store.buildViews();
         return new Ending(tally.finished, tally.failed, tally.voided, tally.firstFailure);
     }
 

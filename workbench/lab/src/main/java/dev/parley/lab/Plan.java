@@ -1,5 +1,6 @@
 package dev.parley.lab;
 
+import dev.parley.model.Limits;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Study;
@@ -10,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 
 /**
  * All trials of a study, in the order in which they are carried out: a block for each restart, and within it every technology and
@@ -19,10 +21,25 @@ public record Plan(List<Boot> boots) {
     /**
      * Services started once, and the trials they serve.
      *
+     * @param opensBlock true for the first of its block, in which the empty service is measured too
+     * @param firstTrial the trial that the figures of the boot are kept with, whether or not it is still to be done
      * @param rehearsal how long the services are warmed up before the first trial
      */
     public record Boot(
-            int block, String technology, Topology topology, String work, Duration rehearsal, List<TrialSpec> trials) {}
+            int block,
+            boolean opensBlock,
+            int firstTrial,
+            String technology,
+            Topology topology,
+            String work,
+            Duration rehearsal,
+            Limits limits,
+            List<TrialSpec> trials) {
+
+        private Boot with(boolean opens, int first, List<TrialSpec> served) {
+            return new Boot(block, opens, first, technology, topology, work, rehearsal, limits, List.copyOf(served));
+        }
+    }
 
     /** Measured here: a JVM with a transport answers within this time on two cores. Only for the estimate. */
     private static final Duration BOOT_EACH = Duration.ofMillis(900);
@@ -37,18 +54,21 @@ public record Plan(List<Boot> boots) {
                 for (Topology topology : study.topologies()) {
                     order.add(new Boot(
                             block,
+                            false,
+                            0,
                             technology,
                             topology,
                             study.work(),
                             study.effort().rehearsal(),
+                            study.limits(),
                             List.of()));
                 }
             }
             Collections.shuffle(order, random);
             for (Boot boot : order) {
                 List<TrialSpec> trials = trials(study, boot, id, random);
+                boots.add(boot.with(boot.equals(order.getFirst()), id, trials));
                 id += trials.size();
-                boots.add(new Boot(block, boot.technology(), boot.topology(), boot.work(), boot.rehearsal(), trials));
             }
         }
         return new Plan(List.copyOf(boots));
@@ -82,11 +102,29 @@ public record Plan(List<Boot> boots) {
         return List.copyOf(trials);
     }
 
+    /** What is left to do when the trials of {@code finished} are done: boots without a trial left are not made again. */
+    Plan without(Set<Integer> finished) {
+        List<Boot> left = new ArrayList<>();
+        for (Boot boot : boots) {
+            List<TrialSpec> trials = boot.trials().stream()
+                    .filter(trial -> !finished.contains(trial.id()))
+                    .toList();
+            if (!trials.isEmpty()) {
+                left.add(boot.with(
+                        boot.opensBlock() && !finished.contains(boot.firstTrial()), boot.firstTrial(), trials));
+            }
+        }
+        return new Plan(List.copyOf(left));
+    }
+
     public List<TrialSpec> trials() {
         return boots.stream().flatMap(boot -> boot.trials().stream()).toList();
     }
 
-    /** Between warm-ups that end at once and warm-ups that take as long as they may: the middle. */
+    /**
+     * Between warm-ups that end at once and warm-ups that take as long as they may: the middle. A load that is over when its work is done
+     * counts as one window.
+     */
     public Duration estimate() {
         Duration sum = Duration.ZERO;
         for (Boot boot : boots) {
@@ -101,7 +139,7 @@ public record Plan(List<Boot> boots) {
         for (TrialSpec trial : boot.trials()) {
             TrialSpec.Window window = trial.window();
             sum = sum.plus(window.warmUpLeast().plus(window.warmUpMost()).dividedBy(2))
-                    .plus(window.length());
+                    .plus(trial.load().ownLength().orElse(window.length()));
         }
         return sum;
     }

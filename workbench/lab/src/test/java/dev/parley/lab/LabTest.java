@@ -1,16 +1,20 @@
 package dev.parley.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.parley.load.Event;
 import dev.parley.load.Event.Phase;
+import dev.parley.model.BadInput;
 import dev.parley.model.FigureRow;
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Metric;
+import dev.parley.model.Study;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialRow.State;
 import dev.parley.model.TrialSpec;
 import dev.parley.store.RunStore;
+import dev.parley.studies.StudyText;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -23,6 +27,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
@@ -129,6 +134,45 @@ class LabTest {
             assertThat(store.trials().get(1).message()).startsWith("not begun, because trial 1 failed: m2 ended");
         }
         assertThat(ProcessHandle.current().descendants()).isEmpty();
+    }
+
+    @Test
+    void aStoppedRunGoesOnAtTheNextTrialAndIsNeverMixedWithAnother() throws InterruptedException {
+        Study study = TinyRun.study(List.of("rpcx"), 2, WINDOW);
+        TinyRun.Listener stopping = new TinyRun.Listener() {
+            @Override
+            public void trialEnded(TrialRow row, Optional<Glance> glance) {
+                Thread.currentThread().interrupt();
+            }
+        };
+        assertThatThrownBy(() -> TinyRun.lab(stopping).run(study, out, "a test"))
+                .isInstanceOf(InterruptedException.class);
+        assertThatThrownBy(() ->
+                        TinyRun.lab(stopping).resume(Optional.of(TinyRun.study(List.of("rpcx"), 3, WINDOW)), out))
+                .isInstanceOf(BadInput.class)
+                .hasMessageContaining("digest");
+
+        TinyRun.Listener listener = new TinyRun.Listener();
+        Lab.Ending ending = TinyRun.lab(listener).resume(Optional.of(study), out);
+        assertThat(ending.finished()).isEqualTo(3);
+        assertThat(listener.ended).extracting(row -> row.spec().id()).containsExactly(1, 2, 3);
+        assertThat(TinyRun.lab(listener).resume(Optional.<Study>empty(), out).finished())
+                .isZero();
+        try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
+            assertThat(store.study().orElseThrow().digest()).isEqualTo(StudyText.digest(study));
+            assertThat(store.trials())
+                    .extracting(TrialRow::state)
+                    .containsOnly(State.FINISHED)
+                    .hasSize(4);
+            assertThat(store.histograms())
+                    .filteredOn(h -> h.kind() == HistogramRow.Kind.RESPONSE)
+                    .extracting(HistogramRow::trialId)
+                    .containsExactly(0, 1, 2, 3);
+            assertThat(store.figures())
+                    .filteredOn(f -> f.metric() == Metric.BOOT_TIME)
+                    .extracting(f -> f.trialId() + " " + f.subject())
+                    .containsExactlyInAnyOrder("0 empty", "0 m1", "0 m2", "2 empty", "2 m1", "2 m2");
+        }
     }
 
     @Test

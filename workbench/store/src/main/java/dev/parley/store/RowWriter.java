@@ -50,6 +50,10 @@ final class RowWriter {
                         .toList());
     }
 
+    void study(StoredStudy study) throws SQLException {
+        insert("study", List.<Object[]>of(new Object[] {study.digest(), study.text()}));
+    }
+
     void plan(List<TrialSpec> specs) throws SQLException {
         insert(
                 "plan",

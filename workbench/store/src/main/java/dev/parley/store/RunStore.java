@@ -16,6 +16,7 @@ import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -76,7 +77,15 @@ public final class RunStore implements AutoCloseable {
         return existing(file, true);
     }
 
-    /** The trials to come, in order. */
+    /** What is asked for and the trials to come, in order: both or neither is on disk. */
+    public void appendPlan(StoredStudy study, List<TrialSpec> specs) {
+        write(rows -> {
+            rows.study(study);
+            rows.plan(specs);
+        });
+    }
+
+    /** The trials to come, in order, of a run that nobody will want to resume. */
     public void appendPlan(List<TrialSpec> specs) {
         write(rows -> rows.plan(specs));
     }
@@ -137,6 +146,18 @@ public final class RunStore implements AutoCloseable {
     public Run run() {
         return read(() -> RowReader.run(connection))
                 .orElseThrow(() -> new StoreException(Code.NOT_A_STORE, file + ": holds no run", null));
+    }
+
+    /** What was asked for; empty for a run that was stopped before it had a plan. */
+    public Optional<StoredStudy> study() {
+        return read(() -> Schema.hasStudy(connection)
+                        ? RowReader.all(
+                                connection,
+                                "SELECT * FROM raw.study",
+                                row -> new StoredStudy(row.getString("digest"), row.getString("text")))
+                        : List.<StoredStudy>of())
+                .stream()
+                .findFirst();
     }
 
     /** Every trial that was planned, in order. */

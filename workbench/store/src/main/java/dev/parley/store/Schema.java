@@ -31,6 +31,7 @@ final class Schema {
         """
         CREATE TABLE raw.library (technology VARCHAR NOT NULL, name VARCHAR NOT NULL, version VARCHAR NOT NULL,
             licence VARCHAR NOT NULL, bytes BIGINT NOT NULL)""",
+        "CREATE TABLE raw.study (digest VARCHAR NOT NULL, text VARCHAR NOT NULL)",
         """
         CREATE TABLE raw.plan (trial_id INTEGER NOT NULL, technology VARCHAR NOT NULL, topology VARCHAR NOT NULL,
             work VARCHAR NOT NULL, message VARCHAR NOT NULL, load VARCHAR NOT NULL, restart INTEGER NOT NULL,
@@ -100,6 +101,15 @@ final class Schema {
 
     static void buildViews(Connection connection) throws SQLException {
         run(connection, CLEAN);
+    }
+
+    /** False for a run that keeps no study, which cannot be resumed. */
+    static boolean hasStudy(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement();
+                ResultSet found = statement.executeQuery(
+                        "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'raw' AND table_name = 'study'")) {
+            return found.next() && found.getInt(1) == 1;
+        }
     }
 
     /** The version written into the file, or -1 if this is a database of something else. */

@@ -1,0 +1,99 @@
+package dev.parley.cli;
+
+import dev.parley.lab.Lab;
+import dev.parley.model.BadInput;
+import dev.parley.process.Children;
+import java.io.IOException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.LocalDateTime;
+import java.time.format.DateTimeFormatter;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import picocli.CommandLine.Model.CommandSpec;
+
+/** What every command that measures does around the lab: a folder, progress, the report, the exit code. */
+final class Job {
+    /** Room for a run's rows and logs: the largest seen, a whole study of 400 trials, took under a quarter of it. */
+    private static final long ROOM_BYTES = 50_000_000;
+
+    private static final DateTimeFormatter FOLDER = DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss");
+
+    private Job() {}
+
+    /** What the lab is to do. */
+    @FunctionalInterface
+    interface Measurement {
+        Lab.Ending carryOut() throws InterruptedException;
+    }
+
+    /** Measures, writes the report and says where it is; or, after Ctrl-C, how to go on. */
+    static int carryOut(Measurement measurement, Path folder, Progress progress) {
+        // Ctrl-C waits for the message that says where the finished trials are
+        try (Children.Hold _ = Children.hold()) {
+            Lab.Ending ending;
+            try {
+                ending = measurement.carryOut();
+            } catch (InterruptedException e) {
+                progress.end();
+                System.err.println("parley: interrupted; finished trials are in " + folder.resolve(Lab.STORE_FILE)
+                        + ": ./parley report " + folder + " shows them, ./parley run --resume " + folder
+                        + " goes on");
+                return 1;
+            }
+            progress.end();
+            Path report = Results.write(folder, System.out);
+            ending.firstFailure()
+                    .ifPresent(why -> System.err.println("parley: " + ending.failed() + " of "
+                            + (ending.failed() + ending.finished()) + " trials failed; the first: " + why));
+            System.out.println("report: " + report);
+            return ending.failed() > 0 ? 1 : 0;
+        }
+    }
+
+    /** A folder for a new run, made if need be. */
+    static Path folder(Optional<Path> out) {
+        Path folder = out.orElseGet(() -> Path.of("results", LocalDateTime.now().format(FOLDER)));
+        if (Files.exists(folder.resolve(Lab.STORE_FILE))) {
+            throw new BadInput("--out", folder, "a folder without a run in it");
+        }
+        boolean isNew = !Files.exists(folder);
+        try {
+            Files.createDirectories(folder);
+            Files.delete(Files.createTempFile(folder, "writable", ""));
+            long free = Files.getFileStore(folder).getUsableSpace();
+            if (free < ROOM_BYTES) {
+                if (isNew) {
+                    Files.delete(folder);
+                }
+                throw new BadInput(
+                        "--out",
+                        folder + " with " + free / 1_000_000 + " MB free",
+                        "at least " + ROOM_BYTES / 1_000_000 + " MB");
+            }
+        } catch (IOException e) {
+            String why = e instanceof FileSystemException f && f.getReason() != null
+                    ? f.getReason()
+                    : e.getClass().getSimpleName();
+            throw new BadInput("--out", folder + ", where nothing can be written: " + why, "a folder for the results");
+        }
+        return folder;
+    }
+
+    /** The folder of a stored run. */
+    static Path stored(String place, Path folder) {
+        if (!Files.isRegularFile(folder.resolve(Lab.STORE_FILE))) {
+            throw new BadInput(place, folder, "a folder with " + Lab.STORE_FILE + " in it");
+        }
+        return folder;
+    }
+
+    /** What was typed, in a form that a shell reads again. */
+    static String command(CommandSpec spec) {
+        return "./parley "
+                + spec.commandLine().getParent().getParseResult().originalArgs().stream()
+                        .map(arg -> arg.matches("[\\w@%+=:,./-]+") ? arg : "'" + arg.replace("'", "'\\''") + "'")
+                        .collect(Collectors.joining(" "));
+    }
+}

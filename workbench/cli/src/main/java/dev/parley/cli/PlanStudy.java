@@ -1,0 +1,56 @@
+package dev.parley.cli;
+
+import dev.parley.lab.Catalog;
+import dev.parley.lab.Lab;
+import dev.parley.lab.Plan;
+import dev.parley.model.Load;
+import dev.parley.model.Study;
+import dev.parley.model.TrialSpec;
+import dev.parley.studies.StudyFile;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** How much a study is. */
+@Command(
+        name = "plan",
+        description = {
+            "Tells how many trials a study has, in what order, and about how long they take; and whether this machine can keep its limits. Runs nothing.",
+            ""
+        },
+        footer = {"", "Exit codes: 0 it can be run here, 1 mistakes, or limits that this machine cannot keep."})
+final class PlanStudy implements Callable<Integer> {
+    @Parameters(paramLabel = "SPEC", description = "The study, as in docs/specs.md.")
+    private Path file = Path.of("");
+
+    @Option(names = "--trials", description = "List every trial, in the order in which they are carried out.")
+    private boolean isList;
+
+    @Override
+    public Integer call() {
+        Catalog catalog = Catalog.read();
+        Study study = StudyFile.read(file, catalog.names());
+        new Lab(catalog, Progress.toTerminal()).check(study);
+        Plan plan = Plan.of(study);
+        System.out.println(study.title());
+        System.out.println(study.technologies().size() + " technologies × "
+                + study.topologies().size() + " topologies × "
+                + study.messages().size() + " messages × "
+                + study.loads().size() + " loads × "
+                + study.restarts() + " restarts = "
+                + plan.trials().size() + " trials in " + plan.boots().size() + " boots of services");
+        boolean isOpenEnded = study.loads().stream().anyMatch(Load::isCounted);
+        System.out.println("about " + Progress.text(plan.estimate())
+                + (isOpenEnded ? ", and longer where a load goes on until its work is done" : ""));
+        if (isList) {
+            for (TrialSpec trial : plan.trials()) {
+                System.out.println("trial " + (trial.id() + 1) + ": restart " + trial.restart() + ", "
+                        + trial.technology() + " on " + trial.topology() + ", " + trial.message() + ", "
+                        + trial.load());
+            }
+        }
+        return 0;
+    }
+}

@@ -1,0 +1,55 @@
+package dev.parley.cli;
+
+import dev.parley.lab.Catalog;
+import dev.parley.lab.Plan;
+import dev.parley.model.BadInput;
+import dev.parley.model.Study;
+import dev.parley.studies.StudyFile;
+import dev.parley.studies.StudyText;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Is this file a study? */
+@Command(
+        name = "validate",
+        description = {
+            "Reads a study and tells every mistake with file, line, key, value and what was expected. Runs nothing.",
+            ""
+        },
+        footer = {
+            "",
+            "Whether this machine can keep the study's limits is told by parley plan.",
+            "",
+            "Exit codes: 0 good, 1 mistakes."
+        })
+final class Validate implements Callable<Integer> {
+    @Parameters(paramLabel = "SPEC", arity = "0..1", description = "The study, as in docs/specs.md.")
+    private Optional<Path> file = Optional.empty();
+
+    @Option(names = "--schema", description = "Print the form's JSON Schema, for editors.")
+    private boolean isSchema;
+
+    @Option(names = "--full", description = "Print the study with every default written out, as runs keep it.")
+    private boolean isFull;
+
+    @Override
+    public Integer call() {
+        if (isSchema) {
+            System.out.print(StudyFile.schema());
+            return 0;
+        }
+        Path given = file.orElseThrow(() -> new BadInput("SPEC", "none", "a study file, or --schema"));
+        Study study = StudyFile.read(given, Catalog.read().names());
+        if (isFull) {
+            System.out.print(StudyText.of(study));
+        } else {
+            System.out.println(
+                    given + ": good, " + Plan.of(study).trials().size() + " trials; digest " + StudyText.digest(study));
+        }
+        return 0;
+    }
+}

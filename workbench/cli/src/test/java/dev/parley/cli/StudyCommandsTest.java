@@ -1,0 +1,77 @@
+package dev.parley.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class StudyCommandsTest {
+    @TempDir
+    Path folder;
+
+    @Test
+    void theGuidesExampleIsGood() throws IOException {
+        String guide = Files.readString(Typed.home().resolve("docs/specs.md"));
+        String yaml = guide.substring(guide.indexOf("```yaml\n") + 8, guide.lastIndexOf("```"));
+        Path file = Files.writeString(folder.resolve("study.yaml"), yaml);
+        Typed result = Typed.line("validate", file.toString());
+        assertThat(result.err()).isEmpty();
+        assertThat(result.exitCode()).isZero();
+        assertThat(result.out()).startsWith(file + ": good, 675 trials; digest ");
+    }
+
+    @Test
+    void everyMistakeOfAFileIsALineAndNothingIsRun() throws IOException {
+        Path file = Files.writeString(folder.resolve("study.yaml"), """
+                technologies: [rest, soap]
+                messages: text:10
+                loads:
+                  - closed: {clients: none}
+                """);
+        for (String command : new String[] {"validate", "plan", "run"}) {
+            Typed result = Typed.line(command, file.toString());
+            assertThat(result.exitCode()).isEqualTo(1);
+            assertThat(result.out()).isEmpty();
+            assertThat(result.err().lines())
+                    .satisfiesExactly(
+                            line -> assertThat(line)
+                                    .startsWith("parley: " + file + ":1: technologies[1]: soap (expected: one of rest"),
+                            line -> assertThat(line)
+                                    .isEqualTo("parley: " + file
+                                            + ":4: loads[0].closed.clients: none (expected: a whole number)"));
+        }
+    }
+
+    @Test
+    void thePlanSaysHowManyTrialsAndHowLong() throws IOException {
+        Path file = Files.writeString(folder.resolve("study.yaml"), """
+                study: small
+                technologies: [rest, rpcx]
+                messages: text:10
+                loads: [closed:1, open:10:even]
+                effort: quick
+                """);
+        Typed result = Typed.line("plan", "--trials", file.toString());
+        assertThat(result.exitCode()).isZero();
+        assertThat(result.out())
+                .contains("2 technologies × 1 topologies × 1 messages × 2 loads × 3 restarts = 12 trials in 6 boots")
+                .contains("about ", "trial 12: restart 3");
+        assertThat(Typed.line("plan", "--trials", file.toString()).out()).isEqualTo(result.out());
+    }
+
+    @Test
+    void theSchemaIsPrinted() {
+        assertThat(Typed.line("validate", "--schema").out()).startsWith("{").contains("\"$schema\"", "staircase");
+    }
+
+    @Test
+    void aRunIsAskedForAFileOrAFolder() {
+        assertThat(Typed.line("run").err()).isEqualTo("parley: SPEC: none (expected: a study file, or --resume DIR)\n");
+        Typed noRun = Typed.line("run", "--resume", folder.toString());
+        assertThat(noRun.err()).contains("--resume: " + folder + " (expected: a folder with results.duckdb in it)");
+        assertThat(noRun.exitCode()).isEqualTo(1);
+    }
+}

@@ -1,0 +1,64 @@
+package dev.parley.studies;
+
+import dev.parley.model.BadInput;
+import java.math.BigDecimal;
+import java.time.Duration;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Numbers with their unit, as a file has them and as it is written. */
+final class Quantity {
+    private static final Pattern FORM = Pattern.compile("([0-9]{1,12}(?:\\.[0-9]{1,6})?) ?([A-Za-z/]+)");
+    private static final Map<String, Long> MILLIS = Map.of("ms", 1L, "s", 1_000L, "m", 60_000L, "h", 3_600_000L);
+    private static final Map<String, Long> BYTES = Map.of(
+            "kB", 1_000L, "MB", 1_000_000L, "GB", 1_000_000_000L, "KiB", 1L << 10, "MiB", 1L << 20, "GiB", 1L << 30);
+    private static final Map<String, Long> BITS =
+            Map.of("kbit/s", 1_000L, "Mbit/s", 1_000_000L, "Gbit/s", 1_000_000_000L);
+
+    private Quantity() {}
+
+    static Duration duration(String text) {
+        return text.equals("0")
+                ? Duration.ZERO
+                : Duration.ofMillis(value(text, MILLIS, "a time such as 30s, 500ms, 2m or 1h"));
+    }
+
+    static long bytes(String text) {
+        return value(text, BYTES, "a size such as 512MB, 2GB or 512MiB");
+    }
+
+    static long bitsPerSecond(String text) {
+        return value(text, BITS, "a rate such as 1Mbit/s, 100kbit/s or 10Gbit/s");
+    }
+
+    static String text(Duration duration) {
+        long ms = duration.toMillis();
+        return ms % 1000 == 0 ? ms / 1000 + "s" : ms + "ms";
+    }
+
+    static String textOfBytes(long bytes) {
+        return bytes % 1_000_000 == 0
+                ? bytes / 1_000_000 + "MB"
+                : bytes % 1024 == 0 ? bytes / 1024 + "KiB" : bytes / 1e3 + "kB";
+    }
+
+    static String textOfBits(long bits) {
+        return bits % 1_000_000 == 0 ? bits / 1_000_000 + "Mbit/s" : bits / 1e3 + "kbit/s";
+    }
+
+    private static long value(String text, Map<String, Long> units, String expected) {
+        Matcher matcher = FORM.matcher(text);
+        Long unit = matcher.matches() ? units.get(matcher.group(2)) : null;
+        if (unit == null) {
+            throw new BadInput("", text, expected);
+        }
+        try {
+            return new BigDecimal(matcher.group(1))
+                    .multiply(BigDecimal.valueOf(unit))
+                    .longValueExact();
+        } catch (ArithmeticException fraction) {
+            throw new BadInput("", text, expected + ", in whole units of the smallest");
+        }
+    }
+}

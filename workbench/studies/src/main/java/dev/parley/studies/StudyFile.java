@@ -1,0 +1,400 @@
+package dev.parley.studies;
+
+import dev.parley.model.BadInput;
+import dev.parley.model.Limits;
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Study;
+import dev.parley.model.Study.Effort;
+import dev.parley.model.Topology;
+import dev.parley.spi.Work;
+import dev.parley.studies.Value.Mistakes;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Function;
+import org.snakeyaml.engine.v2.api.LoadSettings;
+import org.snakeyaml.engine.v2.api.lowlevel.Compose;
+import org.snakeyaml.engine.v2.exceptions.MarkedYamlEngineException;
+import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
+import org.snakeyaml.engine.v2.nodes.Node;
+
+/** Reads studies from YAML. */
+public final class StudyFile {
+    static final Set<String> KEYS = keys(
+            "study",
+            "technologies",
+            "topologies",
+            "work",
+            "messages",
+            "loads",
+            "effort",
+            "restarts",
+            "rehearsal",
+            "warm-up",
+            "window",
+            "success-within",
+            "seed",
+            "limits");
+    static final Set<String> WARM_UP_KEYS = keys("least", "most");
+    static final Set<String> LIMIT_KEYS = keys("cores", "memory", "services", "hosts", "bandwidth", "proxy");
+    static final Set<String> SHARE_KEYS = keys("cores", "memory");
+    static final Set<String> PROXY_KEYS = keys("delay", "bytes-per-second", "cut-every");
+    private static final List<String> NEEDED = List.of("technologies", "messages", "loads");
+    /** Kazanavicius, section 3.2. */
+    private static final Duration SUCCESS_WITHIN = Duration.ofSeconds(1);
+    /** More than a study needs, and far under what would fill this process. */
+    private static final int CHARACTERS_MOST = 1_000_000;
+
+    private final Mistakes mistakes;
+    private final List<String> technologies;
+
+    private StudyFile(Mistakes mistakes, List<String> technologies) {
+        this.mistakes = mistakes;
+        this.technologies = technologies;
+    }
+
+    /**
+     * Reads a file and checks it against what there is here.
+     *
+     * @param technologies those that {@code technologies: all} means and no others are known
+     * @throws BadStudy with every mistake found
+     * @throws BadInput if the file cannot be read
+     */
+    public static Study read(Path file, List<String> technologies) {
+        try {
+            if (Files.size(file) > CHARACTERS_MOST) {
+                throw new BadInput("SPEC", file + " of " + Files.size(file) + " bytes", "at most " + CHARACTERS_MOST);
+            }
+            return parse(file.toString(), Files.readString(file), technologies);
+        } catch (IOException e) {
+            throw new BadInput(
+                    "SPEC", file + ", which cannot be read (" + e.getClass().getSimpleName() + ")", "a study file");
+        }
+    }
+
+    /** @param name of the file, for messages */
+    public static Study parse(String name, String text, List<String> technologies) {
+        Mistakes mistakes = new Mistakes(name);
+        Optional<Study> study = Optional.empty();
+        try {
+            Optional<Node> root = new Compose(LoadSettings.builder()
+                            .setLabel(name)
+                            .setCodePointLimit(CHARACTERS_MOST)
+                            .build())
+                    .composeString(text);
+            if (root.isPresent()) {
+                study = new StudyFile(mistakes, technologies).study(new Value("", root.get(), mistakes));
+            } else {
+                mistakes.add(1, "", "an empty file (expected: a study, with " + String.join(", ", NEEDED) + ")");
+            }
+        } catch (MarkedYamlEngineException e) {
+            mistakes.add(
+                    e.getProblemMark().map(mark -> mark.getLine() + 1).orElse(1),
+                    "",
+                    String.valueOf(e.getProblem()) + " (expected: YAML)");
+        } catch (YamlEngineException e) {
+            mistakes.add(
+                    1, "", String.valueOf(e.getMessage()).lines().findFirst().orElse("") + " (expected: YAML)");
+        }
+        if (study.isEmpty() || mistakes.count() > 0) {
+            throw new BadStudy(mistakes.inOrder());
+        }
+        return study.get();
+    }
+
+    /** The JSON Schema of the form, for editors; the reader checks more than a schema can say. */
+    public static String schema() {
+        try (InputStream in = StudyFile.class.getResourceAsStream("study.schema.json")) {
+            if (in == null) {
+                throw new IllegalStateException("study.schema.json is not in the jar");
+            }
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static Set<String> keys(String... keys) {
+        return java.util.Collections.unmodifiableSet(new LinkedHashSet<>(List.of(keys)));
+    }
+
+    private Optional<Study> study(Value root) {
+        Map<String, Value> fields = root.fields(KEYS);
+        if (!root.isMapping()) {
+            return Optional.empty();
+        }
+        for (String needed : NEEDED) {
+            if (!fields.containsKey(needed)) {
+                root.wrong(needed + " is missing (expected: a list of at least one)");
+            }
+        }
+        Field in = new Field(fields);
+        String title = in.one("study", "a study", "a title of one line", t -> t);
+        List<String> chosen = technologies(fields);
+        List<Topology> topologies = fields.containsKey("topologies")
+                ? in.list("topologies", "a topology such as line:5", Topology::parse)
+                : List.of(Topology.parse("line:5"));
+        Optional<Work> work = fields.containsKey("work")
+                ? fields.get("work").read("the name of a work", Work::named)
+                : Optional.of(Work.named("messages"));
+        List<MessageSpec> messages = messages(fields, topologies, work);
+        List<Load> loads = loads(fields);
+        Optional<Integer> given = Optional.ofNullable(fields.get("restarts"))
+                .flatMap(value -> value.read("a whole number", Integer::parseInt));
+        Effort effort = effort(in, fields, given);
+        int restarts = given.orElse(effort.restarts());
+        Duration limit = in.one("success-within", SUCCESS_WITHIN, "a time such as 1s", StudyFile::longerThanNothing);
+        long seed = in.one("seed", 1L, "a whole number", text -> Long.parseLong(text.replace("_", "")));
+        Limits limits =
+                Optional.ofNullable(fields.get("limits")).map(this::limits).orElse(Limits.NONE);
+        if (mistakes.count() > 0) {
+            return Optional.empty();
+        }
+        try {
+            return Optional.of(new Study(
+                    title,
+                    chosen,
+                    topologies,
+                    work.map(Work::name).orElse("messages"),
+                    messages,
+                    loads,
+                    effort,
+                    restarts,
+                    limit,
+                    seed,
+                    limits));
+        } catch (BadInput e) {
+            blamed(root, fields, String.valueOf(e.getMessage())).wrong(e);
+            return Optional.empty();
+        }
+    }
+
+    /** The place of what a record as a whole refused. */
+    private static Value blamed(Value root, Map<String, Value> fields, String message) {
+        String what = message.substring(0, Math.max(0, message.indexOf(':')));
+        String key = switch (what) {
+            case "restarts" -> "restarts";
+            case "limit" -> "success-within";
+            case "title" -> "study";
+            case "technology" -> "technologies";
+            case "topology" -> "topologies";
+            case "message" -> "messages";
+            case "load" -> "loads";
+            case "hosts", "service" -> "limits";
+            default -> "";
+        };
+        return fields.getOrDefault(key, root);
+    }
+
+    /** Fields of a mapping, each with what stands for it when it is left out. */
+    private record Field(Map<String, Value> fields) {
+        <T> T one(String key, T otherwise, String expected, Function<String, T> parser) {
+            Value value = fields.get(key);
+            return value == null ? otherwise : value.read(expected, parser).orElse(otherwise);
+        }
+
+        <T> List<T> list(String key, String expected, Function<String, T> parser) {
+            Value value = fields.get(key);
+            List<T> read = new ArrayList<>();
+            if (value != null) {
+                for (Value item : value.items(expected)) {
+                    item.read(expected, parser).ifPresent(one -> addOnce(read, one, item));
+                }
+            }
+            return read;
+        }
+    }
+
+    private static <T> void addOnce(List<T> all, T one, Value place) {
+        if (all.contains(one)) {
+            place.wrong(one + " twice (expected: each once)");
+        } else {
+            all.add(one);
+        }
+    }
+
+    private List<String> technologies(Map<String, Value> fields) {
+        Value value = fields.get("technologies");
+        List<String> chosen = new ArrayList<>();
+        if (value == null) {
+            return chosen;
+        }
+        String expected = "one of " + String.join(", ", technologies) + ", or all alone";
+        for (Value item : value.items(expected)) {
+            item.text(expected).ifPresent(name -> {
+                if (name.equals("all") && !value.isSequence()) {
+                    chosen.addAll(technologies);
+                } else if (technologies.contains(name)) {
+                    addOnce(chosen, name, item);
+                } else {
+                    item.wrong(name + " (expected: " + expected + ")");
+                }
+            });
+        }
+        return chosen;
+    }
+
+    /** A message is a text, or a list of texts for a scenario; the work must know each on each topology. */
+    private List<MessageSpec> messages(Map<String, Value> fields, List<Topology> topologies, Optional<Work> work) {
+        Value value = fields.get("messages");
+        List<MessageSpec> messages = new ArrayList<>();
+        if (value == null) {
+            return messages;
+        }
+        String expected = "a message such as text:1000, or a scenario such as list>edit or [list, edit]";
+        for (Value item : value.items(expected)) {
+            List<MessageSpec> steps = new ArrayList<>();
+            for (Value step : item.items(expected)) {
+                step.read(expected, MessageSpec::parse)
+                        .filter(message -> isKnown(message, step, topologies, work))
+                        .ifPresent(message -> steps.addAll(message.steps()));
+            }
+            if (!steps.isEmpty()) {
+                addOnce(messages, MessageSpec.scenario(steps), item);
+            }
+        }
+        return messages;
+    }
+
+    private static boolean isKnown(MessageSpec message, Value place, List<Topology> topologies, Optional<Work> work) {
+        try {
+            for (Topology topology : topologies) {
+                for (MessageSpec step : message.steps()) {
+                    work.ifPresent(w -> w.exchange(step, topology, topology.entry(), 1));
+                }
+            }
+            return true;
+        } catch (BadInput e) {
+            place.wrong(e);
+            return false;
+        }
+    }
+
+    private static List<Load> loads(Map<String, Value> fields) {
+        List<Load> loads = new ArrayList<>();
+        Value value = fields.get("loads");
+        if (value != null) {
+            for (Value item : value.items("at least one load")) {
+                LoadValue.read(item).forEach(load -> addOnce(loads, load, item));
+            }
+        }
+        return loads;
+    }
+
+    private static Effort effort(Field in, Map<String, Value> fields, Optional<Integer> restarts) {
+        Effort named = in.one("effort", Effort.STANDARD, "quick or standard", text -> switch (text) {
+            case "quick" -> Effort.QUICK;
+            case "standard" -> Effort.STANDARD;
+            default -> throw new NumberFormatException(text);
+        });
+        Duration rehearsal = in.one("rehearsal", named.rehearsal(), "a time such as 6s", Quantity::duration);
+        Duration window = in.one("window", named.window(), "a time such as 30s", StudyFile::longerThanNothing);
+        Duration least = named.warmUpLeast();
+        Duration most = named.warmUpMost();
+        Value warmUp = fields.get("warm-up");
+        if (warmUp != null && warmUp.isMapping()) {
+            Field edges = new Field(warmUp.fields(WARM_UP_KEYS));
+            least = edges.one("least", least, "a time such as 1s", Quantity::duration);
+            most = edges.one(
+                    "most", most.compareTo(least) < 0 ? least : most, "a time such as 10s", Quantity::duration);
+        } else if (warmUp != null) {
+            least = in.one("warm-up", least, "a time such as 10s, or least and most", Quantity::duration);
+            most = least;
+        }
+        if (warmUp != null && most.compareTo(least) < 0) {
+            warmUp.wrong(
+                    "most " + Quantity.text(most) + " (expected: not under the least, " + Quantity.text(least) + ")");
+        }
+        boolean isNamed = rehearsal.equals(named.rehearsal())
+                && window.equals(named.window())
+                && least.equals(named.warmUpLeast())
+                && most.equals(named.warmUpMost());
+        return isNamed ? named : new Effort("own", restarts.orElse(named.restarts()), rehearsal, least, most, window);
+    }
+
+    private static Duration longerThanNothing(String text) {
+        Duration duration = Quantity.duration(text);
+        if (!duration.isPositive()) {
+            throw new BadInput("", text, "longer than nothing");
+        }
+        return duration;
+    }
+
+    private Limits limits(Value value) {
+        Map<String, Value> fields = value.fields(LIMIT_KEYS);
+        Limits.Share each = share(fields);
+        Map<String, Limits.Share> services = new LinkedHashMap<>();
+        Optional.ofNullable(fields.get("services"))
+                .ifPresent(own -> own.fields(Set.of())
+                        .forEach((name, share) -> services.put(name, share(share.fields(SHARE_KEYS)))));
+        Map<String, List<String>> hosts = new LinkedHashMap<>();
+        Optional.ofNullable(fields.get("hosts"))
+                .ifPresent(all -> all.fields(Set.of()).forEach((host, on) -> {
+                    List<String> names = new ArrayList<>();
+                    on.items("services of the topology")
+                            .forEach(s -> s.text("a service").ifPresent(names::add));
+                    hosts.put(host, names);
+                }));
+        Field in = new Field(fields);
+        Optional<Limits.Bandwidth> bandwidth = in.one(
+                "bandwidth",
+                Optional.<Limits.Bandwidth>empty(),
+                "a rate such as 1Mbit/s",
+                text -> Optional.of(new Limits.Bandwidth(Quantity.bitsPerSecond(text))));
+        Optional<Limits.Proxy> proxy = Optional.ofNullable(fields.get("proxy")).flatMap(this::proxy);
+        try {
+            return new Limits(each, services, hosts, bandwidth, proxy);
+        } catch (BadInput e) {
+            value.wrong(e);
+            return Limits.NONE;
+        }
+    }
+
+    private static Limits.Share share(Map<String, Value> fields) {
+        Field in = new Field(fields);
+        Limits.Share cores = in.one(
+                "cores",
+                Limits.Share.ALL,
+                "a number such as 1 or 0.5",
+                text -> new Limits.Share(Optional.of(Double.parseDouble(text)), Optional.empty()));
+        Limits.Share memory = in.one(
+                "memory",
+                Limits.Share.ALL,
+                "a size such as 512MB",
+                text -> new Limits.Share(Optional.empty(), Optional.of(Quantity.bytes(text))));
+        return new Limits.Share(cores.cores(), memory.memoryBytes());
+    }
+
+    private Optional<Limits.Proxy> proxy(Value value) {
+        Field in = new Field(value.fields(PROXY_KEYS));
+        Duration delay = in.one("delay", Duration.ZERO, "a time such as 10ms", Quantity::duration);
+        Optional<Long> rate = in.one(
+                "bytes-per-second",
+                Optional.<Long>empty(),
+                "a whole number",
+                text -> Optional.of(Long.parseLong(text.replace("_", ""))));
+        Optional<Duration> cut = in.one(
+                "cut-every",
+                Optional.<Duration>empty(),
+                "a time such as 5s",
+                text -> Optional.of(Quantity.duration(text)));
+        try {
+            return Optional.of(new Limits.Proxy(delay, rate, cut));
+        } catch (BadInput e) {
+            value.wrong(e);
+            return Optional.empty();
+        }
+    }
+}

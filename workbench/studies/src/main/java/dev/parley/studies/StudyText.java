@@ -1,0 +1,113 @@
+package dev.parley.studies;
+
+import dev.parley.model.Limits;
+import dev.parley.model.Study;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/**
+ * A study written out in full, defaults and all, in one form only: equal studies have equal texts, and reading a text gives its study
+ * again. It is kept with every run, so that a run can be resumed or repeated without the file it came from.
+ */
+public final class StudyText {
+    private StudyText() {}
+
+    public static String of(Study study) {
+        StringBuilder text = new StringBuilder();
+        line(text, "study", quoted(study.title()));
+        line(text, "technologies", list(study.technologies()));
+        line(text, "topologies", list(study.topologies()));
+        line(text, "work", study.work());
+        line(text, "messages", list(study.messages()));
+        text.append("loads:\n");
+        study.loads()
+                .forEach(load ->
+                        text.append("  - ").append(quoted(load.toString())).append('\n'));
+        Study.Effort effort = study.effort();
+        if (!effort.name().equals("own")) {
+            line(text, "effort", effort.name());
+        }
+        line(text, "restarts", study.restarts());
+        line(text, "rehearsal", Quantity.text(effort.rehearsal()));
+        line(
+                text,
+                "warm-up",
+                "{least: " + Quantity.text(effort.warmUpLeast()) + ", most: " + Quantity.text(effort.warmUpMost())
+                        + "}");
+        line(text, "window", Quantity.text(effort.window()));
+        line(text, "success-within", Quantity.text(study.limit()));
+        line(text, "seed", study.seed());
+        if (!study.limits().isNone()) {
+            limits(text, study.limits());
+        }
+        return text.toString();
+    }
+
+    /** @throws BadStudy if the text was not written here, or names a technology that is no longer there */
+    public static Study read(String text, List<String> technologies) {
+        return StudyFile.parse("stored study", text, technologies);
+    }
+
+    /** SHA-256 of the text, in hexadecimal: tells runs of the same study from others. */
+    public static String digest(Study study) {
+        try {
+            byte[] hash = MessageDigest.getInstance("SHA-256").digest(of(study).getBytes(StandardCharsets.UTF_8));
+            return HexFormat.of().formatHex(hash);
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every JDK has SHA-256", e);
+        }
+    }
+
+    private static void limits(StringBuilder text, Limits limits) {
+        text.append("limits:\n");
+        limits.each().cores().ifPresent(c -> line(text, "  cores", c));
+        limits.each().memoryBytes().ifPresent(m -> line(text, "  memory", Quantity.textOfBytes(m)));
+        if (!limits.services().isEmpty()) {
+            text.append("  services:\n");
+            limits.services().forEach((name, share) -> line(text, "    " + name, share(share)));
+        }
+        if (!limits.hosts().isEmpty()) {
+            text.append("  hosts:\n");
+            for (Map.Entry<String, List<String>> host : limits.hosts().entrySet()) {
+                line(text, "    " + host.getKey(), list(host.getValue()));
+            }
+        }
+        limits.bandwidth().ifPresent(b -> line(text, "  bandwidth", Quantity.textOfBits(b.bitsPerSecond())));
+        limits.proxy().ifPresent(proxy -> {
+            text.append("  proxy:\n");
+            line(text, "    delay", Quantity.text(proxy.delay()));
+            proxy.bytesPerSecond().ifPresent(b -> line(text, "    bytes-per-second", b));
+            proxy.cutEvery().ifPresent(c -> line(text, "    cut-every", Quantity.text(c)));
+        });
+    }
+
+    private static String share(Limits.Share share) {
+        StringBuilder text = new StringBuilder("{");
+        share.cores().ifPresent(c -> text.append("cores: ").append(c));
+        share.memoryBytes()
+                .ifPresent(m -> text.append(text.length() > 1 ? ", " : "")
+                        .append("memory: ")
+                        .append(Quantity.textOfBytes(m)));
+        return text.append('}').toString();
+    }
+
+    private static void line(StringBuilder text, String key, Object value) {
+        text.append(key).append(": ").append(value).append('\n');
+    }
+
+    private static String list(List<?> values) {
+        return values.stream().map(v -> quoted(v.toString())).collect(Collectors.joining(", ", "[", "]"));
+    }
+
+    /** Quoted wherever a colon, comma or the like could be taken for YAML. */
+    private static String quoted(String value) {
+        return value.matches("[a-z][a-z0-9-]*")
+                ? value
+                : "\"" + value.replace("\\", "\\\\").replace("\"", "\\\"") + "\"";
+    }
+}
