@@ -51,7 +51,8 @@ public final class Parley implements Runnable {
     @Override
     public void run() {
         throw new ParameterException(
-                spec.commandLine(), "no command (expected: one of compare, run, validate, plan, report, technologies, doctor)");
+                spec.commandLine(),
+                "no command (expected: one of compare, run, validate, plan, report, technologies, doctor)");
     }
 
     public static void main(String[] args) {

@@ -86,7 +86,10 @@ public record Plan(List<Boot> boots) {
         List<TrialSpec> trials = new ArrayList<>();
         Study.Effort effort = study.effort();
         for (Cell cell : cells) {
-            TrialSpec.Window window = new TrialSpec.Window(effort.warmUpLeast(), effort.warmUpMost(), cell.load().ownLength().orElse(effort.window()));
+            TrialSpec.Window window = new TrialSpec.Window(
+                    effort.warmUpLeast(),
+                    effort.warmUpMost(),
+                    cell.load().ownLength().orElse(effort.window()));
             trials.add(new TrialSpec(
                     firstId + trials.size(),
                     boot.technology(),

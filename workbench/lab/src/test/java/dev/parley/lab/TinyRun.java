@@ -34,7 +34,7 @@ final class TinyRun {
                 List.of(MessageSpec.parse("text:10")),
                 List.of(new Load.Closed(1), new Load.Closed(2)),
                 new Effort(
-                        "tiny",
+                        "own",
                         restarts,
                         Duration.ofMillis(800),
                         Duration.ofMillis(200),

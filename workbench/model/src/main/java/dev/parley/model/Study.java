@@ -34,6 +34,7 @@ public record Study(
     /**
      * How long each trial takes.
      *
+     * @param name {@code quick}, {@code standard}, or {@code own} for any other
      * @param rehearsal once after each boot, under more load than one client gives: most of a JVM's compiling happens there
      * @param warmUpLeast before each window, on top of the rehearsal
      */
@@ -60,6 +61,9 @@ public record Study(
                 Duration.ofSeconds(30));
 
         public Effort {
+            if (!name.matches("quick|standard|own")) {
+                throw new BadInput("effort", name, "quick, standard, or own for any other");
+            }
             if (rehearsal.isNegative()) {
                 throw new BadInput("rehearsal", rehearsal, "0 or more");
             }
