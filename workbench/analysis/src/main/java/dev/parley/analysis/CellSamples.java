@@ -8,6 +8,7 @@ import java.util.Collection;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -32,9 +33,18 @@ final class CellSamples {
         this.counted = RunRows.counted(all);
         for (JudgedTrial trial : counted) {
             int id = trial.row().spec().id();
-            windows.put(id, new TrialWindow(trial.row().spec(), rows.seconds().getOrDefault(id, List.of())));
+            windows.put(
+                    id,
+                    new TrialWindow(trial.row().spec(), rows.seconds().getOrDefault(id, List.of()), windowLength(id)));
         }
         fromSeconds(new SplittableRandom(seed));
+    }
+
+    /** In seconds, of a load whose own work decides it; empty for others. */
+    private OptionalDouble windowLength(int trialId) {
+        return figures(Metric.WINDOW_LENGTH, List.of(trialId))
+                .mapToDouble(FigureRow::value)
+                .findFirst();
     }
 
     List<JudgedTrial> counted() {

@@ -47,8 +47,9 @@ final class Contest {
 
     List<Result> of(Map<String, Sample> samples) {
         Map<String, double[]> draws = new LinkedHashMap<>();
-        samples.forEach((name, sample) ->
-                draws.put(name, sample.draws(new SplittableRandom(seed ^ 0x9E3779B97F4A7C15L * (draws.size() + 1)))));
+        // split, since SplittableRandoms of seeds in a simple relation give the same numbers, shifted
+        SplittableRandom random = new SplittableRandom(seed);
+        samples.forEach((name, sample) -> draws.put(name, sample.draws(random.split())));
         List<String> names = List.copyOf(samples.keySet());
         List<Pair> pairs = new ArrayList<>();
         for (int a = 0; a < names.size(); a++) {

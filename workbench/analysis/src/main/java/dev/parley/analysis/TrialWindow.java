@@ -8,6 +8,7 @@ import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 
@@ -33,11 +34,12 @@ final class TrialWindow {
     private final List<long[]> counts = new ArrayList<>();
     private final List<SecondRow> rows;
 
-    TrialWindow(TrialSpec spec, List<SecondRow> all) {
-        this.windowSeconds = spec.window().length().toNanos() / 1e9;
+    /** @param ownSeconds the window's length where the load's work decided it: its rows are bursts, rounds or tries, and all count */
+    TrialWindow(TrialSpec spec, List<SecondRow> all, OptionalDouble ownSeconds) {
+        this.windowSeconds = ownSeconds.orElse(spec.window().length().toNanos() / 1e9);
         // what was under way when the window closed ends in a later second: an outcome, but no part of the rate
         this.rows = all.stream()
-                .filter(s -> s.second() >= 0 && s.second() < Math.ceil(windowSeconds))
+                .filter(s -> s.second() >= 0 && (ownSeconds.isPresent() || s.second() < Math.ceil(windowSeconds)))
                 .toList();
         List<TreeMap<Long, Long>> perSecond = new ArrayList<>();
         TreeMap<Long, Long> union = new TreeMap<>();

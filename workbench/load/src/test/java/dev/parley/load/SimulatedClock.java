@@ -1,0 +1,80 @@
+package dev.parley.load;
+
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.Set;
+
+/**
+ * Time that goes on to the next thing that happens as soon as every thread that ever waited for it waits again, or waits for something else:
+ * hours pass in seconds, and a reply comes at the very nanosecond at which it should.
+ */
+final class SimulatedClock implements Clock {
+    private record Happening(long atNs, long order, Runnable what) {}
+
+    private final PriorityQueue<Happening> happenings =
+            new PriorityQueue<>(Comparator.comparingLong(Happening::atNs).thenComparingLong(Happening::order));
+    private final Map<Thread, Long> waiting = new HashMap<>();
+    private final Set<Thread> known = new HashSet<>();
+    private long order;
+    private volatile long nowNs = 1;
+
+    @Override
+    public long nowNs() {
+        return nowNs;
+    }
+
+    /** Runs {@code what} at that moment, on whichever thread finds it to be there. */
+    synchronized void at(long atNs, Runnable what) {
+        happenings.add(new Happening(Math.max(atNs, nowNs), order++, what));
+    }
+
+    @Override
+    public synchronized void awaitNs(long dueNs) throws InterruptedException {
+        Thread me = Thread.currentThread();
+        known.add(me);
+        if (dueNs <= nowNs) {
+            return;
+        }
+        waiting.put(me, dueNs);
+        try {
+            while (waiting.containsKey(me)) {
+                if (isQuiet()) {
+                    goOn();
+                } else {
+                    wait(1);
+                }
+            }
+        } finally {
+            waiting.remove(me);
+        }
+    }
+
+    @Override
+    public void restNs(long dueNs) throws InterruptedException {
+        awaitNs(dueNs);
+    }
+
+    private boolean isQuiet() {
+        known.removeIf(thread -> thread.getState() == Thread.State.TERMINATED);
+        return known.stream()
+                .allMatch(thread -> waiting.containsKey(thread) || thread.getState() == Thread.State.WAITING);
+    }
+
+    private void goOn() {
+        Map.Entry<Thread, Long> first =
+                waiting.entrySet().stream().min(Map.Entry.comparingByValue()).orElseThrow();
+        Happening next = happenings.peek();
+        if (next != null && next.atNs() <= first.getValue()) {
+            happenings.remove();
+            nowNs = next.atNs();
+            next.what().run();
+        } else {
+            nowNs = Math.max(nowNs, first.getValue());
+            waiting.remove(first.getKey());
+            notifyAll();
+        }
+    }
+}
