@@ -34,15 +34,15 @@ public final class EchoServer {
             listening.configureBlocking(false);
             listening.register(selector, SelectionKey.OP_ACCEPT);
             System.out.println(listening.socket().getLocalPort());
-            Thread.ofPlatform().name("input").daemon().start(() -> endWithInput(selector));
+            Thread.ofPlatform().name("input").daemon().start(EchoServer::endWithInput);
             while (selector.isOpen()) {
                 serve(selector, listening);
             }
         }
     }
 
-    private static void endWithInput(Selector selector) {
-        try (selector) {
+    private static void endWithInput() {
+        try {
             while (System.in.read() >= 0) {
                 // nothing is expected
             }
