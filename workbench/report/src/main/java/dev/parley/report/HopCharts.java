@@ -134,14 +134,13 @@ final class HopCharts {
     private record Timed(String service, double ms) {}
 
     private static String order(Topology topology, List<Row> rows) {
-        String slowest = topology.nodes().stream()
-                        .anyMatch(
-                                n -> n.calling() == Calling.AT_ONCE && n.calls().size() > 1)
-                ? "; neighbours are asked at once, so only the slowest shows"
-                : "";
+        if (topology.nodes().stream()
+                .anyMatch(n -> n.calling() == Calling.AT_ONCE && n.calls().size() > 1)) {
+            return "; neighbours are asked at once: the one with the longest mean shows, at the right, and waiting for whichever"
+                    + " is last counts to the service that asked";
+        }
         List<Part> first = rows.getFirst().points().getFirst().parts();
-        return slowest
-                + "; from the left: "
+        return "; from the left: "
                 + String.join(", ", first.stream().limit(6).map(Part::label).toList())
                 + (first.size() > 6 ? " …" : "");
     }

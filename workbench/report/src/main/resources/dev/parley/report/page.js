@@ -217,8 +217,8 @@
       ...(i > 0 ? [{ label: "" }] : []),
       ...names.map((name) => ({ label: r.label, name, p: r.points.find((q) => q.technology === name) })).filter((q) => q.p),
     ]);
+    // bars on a logarithmic axis have no honest length: where times differ widely, each bar shows its own shares
     const shares = scale(rows.filter((r) => r.p).map((r) => r.p.value)).type === "log";
-    const most = (label) => Math.max(...rows.filter((r) => r.label === label).map((r) => r.p.value));
     const sum = (p) => p.parts.reduce((all, q) => all + q.value, 0);
     const count = Math.max(...rows.map((r) => (r.p ? r.p.parts.length : 0)));
     const shade = (k) => ["", "b0", "70"][k % 3];
@@ -228,7 +228,7 @@
         ...parts,
         grid: { left: room(chart.rows.map((r) => r.label)), right: 72, top: 8, bottom: 48 },
         xAxis: { ...parts.valueAxis, type: "value", min: 0, splitNumber: 4,
-          ...(shares ? { max: 100, interval: 25, name: "Time, in percent of the message's longest" } : {}) },
+          ...(shares ? { max: 100, interval: 25, name: "Share of its own response time (%)" } : {}) },
         yAxis: { ...parts.nameAxis, data: rows.map((r, i) => i), axisLabel: { ...parts.nameAxis.axisLabel, interval: 0,
           formatter: (_, i) => (i === 0 || rows[i - 1].label !== rows[i].label ? rows[i].label : "") } },
         tooltip: { ...parts.tooltip, trigger: "item" },
@@ -238,7 +238,7 @@
             const part = r.p?.parts[k];
             if (!part) return "-";
             return {
-              value: shares ? (100 * part.value) / most(r.label) : part.value, point: r.p, part,
+              value: shares ? (100 * part.value) / sum(r.p) : part.value, point: r.p, part,
               itemStyle: { color: colours.of(r.name) + shade(k), borderColor: colours.raised, borderWidth: 1 },
               label: { show: k === r.p.parts.length - 1, position: "right", color: colours.soft, fontSize: 11, formatter: brief(r.p.value) },
             };

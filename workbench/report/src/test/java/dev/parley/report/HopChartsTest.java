@@ -50,7 +50,7 @@ class HopChartsTest {
             assertThat(point.parts()).hasSize(2);
             assertThat(point.parts().stream().mapToDouble(Part::value).sum()).isCloseTo(point.value(), within(1e-9));
         });
-        assertThat(section.charts().getFirst().note()).contains("asked at once, so only the slowest shows");
+        assertThat(section.charts().getFirst().note()).contains("asked at once: the one with the longest mean");
         assertThat(points(section, Kind.LINES))
                 .hasSize(2)
                 .allSatisfy(

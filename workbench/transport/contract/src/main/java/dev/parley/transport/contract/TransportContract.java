@@ -573,7 +573,12 @@ public abstract class TransportContract {
         assertThat(technology.title()).isNotBlank();
         assertThat(technology.components()).isNotEmpty().doesNotContain("");
         assertThat(technology.knows()).isNotBlank();
-        assertThat(technology.settings()).hasSizeGreaterThan(3);
+        assertThat(technology.settings()).hasSizeGreaterThan(3).containsKey("serializer");
+        if (technology.broker().isPresent()) {
+            assertThat(technology.queues())
+                    .as("settings named … queue or … topic")
+                    .isNotEmpty();
+        }
         assertThat(technology.settings().values()).noneMatch(String::isBlank);
         assertThat(TransportProvider.named(technology.name()).technology()).isEqualTo(technology);
     }
