@@ -1,0 +1,130 @@
+package dev.parley.transport.kafka;
+
+import dev.parley.encoding.json.JsonCodec;
+import dev.parley.spi.CallException;
+import dev.parley.spi.CallException.Code;
+import dev.parley.spi.Location;
+import dev.parley.spi.Neighbour;
+import dev.parley.spi.Operation;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.jspecify.annotations.Nullable;
+
+/** Calls one service through its topic. The first call connects, and the first call after a loss connects again. */
+final class KafkaNeighbour implements Neighbour {
+    private final String caller;
+    private final Wiring wiring;
+    private final Location.AtBroker to;
+
+    /** Null before the first call. Guarded by this. */
+    private @Nullable CompletableFuture<ClientConnection> connection;
+
+    /** Guarded by this. */
+    private boolean closed;
+
+    KafkaNeighbour(String caller, Wiring wiring, Location.AtBroker to) {
+        this.caller = caller;
+        this.wiring = wiring;
+        this.to = to;
+    }
+
+    @Override
+    public <Q extends Record, R extends Record> R call(Operation<Q, R> operation, Q request, Duration timeout) {
+        CompletableFuture<ConsumerRecord<byte[], byte[]>> reply = exchange(operation, request);
+        try {
+            return Message.read(reply.get(timeout.toNanos(), TimeUnit.NANOSECONDS), operation.reply());
+        } catch (ExecutionException e) {
+            throw fault(e);
+        } catch (TimeoutException e) {
+            reply.cancel(false);
+            throw late(timeout);
+        } catch (InterruptedException e) {
+            reply.cancel(false);
+            Thread.currentThread().interrupt();
+            throw new CallException(Code.UNAVAILABLE, "interrupted while waiting for " + to, e);
+        }
+    }
+
+    @Override
+    public <Q extends Record, R extends Record> CompletableFuture<R> send(
+            Operation<Q, R> operation, Q request, Duration timeout) {
+        return exchange(operation, request)
+                .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS)
+                .handle((message, thrown) -> {
+                    if (thrown == null) {
+                        return Message.read(message, operation.reply());
+                    }
+                    throw thrown instanceof TimeoutException ? late(timeout) : fault(thrown);
+                });
+    }
+
+    /** Cancelling or ending the reply in any way takes the call out of the table of those in flight. */
+    private CompletableFuture<ConsumerRecord<byte[], byte[]>> exchange(Operation<?, ?> operation, Record request) {
+        CompletableFuture<ConsumerRecord<byte[], byte[]>> reply = new CompletableFuture<>();
+        connection().whenComplete((open, thrown) -> {
+            if (thrown == null) {
+                open.send(operation, request, reply);
+            } else {
+                reply.completeExceptionally(thrown);
+            }
+        });
+        return reply;
+    }
+
+    private synchronized CompletableFuture<ClientConnection> connection() {
+        if (closed) {
+            return CompletableFuture.failedFuture(
+                    new CallException(Code.UNAVAILABLE, "the client of " + to + " is closed"));
+        }
+        if (connection == null || lost(connection)) {
+            connection = CompletableFuture.supplyAsync(
+                    () -> ClientConnection.open(caller, wiring, to),
+                    // opening waits for the broker
+                    task -> Thread.ofVirtual().name("kafka-open").start(task));
+        }
+        return connection;
+    }
+
+    private static boolean lost(CompletableFuture<ClientConnection> connection) {
+        return connection.isCompletedExceptionally()
+                || connection.isDone() && connection.join().isLost();
+    }
+
+    private CallException late(Duration timeout) {
+        return new CallException(Code.DEADLINE_EXCEEDED, to + " did not answer within " + timeout.toMillis() + " ms");
+    }
+
+    private CallException fault(Throwable thrown) {
+        Throwable cause = thrown;
+        while ((cause instanceof CompletionException || cause instanceof ExecutionException)
+                && cause.getCause() != null) {
+            cause = cause.getCause();
+        }
+        return cause instanceof CallException call
+                ? call
+                : new CallException(Code.UNAVAILABLE, to + " cannot be reached: " + cause, cause);
+    }
+
+    @Override
+    public long payloadBytes(Record message) {
+        return JsonCodec.encode(message).length;
+    }
+
+    @Override
+    public void close() {
+        CompletableFuture<ClientConnection> open;
+        synchronized (this) {
+            closed = true;
+            open = connection;
+        }
+        if (open != null) {
+            // one that is being opened is closed as soon as it is open
+            open.thenAccept(ClientConnection::close);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+package dev.parley.transport.kafka;
+
+class DefaultsContractTest extends KafkaContract {
+    DefaultsContractTest() {
+        super(Wiring.DEFAULTS);
+    }
+}

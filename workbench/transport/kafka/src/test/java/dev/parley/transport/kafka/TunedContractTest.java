@@ -1,0 +1,7 @@
+package dev.parley.transport.kafka;
+
+class TunedContractTest extends KafkaContract {
+    TunedContractTest() {
+        super(Wiring.TUNED);
+    }
+}
