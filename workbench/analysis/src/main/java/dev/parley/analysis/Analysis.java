@@ -268,6 +268,7 @@ public final class Analysis {
             case HOP_MEAN, HOP_MEDIAN, HOP_P99, WIRE_OUT, WIRE_BACK, PAYLOAD_OUT, PAYLOAD_BACK -> "hop";
             case CPU_SHARE, CPU_PER_REQUEST, COMPILING_SHARE -> FigureRow.SYSTEM;
             case MEMORY_AFTER_BOOT, MEMORY_AFTER_LOAD, INSTALLED_SIZE, BOOT_TIME -> "service";
+            case BROKER_CPU_PER_REQUEST, BROKER_MEMORY -> FigureRow.BROKER;
             case THROUGHPUT_BEST,
                     CLIENTS_AT_BEST,
                     CLIENTS_AT_LIMIT,

@@ -37,7 +37,8 @@ final class Compare implements Callable<Integer> {
             names = "--technologies",
             paramLabel = "LIST",
             defaultValue = "rest,grpc,rpcx",
-            description = "Comma-separated, or all. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Comma-separated; papers: those that the papers measured, out of the box; all: those and the others, out of the box. ./parley technologies lists them with their variants. Default: ${DEFAULT-VALUE}.")
     private String technologies = "";
 
     @Option(
@@ -78,6 +79,9 @@ final class Compare implements Callable<Integer> {
             paramLabel = "N",
             description = "Fresh starts of the services. Default: 3 with --quick, else 10.")
     private Optional<Integer> restarts = Optional.empty();
+
+    @Option(names = Job.BACKEND, paramLabel = "NAME=HOST:PORT", description = Job.BACKEND_MEANS)
+    private List<String> backends = List.of();
 
     @Option(
             names = "--limit",
@@ -123,7 +127,7 @@ final class Compare implements Callable<Integer> {
                 seed,
                 Limits.NONE);
         Progress progress = Progress.toTerminal();
-        Lab lab = new Lab(catalog, progress);
+        Lab lab = new Lab(catalog, progress, Job.backends(backends));
         lab.check(study);
         Path folder = Job.folder(out);
         return Job.carryOut(() -> lab.run(study, folder, Job.command(spec)), folder, progress);

@@ -1,14 +1,19 @@
 package dev.parley.cli;
 
+import dev.parley.backend.Backends;
 import dev.parley.lab.Lab;
 import dev.parley.model.BadInput;
 import dev.parley.process.Children;
+import dev.parley.spi.Location;
 import java.io.IOException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import picocli.CommandLine.Model.CommandSpec;
@@ -20,7 +25,29 @@ final class Job {
 
     private static final DateTimeFormatter FOLDER = DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss");
 
+    static final String BACKEND = "--backend";
+    static final String BACKEND_MEANS =
+            "Use a broker that runs already (rabbitmq or kafka) instead of one of our own; once for each.";
+
     private Job() {}
+
+    /** Reads {@code rabbitmq=host:port}, each name once. */
+    static Map<String, Location.Socket> backends(List<String> typed) {
+        Map<String, Location.Socket> named = new LinkedHashMap<>();
+        for (String backend : typed) {
+            String[] sides = backend.split("=", 2);
+            if (sides.length < 2
+                    || !Backends.BROKERS.contains(sides[0])
+                    || !(Location.parse(sides[1]) instanceof Location.Socket socket)
+                    || named.put(sides[0], socket) != null) {
+                throw new BadInput(
+                        BACKEND,
+                        backend,
+                        "NAME=HOST:PORT, each name once, one of " + String.join(", ", Backends.BROKERS));
+            }
+        }
+        return named;
+    }
 
     /** What the lab is to do. */
     @FunctionalInterface

@@ -6,6 +6,7 @@ import dev.parley.model.BadInput;
 import dev.parley.model.Study;
 import dev.parley.studies.StudyFile;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -45,6 +46,9 @@ final class RunStudy implements Callable<Integer> {
             description = "Go on with the run in DIR. SPEC can be left out; if given it must be the study of that run.")
     private Optional<Path> resumed = Optional.empty();
 
+    @Option(names = Job.BACKEND, paramLabel = "NAME=HOST:PORT", description = Job.BACKEND_MEANS)
+    private List<String> backends = List.of();
+
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
@@ -53,7 +57,7 @@ final class RunStudy implements Callable<Integer> {
         Catalog catalog = Catalog.read();
         Optional<Study> study = file.map(path -> StudyFile.read(path, catalog.names()));
         Progress progress = Progress.toTerminal();
-        Lab lab = new Lab(catalog, progress);
+        Lab lab = new Lab(catalog, progress, Job.backends(backends));
         if (resumed.isPresent()) {
             if (out.isPresent()) {
                 throw new BadInput("--out", out.get(), "not together with --resume, which goes on in its own folder");

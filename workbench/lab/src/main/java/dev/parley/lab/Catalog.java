@@ -77,13 +77,20 @@ public final class Catalog {
         return module;
     }
 
-    /** Reads {@code rest,grpc}, {@code papers} or {@code all}; each once, all known. */
+    /** One of each module, the first: the technology out of the box, without its variants. */
+    private List<String> outOfTheBox() {
+        Map<String, String> first = new LinkedHashMap<>();
+        modules.forEach((name, module) -> first.putIfAbsent(module, name));
+        return List.copyOf(first.values());
+    }
+
+    /** Reads {@code rest,grpc}, or every technology out of the box with {@code all} and {@code papers}. Each once, all known. */
     public List<String> select(String text) {
         if (text.strip().equals("all")) {
-            return names();
+            return outOfTheBox();
         }
         if (text.strip().equals("papers")) {
-            return names().stream().filter(name -> !isBeyondPapers(name)).toList();
+            return outOfTheBox().stream().filter(name -> !isBeyondPapers(name)).toList();
         }
         List<String> chosen = new ArrayList<>();
         for (String part : text.split(",", -1)) {

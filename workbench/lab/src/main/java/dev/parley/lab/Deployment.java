@@ -59,6 +59,7 @@ final class Deployment implements AutoCloseable {
     private final Map<MessageSpec, List<FigureRow>> bytesByMessage = new HashMap<>();
     private final Generator generator;
     private final IntSupplier ports;
+    private final Optional<Broker> broker;
 
     /** A trial's rows, to be appended together. */
     record Measured(
@@ -68,10 +69,20 @@ final class Deployment implements AutoCloseable {
             List<FigureRow> figures,
             Event.Finished finished) {}
 
-    /** @param ports where services listen, one at a time */
+    /**
+     * @param broker that the boot's technology needs
+     * @param ports where services listen, one at a time
+     */
     Deployment(
-            Plan.Boot boot, Installations installations, Path logs, long seed, LabListener listener, IntSupplier ports)
+            Plan.Boot boot,
+            Installations installations,
+            Path logs,
+            long seed,
+            LabListener listener,
+            Optional<Broker> broker,
+            IntSupplier ports)
             throws InterruptedException {
+        this.broker = broker;
         this.ports = ports;
         this.boot = boot;
         this.installations = installations;
@@ -107,6 +118,7 @@ final class Deployment implements AutoCloseable {
 
     /** Starts the services from the last to the first, each timed from outside, and tells the figures of the boot. */
     List<FigureRow> boot() throws InterruptedException {
+        broker.ifPresent(Broker::mustBeAlive);
         List<FigureRow> figures = new ArrayList<>();
         int firstTrial = boot.firstTrial();
         for (Topology.Node node : boot.topology().calleesFirst()) {
@@ -126,8 +138,25 @@ final class Deployment implements AutoCloseable {
         return figures;
     }
 
-    /** A service that has its port: another program may take one between its choice and its use, and then another is chosen. */
+    private String served(Topology.Node node) {
+        return node.equals(boot.topology().entry())
+                ? Installations.entryTechnology(boot.technology(), boot.topology())
+                : boot.technology();
+    }
+
     private ServiceProcess listening(Topology.Node node, Installation installation) throws InterruptedException {
+        if (broker.isEmpty() || !served(node).equals(boot.technology())) {
+            return listeningOnPort(node, installation);
+        }
+        locations.put(node.name(), broker.get().location(boot, node.name()));
+        ServiceProcess service = start(node, installation);
+        services.add(service);
+        service.awaitListening();
+        return service;
+    }
+
+    /** A service that has its port: another program may take one between its choice and its use, and then another is chosen. */
+    private ServiceProcess listeningOnPort(Topology.Node node, Installation installation) throws InterruptedException {
         for (int attempt = 1; ; attempt++) {
             int port = ports.getAsInt();
             locations.put(node.name(), new Location.Socket("127.0.0.1", port));
@@ -151,15 +180,11 @@ final class Deployment implements AutoCloseable {
     }
 
     private ServiceProcess start(Topology.Node node, Installation installation) {
-        String entry = boot.topology().entry().name();
-        String serves = node.name().equals(entry)
-                ? Installations.entryTechnology(boot.technology(), boot.topology())
-                : boot.technology();
         List<String> arguments = new ArrayList<>(List.of(
                 "name=" + node.name(),
                 "topology=" + boot.topology().text(),
                 "work=" + boot.work(),
-                "transport=" + serves,
+                "transport=" + served(node),
                 "neighbour-transport=" + boot.technology(),
                 "at=" + locations.get(node.name()),
                 "timeout-ms=" + CALL_TIMEOUT.toMillis(),
@@ -265,13 +290,14 @@ final class Deployment implements AutoCloseable {
         List<SecondRow> seconds = new ArrayList<>();
         List<HistogramRow> histograms = new ArrayList<>();
         List<Event.Step> steps = new ArrayList<>();
-        WindowProbe probe = new WindowProbe(services);
+        WindowProbe probe = new WindowProbe(services, broker);
         long silentUntilNs = System.nanoTime() + TO_ANSWER.toNanos();
         while (true) {
             Optional<Event> event = generator.event(Duration.ofMillis(250));
             for (ServiceProcess service : services) {
                 service.mustBeAlive();
             }
+            broker.ifPresent(Broker::mustBeAlive);
             if (event.isEmpty()) {
                 if (System.nanoTime() > silentUntilNs) {
                     throw new LabException("the load generator was silent for " + TO_ANSWER.toSeconds() + " s");
@@ -347,7 +373,14 @@ final class Deployment implements AutoCloseable {
 
     private List<FigureRow> count(TrialSpec trial) throws InterruptedException {
         Location entry = entry();
-        try (ByteRelay relay = ByteRelay.to(entry.host(), entry.port())) {
+        Optional<ByteRelay> before = entry instanceof Location.AtBroker
+                ? broker.flatMap(Broker::relay)
+                : Optional.of(ByteRelay.to(entry.host(), entry.port()));
+        return before.isEmpty() ? List.of() : count(trial, entry, before.get());
+    }
+
+    private List<FigureRow> count(TrialSpec trial, Location entry, ByteRelay counter) throws InterruptedException {
+        try (ByteRelay relay = counter) {
             Location relayed = switch (entry) {
                 case Location.Socket s -> new Location.Socket("127.0.0.1", relay.port());
                 case Location.AtBroker b -> new Location.AtBroker("127.0.0.1", relay.port(), b.service());
@@ -373,6 +406,7 @@ final class Deployment implements AutoCloseable {
     /** What the services used between the edges of a window. */
     private static final class WindowProbe {
         private final List<ServiceProcess> services;
+        private final Optional<Broker.WindowProbe> broker;
         private final Map<String, Long> cpuBeforeNs = new LinkedHashMap<>();
         private final Map<String, Long> cpuNs = new LinkedHashMap<>();
         private long compilersNs;
@@ -381,8 +415,9 @@ final class Deployment implements AutoCloseable {
         private long beganNs;
         private long lengthNs;
 
-        WindowProbe(List<ServiceProcess> services) {
+        WindowProbe(List<ServiceProcess> services, Optional<Broker> broker) {
             this.services = services;
+            this.broker = broker.map(Broker::windowProbe);
         }
 
         void begin() {
@@ -390,6 +425,7 @@ final class Deployment implements AutoCloseable {
             beganNs = System.nanoTime();
             services.forEach(s -> cpuBeforeNs.put(s.name(), s.probe().cpuNs().orElse(0)));
             compilersNs = -compilersNs();
+            broker.ifPresent(Broker.WindowProbe::begin);
         }
 
         private long compilersNs() {
@@ -403,6 +439,7 @@ final class Deployment implements AutoCloseable {
             services.forEach(
                     s -> cpuNs.put(s.name(), s.probe().cpuNs().orElse(0) - cpuBeforeNs.getOrDefault(s.name(), 0L)));
             compilersNs += compilersNs();
+            broker.ifPresent(Broker.WindowProbe::end);
             complaints = MachineMood.now().complaintsSince(moodBefore);
         }
 
@@ -432,6 +469,7 @@ final class Deployment implements AutoCloseable {
                 figures.add(new FigureRow(
                         trialId, Metric.CPU_PER_REQUEST, FigureRow.SYSTEM, (sumNs - compilingNs) / 1e6 / answered));
             }
+            broker.ifPresent(b -> figures.addAll(b.figures(trialId, answered)));
             figures.add(new FigureRow(trialId, Metric.GENERATOR_CPU, "generator", finished.cpuShare() * 100));
             figures.add(
                     new FigureRow(trialId, Metric.GENERATOR_LATENESS_P99, "generator", finished.latenessP99Ns() / 1e6));

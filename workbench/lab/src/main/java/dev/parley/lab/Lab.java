@@ -13,6 +13,7 @@ import dev.parley.model.TrialSpec;
 import dev.parley.probe.MachineFacts;
 import dev.parley.process.Children;
 import dev.parley.process.ProcessException;
+import dev.parley.spi.Location;
 import dev.parley.spi.Work;
 import dev.parley.store.RunStore;
 import dev.parley.store.StoreException;
@@ -27,7 +28,9 @@ import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -42,11 +45,18 @@ public final class Lab {
     private final Catalog catalog;
     private final Installations installations;
     private final LabListener listener;
+    private final Map<String, Location.Socket> backends;
 
     /** How a run ended. */
     public record Ending(int finished, int failed, int voided, Optional<String> firstFailure) {}
 
     public Lab(Catalog catalog, LabListener listener) {
+        this(catalog, listener, Map.of());
+    }
+
+    /** @param backends that run already and are used instead of our own, by name */
+    public Lab(Catalog catalog, LabListener listener, Map<String, Location.Socket> backends) {
+        this.backends = Map.copyOf(backends);
         this.home = Installations.home();
         this.catalog = catalog;
         this.installations = new Installations(home, catalog);
@@ -62,13 +72,16 @@ public final class Lab {
      */
     public Ending run(Study study, Path out, String command) throws InterruptedException {
         check(study);
-        Plan plan = Plan.of(study);
         Path logs = folder(out.resolve("logs"));
-        Run run = here(study, command, logs);
         try (Children.Hold _ = Children.hold();
-                RunStore store = RunStore.create(out.resolve(STORE_FILE), run)) {
-            store.appendPlan(new StoredStudy(StudyText.digest(study), StudyText.of(study)), plan.trials());
-            return carryOut(plan, study, store, logs);
+                Brokers brokers = new Brokers(home, backends, logs, listener)) {
+            List<Technology> had = brokers.start(describe(study, logs));
+            Study measured = only(had, study);
+            Plan plan = Plan.of(measured);
+            try (RunStore store = RunStore.create(out.resolve(STORE_FILE), here(study, command, had, brokers))) {
+                store.appendPlan(new StoredStudy(StudyText.digest(study), StudyText.of(study)), plan.trials());
+                return carryOut(plan, measured, store, brokers, logs);
+            }
         }
     }
 
@@ -76,39 +89,60 @@ public final class Lab {
      * Goes on with a run that was stopped, at the next trial without a finished end; failed ones are tried again.
      *
      * @param given a study that must be the stored one, for a caller that has it; empty to take the stored one
-     * @throws BadInput where the run in {@code out} is of another study, machine, JDK or version of the workbench
+     * @throws BadInput where the run in {@code out} is of another study, machine, JDK, broker or version of the workbench
      */
     public Ending resume(Optional<Study> given, Path out) throws InterruptedException {
         Path logs = folder(out.resolve("logs"));
         try (Children.Hold _ = Children.hold();
-                RunStore store = RunStore.resume(out.resolve(STORE_FILE))) {
+                RunStore store = RunStore.resume(out.resolve(STORE_FILE));
+                Brokers brokers = new Brokers(home, backends, logs, listener)) {
             StoredStudy stored = store.study()
                     .orElseThrow(() -> new BadInput("--resume", out, "a run that keeps its study and its plan"));
             Study study = StudyText.read(stored.text(), catalog.names());
             Resumption.mustBeSame(out, stored, study, given);
             check(study);
-            Plan plan = Plan.of(study);
-            Run run = here(study, store.run().command(), logs);
+            List<Technology> had = brokers.start(describe(study, logs));
+            Study measured = only(had, study);
+            Plan plan = Plan.of(measured);
+            Run run = here(study, store.run().command(), had, brokers);
             Resumption.mustBeSame(out, store.run(), run, store.plan(), plan.trials());
             Set<Integer> finished = store.trials().stream()
                     .filter(trial -> trial.state() == TrialRow.State.FINISHED)
                     .map(trial -> trial.spec().id())
                     .collect(Collectors.toSet());
-            return carryOut(plan.without(finished), study, store, logs);
+            return carryOut(plan.without(finished), measured, store, brokers, logs);
         }
     }
 
-    private Run here(Study study, String command, Path logs) throws InterruptedException {
+    private Run here(Study study, String command, List<Technology> technologies, Brokers brokers) {
+        Map<String, String> machine = new LinkedHashMap<>(MachineFacts.read());
+        machine.putAll(brokers.facts());
         return new Run(
                 LocalDateTime.now().format(RUN_ID),
                 Instant.now(),
                 command,
                 study.seed(),
                 commit(),
-                MachineFacts.read(),
+                machine,
                 System.getProperty("java.vendor") + " " + System.getProperty("java.vm.version"),
                 ServiceJvm.FLAGS,
-                describe(study, logs));
+                technologies);
+    }
+
+    /** The same study of the technologies that can be had. */
+    private static Study only(List<Technology> technologies, Study study) {
+        return new Study(
+                study.title(),
+                technologies.stream().map(Technology::name).toList(),
+                study.topologies(),
+                study.work(),
+                study.messages(),
+                study.loads(),
+                study.effort(),
+                study.restarts(),
+                study.limit(),
+                study.seed(),
+                study.limits());
     }
 
     /** Technologies whose modules are not packaged here. */
@@ -158,7 +192,8 @@ public final class Lab {
         }
     }
 
-    private Ending carryOut(Plan plan, Study study, RunStore store, Path logs) throws InterruptedException {
+    private Ending carryOut(Plan plan, Study study, RunStore store, Brokers brokers, Path logs)
+            throws InterruptedException {
         if (store.libraries().isEmpty()) {
             List<LibraryRow> libraries = new ArrayList<>(installations.empty().libraries(FigureRow.EMPTY));
             for (String name : study.technologies()) {
@@ -174,7 +209,7 @@ public final class Lab {
             if (boot.opensBlock()) {
                 emptyService(boot, store, logs);
             }
-            carryOut(boot, study, store, logs, tally);
+            carryOut(boot, study, store, brokers.of(boot.technology()), logs, tally);
         }
         store.buildViews();
         return new Ending(tally.finished, tally.failed, tally.voided, tally.firstFailure);
@@ -201,11 +236,12 @@ public final class Lab {
     }
 
     /** A failure ends the boot with its trials, and never the run: only a store that cannot be written does. */
-    private void carryOut(Plan.Boot boot, Study study, RunStore store, Path logs, Tally tally)
+    private void carryOut(Plan.Boot boot, Study study, RunStore store, Optional<Broker> broker, Path logs, Tally tally)
             throws InterruptedException {
         List<TrialSpec> left = new ArrayList<>(boot.trials());
         Instant startedAt = Instant.now();
-        try (Deployment deployment = new Deployment(boot, installations, logs, study.seed(), listener, Ports::free)) {
+        try (Deployment deployment =
+                new Deployment(boot, installations, logs, study.seed(), listener, broker, Ports::free)) {
             store.appendFigures(deployment.boot());
             deployment.rehearse();
             while (!left.isEmpty()) {

@@ -11,10 +11,11 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class CatalogTest {
-    private final Catalog catalog = Catalog.parse("# comment\nrest = transport/rest\ngrpc=transport/grpc\n");
+    private final Catalog catalog =
+            Catalog.parse("# comment\nrest = transport/rest\ngrpc=transport/grpc\ngrpc-tuned = transport/grpc\n");
 
     @Test
-    void allIsEveryTechnologyInOrder() {
+    void allIsEveryTechnologyOutOfTheBoxInOrder() {
         assertThat(catalog.select("all")).containsExactly("rest", "grpc");
         assertThat(catalog.select("grpc, rest")).containsExactly("grpc", "rest");
     }

@@ -184,7 +184,13 @@ class LabTest {
             Iterator<Integer> ports =
                     List.of(taken.getLocalPort(), Ports.free(), Ports.free()).iterator();
             try (Deployment deployment = new Deployment(
-                    boot, new Installations(TinyRun.home(), Catalog.read()), out, 1, listener, ports::next)) {
+                    boot,
+                    new Installations(TinyRun.home(), Catalog.read()),
+                    out,
+                    1,
+                    listener,
+                    Optional.empty(),
+                    ports::next)) {
                 assertThat(deployment.boot()).isNotEmpty();
             }
             assertThat(listener.notes)

@@ -14,6 +14,9 @@ public record FigureRow(int trialId, Metric metric, String subject, double value
     /** All services of a topology together. */
     public static final String SYSTEM = "system";
 
+    /** The broker between the services, all of its processes together. */
+    public static final String BROKER = "broker";
+
     public FigureRow {
         if (!Double.isFinite(value)) {
             throw new BadInput(metric.key() + " of " + subject, value, "a finite number");

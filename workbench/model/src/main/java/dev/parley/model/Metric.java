@@ -42,6 +42,11 @@ public enum Metric {
     MEMORY_AFTER_LOAD("MB", Better.LOWER, "resident set of one service after a measured window"),
     INSTALLED_SIZE("MB", Better.LOWER, "files that one service needs to run, without the JDK"),
     BOOT_TIME("ms", Better.LOWER, "process start to first right reply, timed from outside"),
+    BROKER_CPU_PER_REQUEST(
+            "ms",
+            Better.LOWER,
+            "processor time of the broker for one request, its just-in-time compilers left out; beside that of the services"),
+    BROKER_MEMORY("MB", Better.LOWER, "resident set of the broker after a measured window"),
     THROUGHPUT_BEST("1/s", Better.HIGHER, "highest throughput of any step of a staircase"),
     CLIENTS_AT_BEST("clients", Better.NEITHER, "clients at a staircase's highest throughput"),
     CLIENTS_AT_LIMIT(
@@ -68,9 +73,9 @@ public enum Metric {
         NEITHER
     }
 
-    /** Figures that only some loads have: a staircase its best step, a search its highest rate. */
+    /** Figures that only some technologies have, a broker's, or only some loads: a staircase its best step, a search its highest rate. */
     public static final Set<Metric> OF_SOME_LOADS =
-            Collections.unmodifiableSet(EnumSet.range(THROUGHPUT_BEST, WINDOW_LENGTH));
+            Collections.unmodifiableSet(EnumSet.range(BROKER_CPU_PER_REQUEST, WINDOW_LENGTH));
 
     private final String unit;
     private final Better better;

@@ -40,13 +40,19 @@ public final class ByteRelay implements AutoCloseable {
 
     /** Listens on a free loopback port. */
     public static ByteRelay to(String host, int port) {
+        return at(0, host, port);
+    }
+
+    /** Listens on a given loopback port, 0 for a free one. */
+    public static ByteRelay at(int listen, String host, int port) {
         try {
             ByteRelay relay = new ByteRelay(
-                    new ServerSocket(0, 0, InetAddress.getLoopbackAddress()), new InetSocketAddress(host, port));
+                    new ServerSocket(listen, 0, InetAddress.getLoopbackAddress()), new InetSocketAddress(host, port));
             Thread.ofVirtual().name("byte-relay-accept").start(relay::accept);
             return relay;
         } catch (IOException e) {
-            throw new UncheckedIOException("no free loopback port for the byte relay", e);
+            throw new UncheckedIOException(
+                    "no loopback port for the byte relay" + (listen == 0 ? "" : ": " + listen), e);
         }
     }
 

@@ -2,6 +2,7 @@ package dev.parley.backend;
 
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /** A kind of broker or database, and how it is had on this machine. */
@@ -19,6 +20,14 @@ public interface Backend {
      */
     Running start(Path folder, Consumer<String> told) throws InterruptedException;
 
+    /**
+     * A way for a relay.
+     *
+     * @param listen where clients must find the relay; 0 for any port
+     * @param target the port that it passes them on to
+     */
+    record Relay(int listen, int target) {}
+
     /** One that is up. Closing ends all of its processes. */
     interface Running extends AutoCloseable {
         String host();
@@ -30,6 +39,16 @@ public interface Backend {
 
         /** All of its processes, for measuring them apart; empty for one that somebody else runs. */
         List<ProcessHandle> processes();
+
+        /** False once it has ended by itself. */
+        default boolean isAlive() {
+            return processes().stream().anyMatch(ProcessHandle::isAlive);
+        }
+
+        /** How a relay that counts bytes can stand before it; empty if none can. */
+        default Optional<Relay> relay() {
+            return Optional.of(new Relay(0, port()));
+        }
 
         @Override
         void close();

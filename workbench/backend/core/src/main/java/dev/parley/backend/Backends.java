@@ -1,12 +1,19 @@
 package dev.parley.backend;
 
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 
 /** All backends, by name. Immutable. */
 public final class Backends {
+    /** Those that pass messages on, and may run elsewhere. */
+    public static final List<String> BROKERS = List.of("rabbitmq", "kafka");
+
+    private static final int TO_CONNECT_MS = 5_000;
+
     private final Map<String, Backend> byName;
 
     /** @param home the repository's root, below which the broker's class path stands */
@@ -29,32 +36,26 @@ public final class Backends {
         return backend;
     }
 
-    /** One that runs already and is not ours to end: {@code --backend rabbitmq=host:port}. */
-    public static Backend external(String name, String host, int port) {
-        record External(String host, int port) implements Backend.Running {
-            @Override
-            public String version() {
-                return "as it runs at " + host + ":" + port;
-            }
-
-            @Override
-            public List<ProcessHandle> processes() {
-                return List.of();
-            }
-
-            @Override
-            public void close() {}
+    /**
+     * One that runs already and is not ours to end: {@code --backend rabbitmq=host:port}. Proved by a round trip, as our own are.
+     *
+     * @param prefix that the names of the run's queues, topics and groups begin with; nothing of that name is left when it is closed
+     * @param folder for logs; must exist
+     * @throws BackendUnavailable in one line, if it does not answer there
+     */
+    public Backend.Running external(String name, String host, int port, String prefix, Path folder)
+            throws InterruptedException {
+        try (Socket socket = new Socket()) {
+            socket.connect(new InetSocketAddress(host, port), TO_CONNECT_MS);
+        } catch (IOException e) {
+            throw new BackendUnavailable("nobody listens there (" + e.getMessage() + ")", e);
         }
-        return new Backend() {
-            @Override
-            public String name() {
-                return name;
-            }
-
-            @Override
-            public Running start(Path folder, Consumer<String> told) {
-                return new External(host, port);
-            }
+        return switch (named(name)) {
+            case RabbitMqBackend rabbit -> rabbit.external(host, port);
+            case KafkaBackend kafka -> kafka.external(host, port, prefix, folder);
+            default ->
+                throw new BackendUnavailable(
+                        name + ": one that runs elsewhere cannot be used (expected: rabbitmq or kafka)");
         };
     }
 }

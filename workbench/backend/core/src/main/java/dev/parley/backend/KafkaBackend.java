@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /** Kafka in KRaft mode, one JVM, from Maven artifacts. */
@@ -29,12 +30,7 @@ final class KafkaBackend implements Backend {
 
     @Override
     public Running start(Path folder, Consumer<String> told) throws InterruptedException {
-        int[] ports = FreePorts.in(folder, 2);
-        return start(folder, ports[0], ports[1], told);
-    }
-
-    /** On given ports, with what is in the folder: a broker that comes back. */
-    Running start(Path folder, int port, int controllerPort, Consumer<String> told) throws InterruptedException {
+        int[] ports = FreePorts.in(folder, 4);
         try {
             Files.createDirectories(folder);
         } catch (IOException e) {
@@ -46,28 +42,92 @@ final class KafkaBackend implements Backend {
                 FLAGS,
                 classPath(),
                 "dev.parley.backend.kafka.KafkaServerMain",
-                List.of(folder.toAbsolutePath().toString(), Integer.toString(port), Integer.toString(controllerPort)),
+                List.of(
+                        folder.toAbsolutePath().toString(),
+                        Integer.toString(ports[0]),
+                        Integer.toString(ports[1]),
+                        Integer.toString(ports[2]),
+                        Integer.toString(ports[3])),
                 folder.resolve("kafka.log"));
         try {
             String line = child.line(TO_START)
                     .orElseThrow(() -> new ProcessException("kafka was not ready within " + TO_START.toSeconds()
                             + " s; log: " + folder.resolve("kafka.log")));
-            return new Broker(child, port, line.replace("ready ", ""));
+            return new Broker(child, ports[0], new Relay(ports[3], ports[2]), line.replace("ready ", ""));
         } catch (RuntimeException | InterruptedException e) {
             child.close();
             throw e;
         }
     }
 
-    private record Broker(Child child, int port, String version) implements Running {
+    private record Broker(Child child, int port, Relay way, String version) implements Running {
         @Override
         public String host() {
             return "127.0.0.1";
         }
 
         @Override
+        public Optional<Relay> relay() {
+            return Optional.of(way);
+        }
+
+        @Override
         public List<ProcessHandle> processes() {
             return List.of(child.handle());
+        }
+
+        @Override
+        public void close() {
+            child.close();
+        }
+    }
+
+    /**
+     * One that runs already. A process of ours proves it by a round trip, and at its own end deletes the topics and groups of the run.
+     *
+     * @param prefix that the names of the run's topics and groups begin with
+     */
+    Running external(String host, int port, String prefix, Path folder) throws InterruptedException {
+        String broker = host + ":" + port;
+        Child child = Child.java(
+                "kafka-guest",
+                FLAGS,
+                classPath(),
+                "dev.parley.backend.kafka.KafkaGuestMain",
+                List.of(broker, prefix),
+                folder.resolve("kafka-guest.log"));
+        try {
+            String line = child.line(TO_START).orElse("no answer within " + TO_START.toSeconds() + " s");
+            if (!line.equals("ready")) {
+                throw new BackendUnavailable("no Kafka broker that can be used: " + line);
+            }
+            return new External(child, host, port);
+        } catch (RuntimeException | InterruptedException e) {
+            child.close();
+            throw e;
+        }
+    }
+
+    /** Relays cannot stand before it: its clients connect to whatever address it advertises. */
+    private record External(Child child, String host, int port) implements Running {
+        @Override
+        public String version() {
+            return "as it runs at " + host + ":" + port;
+        }
+
+        @Override
+        public Optional<Relay> relay() {
+            return Optional.empty();
+        }
+
+        @Override
+        public List<ProcessHandle> processes() {
+            return List.of();
+        }
+
+        @Override
+        public boolean isAlive() {
+            return true;
         }
 
         @Override

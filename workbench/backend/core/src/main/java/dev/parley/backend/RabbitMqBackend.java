@@ -20,6 +20,7 @@ import java.util.function.Consumer;
  */
 final class RabbitMqBackend implements Backend {
     private static final Duration TO_START = Duration.ofSeconds(90);
+    private static final int TO_CONNECT_MS = 10_000;
 
     @Override
     public String name() {
@@ -74,13 +75,42 @@ final class RabbitMqBackend implements Backend {
                         installation.epmd(),
                         installation.server()),
                 environment);
-        warden.await(() -> roundTrip(port), TO_START);
+        warden.await(() -> roundTrip("127.0.0.1", port), TO_START);
         return warden.running(port, installation.version());
     }
 
-    private static void roundTrip(int port) throws IOException, TimeoutException {
+    /** One that runs already, used as its user {@code guest}. The run's queues go with their last consumer, by themselves. */
+    Running external(String host, int port) {
+        try {
+            return new External(host, port, roundTrip(host, port));
+        } catch (IOException | TimeoutException e) {
+            Throwable cause = e.getCause() == null ? e : e.getCause();
+            throw new BackendUnavailable(
+                    "no RabbitMQ broker that can be used: " + cause + " (expected: one that takes the user guest)", e);
+        }
+    }
+
+    private record External(String host, int port, String version) implements Running {
+        @Override
+        public List<ProcessHandle> processes() {
+            return List.of();
+        }
+
+        @Override
+        public boolean isAlive() {
+            return true;
+        }
+
+        @Override
+        public void close() {}
+    }
+
+    /** The version that the broker tells. */
+    private static String roundTrip(String host, int port) throws IOException, TimeoutException {
         ConnectionFactory factory = new ConnectionFactory();
-        factory.setHost("127.0.0.1");
+        factory.setHost(host);
+        factory.setConnectionTimeout(TO_CONNECT_MS);
+        factory.setHandshakeTimeout(TO_CONNECT_MS);
         factory.setPort(port);
         factory.setAutomaticRecoveryEnabled(false);
         try (Connection connection = factory.newConnection("parley-probe");
@@ -90,6 +120,7 @@ final class RabbitMqBackend implements Backend {
             while (channel.basicGet(queue, true) == null) {
                 Thread.onSpinWait();
             }
+            return String.valueOf(connection.getServerProperties().get("version"));
         }
     }
 }

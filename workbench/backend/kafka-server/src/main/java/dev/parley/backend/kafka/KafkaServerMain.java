@@ -21,12 +21,15 @@ import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.common.utils.AppInfoParser;
 
 /**
- * {@code KafkaServerMain FOLDER PORT CONTROLLER_PORT}: one KRaft node, broker and controller, on loopback, with its data in the folder,
+ * {@code KafkaServerMain FOLDER PORT CONTROLLER_PORT RELAYED_PORT RELAY_PORT}: one KRaft node, broker and controller, on loopback, with its data in the folder,
  * which may hold the data of an earlier start. Prints {@code ready VERSION} once a message has made the round trip. Ends, without a
  * farewell, when its standard input does: its data belong to one run.
+ *
+ * <p>A Kafka client connects anew to the address that the broker advertises. So that a relay can stand before it, clients of RELAYED_PORT
+ * are told RELAY_PORT, where nothing of the broker listens.
  */
 public final class KafkaServerMain {
-    private static final String PROBE = "parley-probe";
+    static final String PROBE = "parley-probe";
 
     private KafkaServerMain() {}
 
@@ -35,7 +38,8 @@ public final class KafkaServerMain {
         System.setOut(System.err);
         Path folder = Path.of(args[0]);
         int port = Integer.parseInt(args[1]);
-        Path properties = settings(folder, port, Integer.parseInt(args[2]));
+        Path properties =
+                settings(folder, port, Integer.parseInt(args[2]), Integer.parseInt(args[3]), Integer.parseInt(args[4]));
         if (!Files.exists(folder.resolve("data/meta.properties"))) {
             int exit = kafka.tools.StorageTool.execute(
                     new String[] {"format", "-t", Uuid.randomUuid().toString(), "-c", properties.toString()},
@@ -47,12 +51,16 @@ public final class KafkaServerMain {
         }
         Thread.ofPlatform().name("kafka").start(() -> kafka.Kafka.main(new String[] {properties.toString()}));
         Thread.ofPlatform().daemon().name("leash").start(KafkaServerMain::awaitEnd);
-        roundTrip(port);
+        roundTrip("127.0.0.1:" + port);
         answers.println("ready " + AppInfoParser.getVersion());
     }
 
-    /** Out of the box, but for loopback, one replica (there is one node), and topics that appear when they are first used. */
-    private static Path settings(Path folder, int port, int controllerPort) throws IOException {
+    /**
+     * Out of the box, but for loopback, one replica (there is one node), topics that appear when they are first used, and messages that are
+     * deleted after half a minute: calls end long before, and a run of an hour would fill the disk.
+     */
+    private static Path settings(Path folder, int port, int controllerPort, int relayedPort, int relayPort)
+            throws IOException {
         Files.createDirectories(folder);
         Path file = folder.resolve("server.properties");
         Files.writeString(
@@ -61,10 +69,11 @@ public final class KafkaServerMain {
                 process.roles=broker,controller
                 node.id=1
                 controller.quorum.voters=1@127.0.0.1:%d
-                listeners=PLAINTEXT://127.0.0.1:%d,CONTROLLER://127.0.0.1:%d
-                advertised.listeners=PLAINTEXT://127.0.0.1:%d
+                listeners=PLAINTEXT://127.0.0.1:%d,RELAYED://127.0.0.1:%d,CONTROLLER://127.0.0.1:%d
+                advertised.listeners=PLAINTEXT://127.0.0.1:%d,RELAYED://127.0.0.1:%d
                 controller.listener.names=CONTROLLER
-                listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+                inter.broker.listener.name=PLAINTEXT
+                listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,RELAYED:PLAINTEXT
                 log.dirs=%s
                 num.partitions=1
                 offsets.topic.replication.factor=1
@@ -75,7 +84,12 @@ public final class KafkaServerMain {
                 share.coordinator.state.topic.min.isr=1
                 group.initial.rebalance.delay.ms=0
                 auto.create.topics.enable=true
-                """.formatted(controllerPort, port, controllerPort, port, folder.resolve("data")),
+                log.retention.ms=30000
+                log.retention.check.interval.ms=5000
+                log.segment.bytes=33554432
+                log.segment.delete.delay.ms=1000
+                """.formatted(
+                        controllerPort, port, relayedPort, controllerPort, port, relayPort, folder.resolve("data")),
                 StandardCharsets.UTF_8);
         return file;
     }
@@ -91,8 +105,8 @@ public final class KafkaServerMain {
         Runtime.getRuntime().halt(0);
     }
 
-    private static void roundTrip(int port) throws ExecutionException, InterruptedException {
-        Map<String, Object> where = Map.of("bootstrap.servers", "127.0.0.1:" + port);
+    static void roundTrip(String broker) throws ExecutionException, InterruptedException {
+        Map<String, Object> where = Map.of("bootstrap.servers", broker);
         try (Admin admin = Admin.create(where)) {
             if (!admin.listTopics().names().get().contains(PROBE)) {
                 admin.createTopics(List.of(new NewTopic(PROBE, 1, (short) 1)))
