@@ -36,11 +36,12 @@ final class KafkaBackend implements Backend {
         } catch (IOException e) {
             throw new BackendUnavailable("kafka: " + folder + " cannot be written: " + e.getMessage(), e);
         }
+        String classPath = classPath();
         told.accept("starting Kafka");
         Child child = Child.java(
                 "kafka",
                 FLAGS,
-                classPath(),
+                classPath,
                 "dev.parley.backend.kafka.KafkaServerMain",
                 List.of(
                         folder.toAbsolutePath().toString(),
