@@ -71,6 +71,7 @@ public final class CallContext {
         return deadlineNanos - System.nanoTime();
     }
 
+    /** What the caller sent beside the arguments; empty, never null. */
     public Metadata metadata() {
         return metadata;
     }

@@ -63,6 +63,7 @@ public final class Client implements AutoCloseable {
         return builder().build();
     }
 
+    /** With settings of one's own; each has a standard value. */
     public static Builder builder() {
         return new Builder();
     }
@@ -218,6 +219,7 @@ public final class Client implements AutoCloseable {
             return this;
         }
 
+        /** Starts no thread and makes no connection: the first call does. */
         public Client build() {
             return new Client(this);
         }

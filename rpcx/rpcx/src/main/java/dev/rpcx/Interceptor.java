@@ -19,6 +19,7 @@ public interface Interceptor {
     /** The rest of the way. */
     @FunctionalInterface
     interface Next {
+        /** Goes on with the call, and gives its result; throws what it ends with. */
         @Nullable
         Object proceed(Invocation call) throws Throwable;
     }

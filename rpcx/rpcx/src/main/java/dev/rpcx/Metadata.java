@@ -35,6 +35,7 @@ public final class Metadata {
         return new Metadata(Collections.unmodifiableMap(copy));
     }
 
+    /** The value of this name, or null without one. Names are told apart by case. */
     public @Nullable String get(String name) {
         return entries.get(name);
     }
@@ -44,6 +45,7 @@ public final class Metadata {
         return entries;
     }
 
+    /** Whether there is no entry. */
     public boolean isEmpty() {
         return entries.isEmpty();
     }

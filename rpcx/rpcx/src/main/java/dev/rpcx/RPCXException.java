@@ -93,10 +93,12 @@ public final class RPCXException extends RuntimeException {
         this.executed = Objects.requireNonNull(executed);
     }
 
+    /** Why the call failed. */
     public Code code() {
         return code;
     }
 
+    /** Whether the handler ran: what to know before the call is sent again. */
     public Executed executed() {
         return executed;
     }

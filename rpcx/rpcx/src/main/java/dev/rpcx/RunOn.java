@@ -11,6 +11,7 @@ import java.lang.annotation.Target;
 @Retention(RetentionPolicy.RUNTIME)
 @Target({ElementType.TYPE, ElementType.METHOD})
 public @interface RunOn {
+    /** Where handlers run. */
     Place value();
 
     /** Where a handler runs. */

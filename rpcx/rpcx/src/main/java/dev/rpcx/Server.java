@@ -74,6 +74,7 @@ public final class Server implements AutoCloseable {
         dictionary = dictionary(methods);
     }
 
+    /** With settings of one's own; each has a standard value. */
     public static Builder builder(RegistryServer registry) {
         return new Builder(registry);
     }
@@ -308,6 +309,7 @@ public final class Server implements AutoCloseable {
             return this;
         }
 
+        /** Does not listen: {@link Server#start} does. */
         public Server build() {
             return new Server(this);
         }

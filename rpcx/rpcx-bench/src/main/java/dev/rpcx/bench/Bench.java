@@ -15,7 +15,7 @@ import java.util.Random;
 
 /**
  * The two-process benchmark: every peer, every case, in interleaved rounds. Prints each figure as it comes, at the end medians over the
- * rounds and RPCX's ratio to each peer, and writes both as Markdown.
+ * rounds with every target beside its figure, and writes that as Markdown and CSV.
  *
  * <p>{@code Bench [--rounds 5] [--warmup-ms 3000] [--window-ms 3000] [--peers a,b] [--cases A,B] [--grid] [--seed 1] [--out FILE]}
  */
@@ -23,8 +23,11 @@ public final class Bench {
     /** For server and client of every peer alike. */
     static final List<String> JVM_ARGS = List.of("-Xms256m", "-Xmx1g", "--enable-native-access=ALL-UNNAMED");
 
-    private static final int[] GRID_THREADS = {10, 100, 500, 990};
-    private static final int[] GRID_REQUESTS = {100, 300, 500};
+    static final String PINNED = "A, both on one core";
+    static final int[] GRID_THREADS = {10, 100, 500, 990};
+    static final int[] GRID_REQUESTS = {100, 300, 500};
+
+    private static final Path TASKSET = Path.of("/usr/bin/taskset");
 
     private final Options options;
     /** case → peer → figures by round. */
@@ -35,6 +38,9 @@ public final class Bench {
     private final Map<String, List<double[]>> servers = new LinkedHashMap<>();
 
     private final Map<String, double[]> wire = new LinkedHashMap<>();
+
+    /** case → peer → why there is no figure. */
+    private final Map<String, Map<String, String>> missing = new LinkedHashMap<>();
 
     private record Options(
             int rounds,
@@ -113,10 +119,24 @@ public final class Bench {
                 bench.measure(peer, random);
             }
         }
-        String text = Tables.markdown(String.join(" ", args), bench.cases, bench.grid, bench.servers, bench.wire);
+        bench.write(String.join(" ", args));
+    }
+
+    /** Prints the result; with {@code --out} also FILE as Markdown and, with {@code .csv} for its ending, the targets alone. */
+    private void write(String arguments) throws IOException {
+        List<Targets.Line> targets = Targets.held(cases, grid, servers, wire);
+        String text = Tables.heading(arguments, options.rounds())
+                + Targets.markdown(targets)
+                + Tables.markdown(cases, missing, grid, servers, wire);
         System.out.println(text);
         if (options.out().isPresent()) {
-            Files.writeString(options.out().get(), text);
+            Path file = options.out().get();
+            String name = file.getFileName().toString();
+            Path csv =
+                    file.resolveSibling((name.endsWith(".md") ? name.substring(0, name.length() - 3) : name) + ".csv");
+            Files.writeString(file, text);
+            Files.writeString(csv, Targets.csv(targets));
+            System.out.println("written: " + file + ", " + csv);
         }
     }
 
@@ -127,8 +147,11 @@ public final class Bench {
             List<BenchCase> order = new ArrayList<>(options.cases());
             Collections.shuffle(order, random);
             for (BenchCase benchCase : order) {
-                if (benchCase.suits(peer)) {
+                Optional<String> unfit = benchCase.unfit(peer);
+                if (unfit.isEmpty()) {
                     keep(benchCase.title, name, pair.run(benchCase, options.warmUpMs(), options.windowMs()));
+                } else {
+                    without(benchCase.title, name, unfit.get());
                 }
             }
             if (options.grid()) {
@@ -138,9 +161,11 @@ public final class Bench {
                 wire.put(name, pair.wireBytes(name, JVM_ARGS));
             }
         }
-        if (options.cases().contains(BenchCase.A) && Files.isExecutable(Path.of("/usr/bin/taskset"))) {
+        if (options.cases().contains(BenchCase.A) && !Files.isExecutable(TASKSET)) {
+            without(PINNED, name, "no " + TASKSET + " here");
+        } else if (options.cases().contains(BenchCase.A)) {
             try (Pair pair = new Pair(name, JVM_ARGS, true)) {
-                keep("A, both on one core", name, pair.run(BenchCase.A, options.warmUpMs(), options.windowMs()));
+                keep(PINNED, name, pair.run(BenchCase.A, options.warmUpMs(), options.windowMs()));
             }
         }
     }
@@ -150,16 +175,26 @@ public final class Bench {
             for (int requests : GRID_REQUESTS) {
                 double tps = pair.grid(threads, requests);
                 System.out.printf(Locale.ROOT, "  grid %d x %d: %.0f TPS%n", threads, requests, tps);
-                grid.computeIfAbsent("%d × %d".formatted(threads, requests), c -> new LinkedHashMap<>())
+                grid.computeIfAbsent(cell(threads, requests), c -> new LinkedHashMap<>())
                         .computeIfAbsent(name, n -> new ArrayList<>())
                         .add(tps);
             }
         }
     }
 
+    static String cell(int threads, int requests) {
+        return threads + " × " + requests;
+    }
+
+    private void without(String title, String peer, String why) {
+        cases.computeIfAbsent(title, t -> new LinkedHashMap<>());
+        missing.computeIfAbsent(title, t -> new LinkedHashMap<>()).put(peer, why);
+    }
+
     private void keep(String title, String peer, Optional<Figures> figures) {
         if (figures.isEmpty()) {
             System.out.println("  " + title + ": failed");
+            without(title, peer, "a call failed, brought a wrong reply, or none ended within the window");
             return;
         }
         Figures f = figures.get();

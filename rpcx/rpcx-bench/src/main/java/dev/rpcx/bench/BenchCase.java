@@ -1,6 +1,7 @@
 package dev.rpcx.bench;
 
 import java.util.Arrays;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /** What is called, and by how many at once. */
@@ -40,8 +41,15 @@ enum BenchCase {
         return this == C;
     }
 
-    boolean suits(Peer peer) {
-        return (!body.isRows() || peer.carriesRows()) && (!isAsynchronous() || peer.isAsynchronous());
+    /** Why the peer cannot be measured in this case. */
+    Optional<String> unfit(Peer peer) {
+        if (body.isRows() && !peer.carriesRows()) {
+            return Optional.of("carries texts only");
+        }
+        if (isAsynchronous() && !peer.isAsynchronous()) {
+            return Optional.of("one call at a time on a connection");
+        }
+        return Optional.empty();
     }
 
     static BenchCase named(String name) {

@@ -93,7 +93,11 @@ final class ClientSide {
             out.println("failed " + failure);
             return;
         }
-        long calls = Math.max(1, window.getTotalCount());
+        long calls = window.getTotalCount();
+        if (calls == 0) {
+            out.println("failed no call ended within the window");
+            return;
+        }
         out.println("ran "
                 + new Figures(
                                 calls * 1e9 / elapsed,

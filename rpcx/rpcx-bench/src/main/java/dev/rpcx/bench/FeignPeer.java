@@ -1,6 +1,11 @@
 package dev.rpcx.bench;
 
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.DeserializationContext;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.deser.std.FromStringDeserializer;
+import com.fasterxml.jackson.databind.module.SimpleModule;
+import com.fasterxml.jackson.databind.ser.std.ToStringSerializer;
 import com.sun.net.httpserver.HttpServer;
 import feign.Feign;
 import feign.Headers;
@@ -8,8 +13,11 @@ import feign.RequestLine;
 import feign.http2client.Http2Client;
 import feign.jackson.JacksonDecoder;
 import feign.jackson.JacksonEncoder;
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.http.HttpClient;
+import java.time.LocalDateTime;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executors;
 
@@ -20,16 +28,32 @@ record FeignPeer() implements Peer {
         @RequestLine("POST /hello")
         @Headers("Content-Type: application/json")
         Map<String, String> hello(Map<String, String> text);
+
+        @RequestLine("POST /records")
+        @Headers("Content-Type: application/json")
+        List<Row> records(List<Row> rows);
+    }
+
+    private static final TypeReference<List<Row>> ROWS = new TypeReference<>() {};
+
+    /** Jackson 2 knows no dates without a module: ISO texts, as that module would write them. */
+    private static ObjectMapper json() {
+        SimpleModule dates = new SimpleModule();
+        dates.addSerializer(LocalDateTime.class, ToStringSerializer.instance);
+        dates.addDeserializer(LocalDateTime.class, new FromStringDeserializer<>(LocalDateTime.class) {
+            private static final long serialVersionUID = 1;
+
+            @Override
+            protected LocalDateTime _deserialize(String value, DeserializationContext context) {
+                return LocalDateTime.parse(value);
+            }
+        });
+        return new ObjectMapper().registerModule(dates);
     }
 
     @Override
     public String name() {
         return "openfeign";
-    }
-
-    @Override
-    public boolean carriesRows() {
-        return false;
     }
 
     @Override
@@ -39,19 +63,27 @@ record FeignPeer() implements Peer {
 
     @Override
     public AutoCloseable serve(int port) throws Exception {
-        ObjectMapper json = new ObjectMapper();
+        ObjectMapper json = json();
         HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", port), 1024);
-        server.createContext("/hello", exchange -> {
-            byte[] reply = json.writeValueAsBytes(
-                    json.readValue(exchange.getRequestBody().readAllBytes(), Map.class));
+        serve(server, "/hello", body -> json.writeValueAsBytes(json.readValue(body, Map.class)));
+        serve(server, "/records", body -> json.writeValueAsBytes(json.readValue(body, ROWS)));
+        server.setExecutor(Executors.newVirtualThreadPerTaskExecutor());
+        server.start();
+        return () -> server.stop(0);
+    }
+
+    private interface Handler {
+        byte[] reply(byte[] body) throws IOException;
+    }
+
+    private static void serve(HttpServer server, String path, Handler handler) {
+        server.createContext(path, exchange -> {
+            byte[] reply = handler.reply(exchange.getRequestBody().readAllBytes());
             exchange.getResponseHeaders().set("Content-Type", "application/json");
             exchange.sendResponseHeaders(200, reply.length);
             exchange.getResponseBody().write(reply);
             exchange.close();
         });
-        server.setExecutor(Executors.newVirtualThreadPerTaskExecutor());
-        server.start();
-        return () -> server.stop(0);
     }
 
     @Override
@@ -60,13 +92,18 @@ record FeignPeer() implements Peer {
                 HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
         Echo echo = Feign.builder()
                 .client(new Http2Client(http))
-                .encoder(new JacksonEncoder())
-                .decoder(new JacksonDecoder())
+                .encoder(new JacksonEncoder(json()))
+                .decoder(new JacksonDecoder(json()))
                 .target(Echo.class, "http://127.0.0.1:" + port);
         return new Caller() {
             @Override
             public String hello(String text) {
                 return echo.hello(Map.of("text", text)).getOrDefault("text", "");
+            }
+
+            @Override
+            public List<Row> records(List<Row> rows) {
+                return echo.records(rows);
             }
 
             @Override

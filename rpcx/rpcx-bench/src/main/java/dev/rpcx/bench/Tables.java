@@ -12,24 +12,22 @@ import java.util.function.ToDoubleFunction;
 final class Tables {
     private Tables() {}
 
+    static String heading(String arguments, int rounds) {
+        return "# RPCX beside its peers\n\nCommand: `rpcx/rpcx-bench/run " + arguments + "`  \nDate: " + LocalDate.now()
+                + "; machine: " + MachineFacts.read() + "  \nJDK: " + System.getProperty("java.vm.version")
+                + "; JVM flags of every process: `" + String.join(" ", Bench.JVM_ARGS)
+                + "`  \nEach peer's server and client are processes of their own on loopback; medians over " + rounds
+                + (rounds == 1 ? " round" : " interleaved rounds")
+                + (rounds < 5 ? " (under five: indicative)" : "") + ".\n\n";
+    }
+
     static String markdown(
-            String arguments,
             Map<String, Map<String, List<Figures>>> cases,
+            Map<String, Map<String, String>> missing,
             Map<String, Map<String, List<Double>>> grid,
             Map<String, List<double[]>> servers,
             Map<String, double[]> wire) {
         StringBuilder text = new StringBuilder();
-        text.append("Command: `rpcx/rpcx-bench/run ").append(arguments).append("`  \n");
-        text.append("Date: ")
-                .append(LocalDate.now())
-                .append("; machine: ")
-                .append(MachineFacts.read())
-                .append("  \n");
-        text.append("JDK: ")
-                .append(System.getProperty("java.vm.version"))
-                .append("; JVM flags of every process: `")
-                .append(String.join(" ", Bench.JVM_ARGS))
-                .append("`\n\n");
         cases.forEach((title, byPeer) -> {
             text.append("## ").append(title).append("\n\n");
             text.append(
@@ -60,6 +58,11 @@ final class Tables {
                                 median(f, Figures::clientBytesPerCall),
                                 median(f, Figures::serverBytesPerCall)));
                     });
+            missing.getOrDefault(title, Map.of()).forEach((peer, why) -> {
+                if (!byPeer.containsKey(peer)) {
+                    text.append("| ").append(peer).append(" | ").append(why).append(" | – | – | – | – | – |\n");
+                }
+            });
             text.append('\n');
         });
         if (!grid.isEmpty()) {

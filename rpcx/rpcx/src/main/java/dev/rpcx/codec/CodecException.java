@@ -32,6 +32,7 @@ public final class CodecException extends RuntimeException {
         this.code = code;
     }
 
+    /** What kind of fault it is. */
     public Code code() {
         return code;
     }

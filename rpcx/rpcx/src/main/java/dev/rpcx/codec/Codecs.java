@@ -42,6 +42,7 @@ public final class Codecs {
         return of(new Schema(Lock.of(Thread.currentThread().getContextClassLoader())), Limits.STANDARD);
     }
 
+    /** With generated codecs where a type can be reached, reflective ones where not. */
     public static Codecs of(Schema schema, Limits limits) {
         return new Codecs(schema, limits, true);
     }
@@ -86,6 +87,7 @@ public final class Codecs {
         return SchemaHash.of(List.of(schema.parameters(method), schema.result(method)));
     }
 
+    /** The messages that these codecs read and write. */
     public Schema schema() {
         return schema;
     }

@@ -27,6 +27,7 @@ public abstract class FieldCodec {
         this.element = element;
     }
 
+    /** Writes the field with its tag, or nothing where the value is not sent. */
     public abstract void write(Out out, @Nullable Object value);
 
     /** The value of a field that is never met, or what its elements are gathered in. */
@@ -35,6 +36,7 @@ public abstract class FieldCodec {
     /** @param soFar what {@link #start} or the last call of this gave */
     public abstract @Nullable Object read(In in, @Nullable Object soFar);
 
+    /** The value to hand to the constructor, of what has been read; what absence is read as where nothing was. */
     public @Nullable Object finish(@Nullable Object soFar) {
         return soFar;
     }

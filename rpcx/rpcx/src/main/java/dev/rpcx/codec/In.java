@@ -241,10 +241,12 @@ public final class In {
         }
     }
 
+    /** A varint; anything but 0 is true. */
     public boolean bool() {
         return varint() != 0;
     }
 
+    /** A varint, of which the low 32 bits count. */
     public int int32() {
         long v = varint();
         if (v != (int) v) {
@@ -253,6 +255,7 @@ public final class In {
         return (int) v;
     }
 
+    /** A varint; out of a byte's range is refused. */
     public byte int8() {
         int v = int32();
         if (v != (byte) v) {
@@ -261,6 +264,7 @@ public final class In {
         return (byte) v;
     }
 
+    /** A varint; out of a short's range is refused. */
     public short int16() {
         int v = int32();
         if (v != (short) v) {
@@ -269,6 +273,7 @@ public final class In {
         return (short) v;
     }
 
+    /** A varint; out of a char's range is refused. */
     public char char16() {
         int v = int32();
         if (v != (char) v) {
@@ -277,10 +282,12 @@ public final class In {
         return (char) v;
     }
 
+    /** A varint. */
     public long int64() {
         return varint();
     }
 
+    /** Four bytes. */
     public float float32() {
         fixed(4);
         float v = Float.intBitsToFloat((int) INT.get(buf, pos));
@@ -288,6 +295,7 @@ public final class In {
         return v;
     }
 
+    /** Eight bytes. */
     public double float64() {
         fixed(8);
         double v = Double.longBitsToDouble((long) LONG.get(buf, pos));
@@ -295,6 +303,7 @@ public final class In {
         return v;
     }
 
+    /** A length and UTF-8; anything that is none is refused. */
     public String string() {
         int length = length();
         int start = pos;
@@ -316,6 +325,7 @@ public final class In {
         }
     }
 
+    /** A length and so many bytes. */
     public byte[] bytes() {
         int length = length();
         pos += length;
@@ -365,6 +375,7 @@ public final class In {
         return v;
     }
 
+    /** {@code rpcx.Decimal}; digits and scale beyond the limits are refused. */
     public BigDecimal decimal() {
         int length = length();
         int outerEnd = end;
@@ -436,6 +447,7 @@ public final class In {
 
     private int nanos;
 
+    /** {@code google.protobuf.Timestamp}. */
     public Instant instant() {
         long seconds = time("Timestamp");
         checkNanos(nanos >= 0);
@@ -446,6 +458,7 @@ public final class In {
         }
     }
 
+    /** {@code google.protobuf.Duration}. */
     public Duration duration() {
         long seconds = time("Duration");
         checkNanos(nanos > -1_000_000_000 && (nanos == 0 || seconds == 0 || seconds > 0 == nanos > 0));
@@ -456,6 +469,7 @@ public final class In {
         }
     }
 
+    /** {@code rpcx.LocalDateTime}. */
     public LocalDateTime localDateTime() {
         long seconds = time("LocalDateTime");
         checkNanos(nanos >= 0);
@@ -472,6 +486,7 @@ public final class In {
         }
     }
 
+    /** {@code rpcx.LocalDate}. */
     public LocalDate localDate() {
         int length = length();
         int outerEnd = end;

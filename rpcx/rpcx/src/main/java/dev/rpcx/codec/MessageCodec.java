@@ -10,6 +10,7 @@ public abstract class MessageCodec {
     /** Bytes that the length of the last such message took: the guess for the next. A race costs a move of bytes, no more. */
     int lengthWidth = 1;
 
+    /** For the generated codec of this message. */
     protected MessageCodec(MessageType type) {
         this.type = type;
     }

@@ -565,6 +565,7 @@ public final class Out {
 
     // a whole field of implicit presence: a default is not sent; called by generated codecs
 
+    /** A varint, 0 or 1; false is not sent. */
     public void bool(int tag, boolean v) {
         if (v) {
             tag(tag);
@@ -572,6 +573,7 @@ public final class Out {
         }
     }
 
+    /** A varint of up to ten bytes, as Protobuf wants it of a negative number; 0 is not sent. */
     public void int32(int tag, int v) {
         if (v != 0) {
             tag(tag);
@@ -579,6 +581,7 @@ public final class Out {
         }
     }
 
+    /** A varint; 0 is not sent. */
     public void int64(int tag, long v) {
         if (v != 0) {
             tag(tag);
@@ -594,6 +597,7 @@ public final class Out {
         }
     }
 
+    /** Eight bytes; positive 0 is not sent. */
     public void float64(int tag, double v) {
         if (Double.doubleToRawLongBits(v) != 0) {
             tag(tag);
@@ -601,6 +605,7 @@ public final class Out {
         }
     }
 
+    /** UTF-8; empty is not sent, null refused. */
     public void string(int tag, @Nullable String v) {
         if (v == null) {
             throw nullValue(tag, "a string");
@@ -611,6 +616,7 @@ public final class Out {
         }
     }
 
+    /** As they are; empty is not sent, null refused. */
     public void bytes(int tag, byte @Nullable [] v) {
         if (v == null) {
             throw nullValue(tag, "a byte array");
@@ -621,6 +627,7 @@ public final class Out {
         }
     }
 
+    /** Sixteen bytes; null is not sent. */
     public void uuid(int tag, @Nullable UUID v) {
         if (v != null) {
             tag(tag);
@@ -628,6 +635,7 @@ public final class Out {
         }
     }
 
+    /** Two's complement; null is not sent. */
     public void bigInteger(int tag, @Nullable BigInteger v) {
         if (v != null) {
             tag(tag);
@@ -635,6 +643,7 @@ public final class Out {
         }
     }
 
+    /** {@code rpcx.Decimal}; null is not sent. */
     public void decimal(int tag, @Nullable BigDecimal v) {
         if (v != null) {
             tag(tag);
@@ -642,6 +651,7 @@ public final class Out {
         }
     }
 
+    /** {@code google.protobuf.Timestamp}; null is not sent. */
     public void instant(int tag, @Nullable Instant v) {
         if (v != null) {
             tag(tag);
@@ -649,6 +659,7 @@ public final class Out {
         }
     }
 
+    /** {@code google.protobuf.Duration}; null is not sent. */
     public void duration(int tag, @Nullable Duration v) {
         if (v != null) {
             tag(tag);
@@ -656,6 +667,7 @@ public final class Out {
         }
     }
 
+    /** {@code rpcx.LocalDate}; null is not sent. */
     public void localDate(int tag, @Nullable LocalDate v) {
         if (v != null) {
             tag(tag);
@@ -663,6 +675,7 @@ public final class Out {
         }
     }
 
+    /** {@code rpcx.LocalDateTime}; null is not sent. */
     public void localDateTime(int tag, @Nullable LocalDateTime v) {
         if (v != null) {
             tag(tag);

@@ -86,6 +86,7 @@ public final class MessageType implements Shape {
         return 2;
     }
 
+    /** Which of the five forms it has. */
     public Kind kind() {
         return kind;
     }

@@ -79,6 +79,7 @@ public final class Schema {
     private final Map<Use, Shape> shapes = new HashMap<>();
     private final Map<String, Use> names = new HashMap<>();
 
+    /** With the numbers of this lock; a component that the lock should have and has not is refused. */
     public Schema(Lock lock) {
         this(lock, false);
     }

@@ -4,6 +4,7 @@ package dev.rpcx.schema;
 public final class SchemaException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
+    /** @param message names the component, what is wrong with it, and what was expected */
     public SchemaException(String message) {
         super(message);
     }

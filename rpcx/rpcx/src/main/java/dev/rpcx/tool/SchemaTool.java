@@ -45,6 +45,7 @@ public final class SchemaTool {
         this.loader = loader;
     }
 
+    /** Runs one command and ends the process with its exit code. */
     public static void main(String[] args) {
         System.exit(new SchemaTool(System.out, System.err, SchemaTool.class.getClassLoader()).run(List.of(args)));
     }
