@@ -53,7 +53,9 @@ final class Compare implements Callable<Integer> {
             paramLabel = "W",
             defaultValue = "messages",
             description =
-                    "What the services do: messages (echo), get, json:1k, json:5k (a document of that size behind a REST front). Default: ${DEFAULT-VALUE}.")
+                    "What the services do: messages (echo); get, json:1k, json:5k (a document of that size behind a REST front);"
+                            + " lecturers-flat, lecturers-nested (Redis before MySQL); records, photos (PostgreSQL)."
+                            + " Default: ${DEFAULT-VALUE}.")
     private String work = "";
 
     @Option(

@@ -60,6 +60,7 @@ final class Deployment implements AutoCloseable {
     private final Generator generator;
     private final IntSupplier ports;
     private final Optional<Broker> broker;
+    private final Databases databases;
 
     /** A trial's rows, to be appended together. */
     record Measured(
@@ -80,9 +81,11 @@ final class Deployment implements AutoCloseable {
             long seed,
             LabListener listener,
             Optional<Broker> broker,
+            Databases databases,
             IntSupplier ports)
             throws InterruptedException {
         this.broker = broker;
+        this.databases = databases;
         this.ports = ports;
         this.boot = boot;
         this.installations = installations;
@@ -121,6 +124,7 @@ final class Deployment implements AutoCloseable {
         broker.ifPresent(Broker::mustBeAlive);
         List<FigureRow> figures = new ArrayList<>();
         int firstTrial = boot.firstTrial();
+        databases.prepare(boot.topology());
         for (Topology.Node node : boot.topology().calleesFirst()) {
             Installation installation = installations.service(boot.technology(), boot.topology(), node, boot.work());
             ServiceProcess service = listening(node, installation);
@@ -189,6 +193,7 @@ final class Deployment implements AutoCloseable {
                 "at=" + locations.get(node.name()),
                 "timeout-ms=" + CALL_TIMEOUT.toMillis(),
                 "health=0"));
+        arguments.addAll(databases.arguments());
         for (String callee : node.calls()) {
             arguments.add("neighbour." + callee + "=" + locations.get(callee));
         }

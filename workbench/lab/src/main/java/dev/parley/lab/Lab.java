@@ -74,13 +74,14 @@ public final class Lab {
         check(study);
         Path logs = folder(out.resolve("logs"));
         try (Children.Hold _ = Children.hold();
-                Brokers brokers = new Brokers(home, backends, logs, listener)) {
+                Brokers brokers = new Brokers(home, backends, logs, listener);
+                Databases databases = databases(study, logs)) {
             List<Technology> had = brokers.start(describe(study, logs));
             Study measured = only(had, study);
             Plan plan = Plan.of(measured);
-            try (RunStore store = RunStore.create(out.resolve(STORE_FILE), here(study, command, had, brokers))) {
+            try (RunStore store = RunStore.create(out.resolve(STORE_FILE), here(study, command, had, brokers, databases))) {
                 store.appendPlan(new StoredStudy(StudyText.digest(study), StudyText.of(study)), plan.trials());
-                return carryOut(plan, measured, store, brokers, logs);
+                return carryOut(plan, measured, store, brokers, databases, logs);
             }
         }
     }
@@ -104,19 +105,27 @@ public final class Lab {
             List<Technology> had = brokers.start(describe(study, logs));
             Study measured = only(had, study);
             Plan plan = Plan.of(measured);
-            Run run = here(study, store.run().command(), had, brokers);
+            try (Databases databases = databases(study, logs)) {
+            Run run = here(study, store.run().command(), had, brokers, databases);
             Resumption.mustBeSame(out, store.run(), run, store.plan(), plan.trials());
             Set<Integer> finished = store.trials().stream()
                     .filter(trial -> trial.state() == TrialRow.State.FINISHED)
                     .map(trial -> trial.spec().id())
                     .collect(Collectors.toSet());
-            return carryOut(plan.without(finished), measured, store, brokers, logs);
+                return carryOut(plan.without(finished), measured, store, brokers, databases, logs);
+            }
         }
     }
 
-    private Run here(Study study, String command, List<Technology> technologies, Brokers brokers) {
+    private Databases databases(Study study, Path logs) throws InterruptedException {
+        return Databases.start(Work.named(study.work()), home, backends, logs, listener);
+    }
+
+    private Run here(
+            Study study, String command, List<Technology> technologies, Brokers brokers, Databases databases) {
         Map<String, String> machine = new LinkedHashMap<>(MachineFacts.read());
         machine.putAll(brokers.facts());
+        machine.putAll(databases.facts());
         return new Run(
                 LocalDateTime.now().format(RUN_ID),
                 Instant.now(),
@@ -192,7 +201,7 @@ public final class Lab {
         }
     }
 
-    private Ending carryOut(Plan plan, Study study, RunStore store, Brokers brokers, Path logs)
+    private Ending carryOut(Plan plan, Study study, RunStore store, Brokers brokers, Databases databases, Path logs)
             throws InterruptedException {
         if (store.libraries().isEmpty()) {
             List<LibraryRow> libraries = new ArrayList<>(installations.empty().libraries(FigureRow.EMPTY));
@@ -209,7 +218,7 @@ public final class Lab {
             if (boot.opensBlock()) {
                 emptyService(boot, store, logs);
             }
-            carryOut(boot, study, store, brokers.of(boot.technology()), logs, tally);
+            carryOut(boot, study, store, brokers.of(boot.technology()), databases, logs, tally);
         }
         store.buildViews();
         return new Ending(tally.finished, tally.failed, tally.voided, tally.firstFailure);
@@ -236,12 +245,19 @@ public final class Lab {
     }
 
     /** A failure ends the boot with its trials, and never the run: only a store that cannot be written does. */
-    private void carryOut(Plan.Boot boot, Study study, RunStore store, Optional<Broker> broker, Path logs, Tally tally)
+    private void carryOut(
+            Plan.Boot boot,
+            Study study,
+            RunStore store,
+            Optional<Broker> broker,
+            Databases databases,
+            Path logs,
+            Tally tally)
             throws InterruptedException {
         List<TrialSpec> left = new ArrayList<>(boot.trials());
         Instant startedAt = Instant.now();
         try (Deployment deployment =
-                new Deployment(boot, installations, logs, study.seed(), listener, broker, Ports::free)) {
+                new Deployment(boot, installations, logs, study.seed(), listener, broker, databases, Ports::free)) {
             store.appendFigures(deployment.boot());
             deployment.rehearse();
             while (!left.isEmpty()) {

@@ -16,6 +16,7 @@ import dev.parley.model.TrialSpec;
 import dev.parley.store.RunStore;
 import dev.parley.studies.StudyText;
 import java.io.BufferedReader;
+import dev.parley.spi.Work;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.InetAddress;
@@ -27,6 +28,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -183,13 +185,16 @@ class LabTest {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             Iterator<Integer> ports =
                     List.of(taken.getLocalPort(), Ports.free(), Ports.free()).iterator();
-            try (Deployment deployment = new Deployment(
+            try (Databases none =
+                            Databases.start(Work.named("messages"), TinyRun.home(), Map.of(), out, listener);
+                    Deployment deployment = new Deployment(
                     boot,
                     new Installations(TinyRun.home(), Catalog.read()),
                     out,
                     1,
                     listener,
                     Optional.empty(),
+                    none,
                     ports::next)) {
                 assertThat(deployment.boot()).isNotEmpty();
             }

@@ -1,0 +1,142 @@
+package dev.parley.lab;
+
+import dev.parley.backend.Backend;
+import dev.parley.backend.BackendUnavailable;
+import dev.parley.backend.Backends;
+import dev.parley.model.Topology;
+import dev.parley.process.Children;
+import dev.parley.process.ProcessException;
+import dev.parley.spi.CallException;
+import dev.parley.spi.Location;
+import dev.parley.spi.Work;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/**
+ * The databases that a run's work needs, each started once and proved by a round trip. One thread. Closing ends them; their data go, and
+ * their logs stay only where one of them failed.
+ */
+final class Databases implements AutoCloseable {
+    private final Work work;
+    private final Path folder;
+    private final LabListener listener;
+    private final Map<String, Backend.Running> running = new LinkedHashMap<>();
+    private final Map<String, Location> locations = new LinkedHashMap<>();
+
+    private Databases(Work work, Path folder, LabListener listener) {
+        this.work = work;
+        this.folder = folder;
+        this.listener = listener;
+    }
+
+    /**
+     * Starts what the work needs; nothing for a work that keeps nothing.
+     *
+     * @param external databases that run already, by name; the work puts its tables into them
+     * @throws LabException if one of them cannot be had
+     */
+    static Databases start(
+            Work work, Path home, Map<String, Location.Socket> external, Path logs, LabListener listener)
+            throws InterruptedException {
+        Databases databases = new Databases(work, logs.resolve("backends"), listener);
+        Backends backends = new Backends(home);
+        try {
+            for (String name : work.backends()) {
+                Location.Socket at = external.get(name);
+                if (at == null) {
+                    databases.start(backends.named(name));
+                } else {
+                    databases.locations.put(name, at);
+                }
+            }
+            return databases;
+        } catch (RuntimeException | InterruptedException e) {
+            databases.end();
+            throw e;
+        }
+    }
+
+    private void start(Backend backend) throws InterruptedException {
+        try {
+            Backend.Running up = backend.start(folder.resolve(backend.name()), listener::note);
+            running.put(backend.name(), up);
+            locations.put(backend.name(), new Location.Socket(up.host(), up.port()));
+        } catch (BackendUnavailable | ProcessException e) {
+            if (Children.isShuttingDown(Duration.ofMillis(300))) {
+                throw (InterruptedException) new InterruptedException("told to end").initCause(e);
+            }
+            throw new LabException("the work " + work.name() + " needs " + backend.name() + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Puts the data in order for services that are about to start. */
+    void prepare(Topology topology) {
+        if (locations.isEmpty()) {
+            return;
+        }
+        try {
+            work.prepare(topology, locations);
+        } catch (CallException e) {
+            throw new LabException("the data of " + work.name() + " could not be put in order: " + e.getMessage(), e);
+        }
+    }
+
+    /** What each service is told. */
+    List<String> arguments() {
+        List<String> arguments = new ArrayList<>();
+        locations.forEach((name, at) -> arguments.add("backend." + name + "=" + at));
+        return arguments;
+    }
+
+    /** What is known of each, for the run's record. */
+    Map<String, String> facts() {
+        Map<String, String> facts = new LinkedHashMap<>();
+        locations.forEach((name, at) -> {
+            Backend.Running up = running.get(name);
+            facts.put(
+                    "database " + name,
+                    up == null ? "as it runs at " + at + ", not ours" : up.version() + ", one process on this machine");
+        });
+        return facts;
+    }
+
+    private void end() {
+        running.values().forEach(Backend.Running::close);
+    }
+
+    @Override
+    public void close() {
+        boolean failed = !Children.isShuttingDown()
+                && running.values().stream()
+                        .anyMatch(up -> up.processes().stream().noneMatch(ProcessHandle::isAlive));
+        end();
+        running.keySet().forEach(name -> {
+            Path own = folder.resolve(name);
+            delete(failed ? own.resolve("data") : own);
+        });
+        if (!failed && !running.isEmpty()) {
+            folder.toFile().delete();
+        }
+    }
+
+    private void delete(Path below) {
+        if (!Files.exists(below)) {
+            return;
+        }
+        try (Stream<Path> files = Files.walk(below)) {
+            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(file);
+            }
+        } catch (IOException | java.io.UncheckedIOException e) {
+            listener.note("data of a database stay in " + below + ": " + e.getMessage());
+        }
+    }
+}
