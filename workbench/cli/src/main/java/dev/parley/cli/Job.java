@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import picocli.CommandLine.Model.CommandSpec;
 
 /** What every command that measures does around the lab: a folder, progress, the report, the exit code. */
@@ -27,7 +28,11 @@ final class Job {
 
     static final String BACKEND = "--backend";
     static final String BACKEND_MEANS =
-            "Use a broker that runs already (rabbitmq or kafka) instead of one of our own; once for each.";
+            "Use a broker or database that runs already (rabbitmq, kafka, postgres, mysql, redis) instead of one of our own;"
+                    + " once for each. Databases: user, password and database parley, in which the work makes its tables anew.";
+
+    private static final List<String> ELSEWHERE = Stream.concat(Backends.BROKERS.stream(), Backends.DATABASES.stream())
+            .toList();
 
     private Job() {}
 
@@ -37,13 +42,11 @@ final class Job {
         for (String backend : typed) {
             String[] sides = backend.split("=", 2);
             if (sides.length < 2
-                    || !Backends.BROKERS.contains(sides[0])
+                    || !ELSEWHERE.contains(sides[0])
                     || !(Location.parse(sides[1]) instanceof Location.Socket socket)
                     || named.put(sides[0], socket) != null) {
                 throw new BadInput(
-                        BACKEND,
-                        backend,
-                        "NAME=HOST:PORT, each name once, one of " + String.join(", ", Backends.BROKERS));
+                        BACKEND, backend, "NAME=HOST:PORT, each name once, one of " + String.join(", ", ELSEWHERE));
             }
         }
         return named;

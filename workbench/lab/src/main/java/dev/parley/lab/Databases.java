@@ -43,8 +43,7 @@ final class Databases implements AutoCloseable {
      * @param external databases that run already, by name; the work puts its tables into them
      * @throws LabException if one of them cannot be had
      */
-    static Databases start(
-            Work work, Path home, Map<String, Location.Socket> external, Path logs, LabListener listener)
+    static Databases start(Work work, Path home, Map<String, Location.Socket> external, Path logs, LabListener listener)
             throws InterruptedException {
         Databases databases = new Databases(work, logs.resolve("backends"), listener);
         Backends backends = new Backends(home);

@@ -79,7 +79,8 @@ public final class Lab {
             List<Technology> had = brokers.start(describe(study, logs));
             Study measured = only(had, study);
             Plan plan = Plan.of(measured);
-            try (RunStore store = RunStore.create(out.resolve(STORE_FILE), here(study, command, had, brokers, databases))) {
+            try (RunStore store =
+                    RunStore.create(out.resolve(STORE_FILE), here(study, command, had, brokers, databases))) {
                 store.appendPlan(new StoredStudy(StudyText.digest(study), StudyText.of(study)), plan.trials());
                 return carryOut(plan, measured, store, brokers, databases, logs);
             }
@@ -106,12 +107,12 @@ public final class Lab {
             Study measured = only(had, study);
             Plan plan = Plan.of(measured);
             try (Databases databases = databases(study, logs)) {
-            Run run = here(study, store.run().command(), had, brokers, databases);
-            Resumption.mustBeSame(out, store.run(), run, store.plan(), plan.trials());
-            Set<Integer> finished = store.trials().stream()
-                    .filter(trial -> trial.state() == TrialRow.State.FINISHED)
-                    .map(trial -> trial.spec().id())
-                    .collect(Collectors.toSet());
+                Run run = here(study, store.run().command(), had, brokers, databases);
+                Resumption.mustBeSame(out, store.run(), run, store.plan(), plan.trials());
+                Set<Integer> finished = store.trials().stream()
+                        .filter(trial -> trial.state() == TrialRow.State.FINISHED)
+                        .map(trial -> trial.spec().id())
+                        .collect(Collectors.toSet());
                 return carryOut(plan.without(finished), measured, store, brokers, databases, logs);
             }
         }
@@ -121,8 +122,7 @@ public final class Lab {
         return Databases.start(Work.named(study.work()), home, backends, logs, listener);
     }
 
-    private Run here(
-            Study study, String command, List<Technology> technologies, Brokers brokers, Databases databases) {
+    private Run here(Study study, String command, List<Technology> technologies, Brokers brokers, Databases databases) {
         Map<String, String> machine = new LinkedHashMap<>(MachineFacts.read());
         machine.putAll(brokers.facts());
         machine.putAll(databases.facts());

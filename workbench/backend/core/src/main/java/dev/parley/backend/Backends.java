@@ -11,6 +11,8 @@ import java.util.Map;
 public final class Backends {
     /** Those that pass messages on, and may run elsewhere. */
     public static final List<String> BROKERS = List.of("rabbitmq", "kafka");
+    /** Those that works keep their data in, and may run elsewhere. */
+    public static final List<String> DATABASES = List.of("postgres", "mysql", "redis");
 
     private static final int TO_CONNECT_MS = 5_000;
 
