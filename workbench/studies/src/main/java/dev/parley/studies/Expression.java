@@ -1,0 +1,185 @@
+package dev.parley.studies;
+
+import dev.parley.studies.Judgement.Finding;
+import dev.parley.studies.Judgement.Verdict;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Function;
+
+/**
+ * A claim in the language that {@link ExpressionParser} reads. A comparison is decided only when the 95 % interval of the ratio of its sides
+ * excludes the border; everything above comparisons is Kleene's logic of three values.
+ */
+sealed interface Expression {
+
+    /** A claim. */
+    sealed interface Statement extends Expression {}
+
+    /** A figure. */
+    sealed interface Figure extends Expression {}
+
+    record Number(double value) implements Figure {}
+
+    record Of(Cell cell) implements Figure {}
+
+    record Arithmetic(char operator, Figure left, Figure right) implements Figure {}
+
+    record Extreme(boolean isLeast, List<Figure> among) implements Figure {}
+
+    record Less(Figure left, Figure right, String text) implements Statement {}
+
+    /** Neither is more than {@code factor} times the other. */
+    record Similar(Figure left, Figure right, double factor, String text) implements Statement {}
+
+    record Not(Statement statement) implements Statement {}
+
+    record Both(boolean isAnd, Statement left, Statement right) implements Statement {}
+
+    /** @param kind {@code every}, {@code some}, or {@code most}: more than half */
+    record Each(String kind, String name, List<String> values, Statement body) implements Statement {}
+
+    static Judgement judge(Statement statement, Function<Cell, Measured> measurements) {
+        List<Finding> findings = new ArrayList<>();
+        Verdict verdict = verdict(statement, measurements, Map.of(), findings);
+        return new Judgement(verdict, findings);
+    }
+
+    static Measured figure(Figure figure, Function<Cell, Measured> measurements, Map<String, String> names) {
+        return switch (figure) {
+            case Number number -> Measured.number(number.value());
+            case Of of -> measurements.apply(bound(of.cell(), names));
+            case Arithmetic a ->
+                figure(a.left(), measurements, names)
+                        .with(
+                                figure(a.right(), measurements, names),
+                                switch (a.operator()) {
+                                    case '+' -> (x, y) -> x + y;
+                                    case '-' -> (x, y) -> x - y;
+                                    case '*' -> (x, y) -> x * y;
+                                    default -> (x, y) -> x / y;
+                                });
+            case Extreme extreme ->
+                extreme.among().stream()
+                        .map(one -> figure(one, measurements, names))
+                        .reduce((x, y) -> x.with(y, extreme.isLeast() ? Math::min : Math::max))
+                        .orElseThrow();
+        };
+    }
+
+    private static Verdict verdict(
+            Statement statement,
+            Function<Cell, Measured> measurements,
+            Map<String, String> names,
+            List<Finding> findings) {
+        return switch (statement) {
+            case Less less -> {
+                Measured left = figure(less.left(), measurements, names);
+                Measured right = figure(less.right(), measurements, names);
+                yield add(findings, compared(bound(less.text(), names), left, right, 0, 1));
+            }
+            case Similar similar -> {
+                Measured left = figure(similar.left(), measurements, names);
+                Measured right = figure(similar.right(), measurements, names);
+                yield add(
+                        findings,
+                        compared(bound(similar.text(), names), left, right, 1 / similar.factor(), similar.factor()));
+            }
+            case Not not ->
+                switch (verdict(not.statement(), measurements, names, findings)) {
+                    case HOLDS -> Verdict.DOES_NOT_HOLD;
+                    case DOES_NOT_HOLD -> Verdict.HOLDS;
+                    case NOT_DECIDED -> Verdict.NOT_DECIDED;
+                };
+            case Both both -> {
+                List<Verdict> sides = List.of(
+                        verdict(both.left(), measurements, names, findings),
+                        verdict(both.right(), measurements, names, findings));
+                yield counted(sides, both.isAnd() ? 2 : 1);
+            }
+            case Each each -> {
+                List<Verdict> all = new ArrayList<>();
+                for (String value : each.values()) {
+                    Map<String, String> inner = new HashMap<>(names);
+                    inner.put(each.name(), value);
+                    all.add(verdict(each.body(), measurements, inner, findings));
+                }
+                yield counted(
+                        all,
+                        switch (each.kind()) {
+                            case "every" -> all.size();
+                            case "some" -> 1;
+                            default -> all.size() / 2 + 1;
+                        });
+            }
+        };
+    }
+
+    /** Whether at least {@code needed} hold, whatever becomes of those that are not decided. */
+    private static Verdict counted(List<Verdict> all, int needed) {
+        long holding = all.stream().filter(v -> v == Verdict.HOLDS).count();
+        long open = all.stream().filter(v -> v == Verdict.NOT_DECIDED).count();
+        if (holding >= needed) {
+            return Verdict.HOLDS;
+        }
+        return holding + open < needed ? Verdict.DOES_NOT_HOLD : Verdict.NOT_DECIDED;
+    }
+
+    private static Verdict add(List<Finding> findings, Finding finding) {
+        findings.add(finding);
+        return finding.verdict();
+    }
+
+    /** Whether the ratio lies between {@code least} and {@code most}. */
+    private static Finding compared(String what, Measured left, Measured right, double least, double most) {
+        Measured ratio = left.with(right, (x, y) -> x / y);
+        if (ratio.isMissing()) {
+            return new Finding(Verdict.NOT_DECIDED, what, left, right, ratio, ratio.missing());
+        }
+        if (!(left.value() >= 0) || !(right.value() > 0)) {
+            return new Finding(
+                    Verdict.NOT_DECIDED, what, left, right, ratio, "a ratio of figures that are not above nothing");
+        }
+        if (ratio.restarts() < Judgement.LEAST_RESTARTS) {
+            return new Finding(
+                    Verdict.NOT_DECIDED,
+                    what,
+                    left,
+                    right,
+                    ratio,
+                    ratio.restarts() + (ratio.restarts() == 1 ? " restart" : " restarts") + " of "
+                            + Judgement.LEAST_RESTARTS + " that a verdict needs");
+        }
+        boolean isWithin = ratio.low() > least && ratio.high() < most;
+        boolean isOutside = ratio.high() < least || ratio.low() > most;
+        String interval = String.format(
+                Locale.ROOT, "ratio %.3g, 95 %% from %.3g to %.3g", ratio.value(), ratio.low(), ratio.high());
+        if (isWithin || isOutside) {
+            return new Finding(isWithin ? Verdict.HOLDS : Verdict.DOES_NOT_HOLD, what, left, right, ratio, interval);
+        }
+        return new Finding(
+                Verdict.NOT_DECIDED,
+                what,
+                left,
+                right,
+                ratio,
+                interval + ", which holds the border of "
+                        + String.format(Locale.ROOT, "%.3g", ratio.low() <= least ? least : most));
+    }
+
+    private static Cell bound(Cell cell, Map<String, String> names) {
+        Map<String, String> conditions = new HashMap<>();
+        cell.conditions().forEach((key, value) -> conditions.put(key, bound(value, names)));
+        return new Cell(cell.metric(), conditions);
+    }
+
+    private static String bound(String text, Map<String, String> names) {
+        String result = text;
+        for (Map.Entry<String, String> name : names.entrySet()) {
+            result = result.replace("@" + name.getKey(), name.getValue());
+        }
+        return result;
+    }
+}

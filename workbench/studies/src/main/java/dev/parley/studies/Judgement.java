@@ -1,0 +1,43 @@
+package dev.parley.studies;
+
+import java.util.List;
+
+/**
+ * What measurements say about a claim.
+ *
+ * @param findings every comparison that was made, in the order of the claim
+ */
+public record Judgement(Verdict verdict, List<Finding> findings) {
+    /** Fewer restarts than this cannot tell a technology from the mood of a restart. */
+    static final int LEAST_RESTARTS = 3;
+
+    /** Three values: what is missing is never taken for false. */
+    public enum Verdict {
+        HOLDS("holds"),
+        DOES_NOT_HOLD("does not hold"),
+        NOT_DECIDED("not decided here");
+
+        private final String words;
+
+        Verdict(String words) {
+            this.words = words;
+        }
+
+        public String words() {
+            return words;
+        }
+    }
+
+    /**
+     * One comparison.
+     *
+     * @param what as the claim has it
+     * @param ratio of left to right, with its 95 % interval; missing where a side was not measured
+     * @param why in words
+     */
+    public record Finding(Verdict verdict, String what, Measured left, Measured right, Measured ratio, String why) {}
+
+    public Judgement {
+        findings = List.copyOf(findings);
+    }
+}

@@ -1,0 +1,180 @@
+package dev.parley.studies;
+
+import dev.parley.model.Load;
+import dev.parley.model.Study;
+import dev.parley.model.Study.Effort;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * How much of a published plan is carried out. What is compared stays as published, technologies, topologies, messages, clients, rates,
+ * threads and requests; only times and repetitions shrink, for all technologies alike.
+ */
+public enum Scale {
+    /** Enough to see the order, and where the interval is narrow to decide on it. */
+    QUICK(
+            "every time cut to a hundredth of 30 s steps and a thirtieth of 60 s loads; windows of at most 2 s; bursts and rounds 3 times; 3 restarts",
+            3,
+            Duration.ofSeconds(3),
+            Duration.ofMillis(200),
+            Duration.ofMillis(600),
+            Duration.ofSeconds(2),
+            0.01,
+            1 / 30.0,
+            3),
+    STANDARD(
+            "steps of 30 s cut to a tenth, loads of 60 s to a quarter; windows of at most 30 s; bursts and rounds as published; 5 restarts",
+            5,
+            Duration.ofSeconds(20),
+            Duration.ofSeconds(2),
+            Duration.ofSeconds(10),
+            Duration.ofSeconds(30),
+            0.1,
+            0.25,
+            Integer.MAX_VALUE),
+    /** To the minute. */
+    PAPER(
+            "as published",
+            Integer.MAX_VALUE,
+            Duration.ofDays(1),
+            Duration.ofDays(1),
+            Duration.ofDays(1),
+            Duration.ofDays(1),
+            1,
+            1,
+            Integer.MAX_VALUE);
+
+    /** An open load with fewer requests in its window than this tells nothing of its latency. */
+    private static final int LEAST_REQUESTS = 20;
+
+    private final String rule;
+    private final int restarts;
+    private final Duration rehearsalMost;
+    private final Duration warmUpLeastMost;
+    private final Duration warmUpMostMost;
+    private final Duration windowMost;
+    private final double stepFactor;
+    private final double lengthFactor;
+    private final int timesMost;
+
+    Scale(
+            String rule,
+            int restarts,
+            Duration rehearsalMost,
+            Duration warmUpLeastMost,
+            Duration warmUpMostMost,
+            Duration windowMost,
+            double stepFactor,
+            double lengthFactor,
+            int timesMost) {
+        this.rule = rule;
+        this.restarts = restarts;
+        this.rehearsalMost = rehearsalMost;
+        this.warmUpLeastMost = warmUpLeastMost;
+        this.warmUpMostMost = warmUpMostMost;
+        this.windowMost = windowMost;
+        this.stepFactor = stepFactor;
+        this.lengthFactor = lengthFactor;
+        this.timesMost = timesMost;
+    }
+
+    /**
+     * A study at a scale.
+     *
+     * @param loads the load that stands for each of the published ones
+     */
+    public record Scaled(Study study, Map<Load, Load> loads) {
+        public Scaled {
+            loads = Map.copyOf(loads);
+        }
+    }
+
+    /** By how much it scales, in words. */
+    public String rule() {
+        return rule;
+    }
+
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+
+    /** Number of bursts or rounds that stand for so many of the paper. */
+    public int times(int published) {
+        return Math.min(published, timesMost);
+    }
+
+    Scaled of(Study published) {
+        Map<Load, Load> loads = new LinkedHashMap<>();
+        published
+                .loads()
+                .forEach(load -> loads.put(load, of(load, published.effort().window())));
+        Effort effort = published.effort();
+        Study study = new Study(
+                published.title(),
+                published.technologies(),
+                published.topologies(),
+                published.work(),
+                published.messages(),
+                published.loads().stream()
+                        .map(l -> loads.getOrDefault(l, l))
+                        .distinct()
+                        .toList(),
+                new Effort(
+                        "own",
+                        restarts(published.restarts()),
+                        least(effort.rehearsal(), rehearsalMost),
+                        least(effort.warmUpLeast(), warmUpLeastMost),
+                        least(effort.warmUpMost(), warmUpMostMost),
+                        least(effort.window(), windowMost)),
+                restarts(published.restarts()),
+                published.limit(),
+                published.seed(),
+                published.limits());
+        return new Scaled(study, loads);
+    }
+
+    private int restarts(int published) {
+        return this == PAPER ? published : restarts;
+    }
+
+    private Load of(Load load, Duration window) {
+        return switch (load) {
+            case Load.Staircase _ -> load.inTime(stepFactor);
+            case Load.RateRamp _, Load.Users _, Load.Held _, Load.HighestRate _ -> load.inTime(lengthFactor);
+            case Load.Burst b -> new Load.Burst(b.atOnce(), times(b.iterations()));
+            case Load.Rounds r ->
+                new Load.Rounds(r.threads(), r.requests(), times(r.rounds()), r.roundLimit(), r.use());
+            case Load.Open o -> open(o, window);
+            case Load.Closed _ -> load;
+        };
+    }
+
+    /** A rate so slow that a shorter window would hold next to none of its requests keeps their number instead. */
+    private Load open(Load.Open load, Duration window) {
+        Duration shorter = least(window, windowMost);
+        double seconds = shorter.toMillis() / 1e3;
+        if (load.perSecond() * seconds >= LEAST_REQUESTS) {
+            return load;
+        }
+        double kept = load.perSecond() * window.toMillis() / 1e3 / seconds;
+        return new Load.Open(Math.round(kept * 1000) / 1000.0, load.arrivals());
+    }
+
+    private static Duration least(Duration a, Duration b) {
+        return a.compareTo(b) < 0 ? a : b;
+    }
+
+    /** The scale so called. */
+    public static Optional<Scale> named(String name) {
+        for (Scale scale : values()) {
+            if (scale.toString().equals(name)) {
+                return Optional.of(scale);
+            }
+        }
+        return Optional.empty();
+    }
+}

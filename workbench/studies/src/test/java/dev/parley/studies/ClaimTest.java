@@ -1,0 +1,135 @@
+package dev.parley.studies;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.parley.model.BadInput;
+import dev.parley.studies.Judgement.Verdict;
+import java.util.HashMap;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ClaimTest {
+    /** Latency of each technology in ms, up to 10 % more or less, each in an order of its own. */
+    private final Map<String, Measured> latencies = new HashMap<>();
+
+    ClaimTest() {
+        latencies.put("rest", measured(10, 3, 37));
+        latencies.put("grpc", measured(5, 3, 41));
+        latencies.put("rpcx", measured(4.8, 3, 13));
+        latencies.put("thrift", measured(1, 2, 7));
+    }
+
+    private static Measured measured(double value, int restarts, int order) {
+        double[] draws = new double[100];
+        for (int i = 0; i < draws.length; i++) {
+            draws[i] = value * (0.9 + 0.2 * ((i * order) % 100) / 99.0);
+        }
+        return Measured.of(value, draws, restarts);
+    }
+
+    private Measured find(Cell cell) {
+        return cell.metric().equals("latency")
+                ? latencies.getOrDefault(cell.condition("technology"), Measured.missing("not measured: " + cell))
+                : Measured.missing("no such metric: " + cell.metric());
+    }
+
+    private Judgement judge(String expression) {
+        return new Claim("it", "here", "is so", expression, "").judge(this::find);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            latency[technology=grpc] < latency[technology=rest]                            | HOLDS
+            latency[technology=rest] > latency[technology=grpc]                            | HOLDS
+            latency[technology=rest] < latency[technology=grpc]                            | DOES_NOT_HOLD
+            not latency[technology=rest] < latency[technology=grpc]                        | HOLDS
+            latency[technology=rpcx] < latency[technology=grpc]                            | NOT_DECIDED
+            not latency[technology=rpcx] < latency[technology=grpc]                        | NOT_DECIDED
+            latency[technology=thrift] < latency[technology=rest]                          | NOT_DECIDED
+            latency[technology=kafka] < latency[technology=rest]                           | NOT_DECIDED
+            size[technology=grpc] < latency[technology=rest]                               | NOT_DECIDED
+            latency[technology=grpc] * 3 < latency[technology=rest]                        | DOES_NOT_HOLD
+            latency[technology=grpc] < 0.9 * latency[technology=rest]                      | HOLDS
+            (latency[technology=grpc] + 1) * 1 < latency[technology=rest] - 1              | HOLDS
+            (latency[technology=grpc] < 6 and latency[technology=rest] > 6)                | HOLDS
+            latency[technology=grpc] < 4 or latency[technology=rest] > 6                   | HOLDS
+            latency[technology=kafka] < 4 or latency[technology=rest] > 6                  | HOLDS
+            latency[technology=kafka] < 4 and latency[technology=rest] < 6                 | DOES_NOT_HOLD
+            latency[technology=kafka] < 4 and latency[technology=rest] > 6                 | NOT_DECIDED
+            similar(latency[technology=grpc], latency[technology=rpcx], 1.5)               | HOLDS
+            similar(latency[technology=grpc], latency[technology=rest], 1.5)               | DOES_NOT_HOLD
+            similar(latency[technology=grpc], latency[technology=rpcx], 1.05)              | NOT_DECIDED
+            latency[technology=grpc] < min(latency[technology=rest], 20)                   | HOLDS
+            latency[technology=rest] > max(latency[technology=grpc], latency[technology=rpcx]) | HOLDS
+            every t in {grpc, rpcx}: latency[technology=@t] < latency[technology=rest]     | HOLDS
+            every t in {grpc, kafka}: latency[technology=@t] < latency[technology=rest]    | NOT_DECIDED
+            every t in {rest, kafka}: latency[technology=@t] < latency[technology=grpc]    | DOES_NOT_HOLD
+            every t in {rest, kafka}: latency[technology=@t] < 3                           | DOES_NOT_HOLD
+            some t in {rest, grpc}: latency[technology=@t] < 6                             | HOLDS
+            most t in {rest, grpc, rpcx}: latency[technology=@t] < 6                       | HOLDS
+            most t in {rest, grpc, kafka, rabbitmq}: latency[technology=@t] < 6            | NOT_DECIDED
+            every t in {grpc}: every u in {rest}: latency[technology=@t] < latency[technology=@u] | HOLDS
+            """)
+    void aVerdictHasThreeValues(String expression, Verdict expected) {
+        assertThat(judge(expression).verdict()).isEqualTo(expected);
+    }
+
+    @Test
+    void whatIsMissingIsNamed() {
+        assertThat(judge("latency[technology=kafka] < latency[technology=rest]").findings())
+                .singleElement()
+                .satisfies(f -> assertThat(f.why()).isEqualTo("not measured: latency[technology=kafka]"));
+        assertThat(judge("latency[technology=thrift] < latency[technology=rest]")
+                        .findings())
+                .singleElement()
+                .satisfies(f -> assertThat(f.why()).isEqualTo("2 restarts of 3 that a verdict needs"));
+    }
+
+    @Test
+    void theIntervalOfTheRatioIsTold() {
+        assertThat(judge("latency[technology=grpc] < latency[technology=rest]").findings())
+                .singleElement()
+                .satisfies(f -> {
+                    assertThat(f.ratio().value()).isEqualTo(0.5);
+                    assertThat(f.ratio().low()).isLessThanOrEqualTo(0.5);
+                    assertThat(f.ratio().high()).isBetween(0.5, 0.99);
+                });
+    }
+
+    @Test
+    void swappingTwoTechnologiesTurnsTheVerdict() {
+        String claim = "latency[technology=grpc] < latency[technology=rest]";
+        assertThat(judge(claim).verdict()).isEqualTo(Verdict.HOLDS);
+        Measured kept = latencies.put("rest", latencies.getOrDefault("grpc", Measured.missing("")));
+        latencies.put("grpc", kept == null ? Measured.missing("") : kept);
+        assertThat(judge(claim).verdict()).isEqualTo(Verdict.DOES_NOT_HOLD);
+    }
+
+    @Test
+    void aClaimThatNothingDecidesIsNotDecided() {
+        assertThat(new Claim("it", "here", "is so", "", "of architecture")
+                        .judge(this::find)
+                        .verdict())
+                .isEqualTo(Verdict.NOT_DECIDED);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            latency                                       | c: the end of latency (expected: < or >)
+            latency[colour=red] < 1                       | c: =red] < 1 at 15 (expected: each once of load, message, part, subject, technology, topology)
+            latency[technology=] < 1                      | c: ] < 1 at 20 (expected: a value)
+            latency < 1 latency                           | c: latency at 13 (expected: the end)
+            mean(latency, 1) < 2                          | c: (latency, 1) < 2 at 5 (expected: min or max before ()
+            similar(latency, 2, 1)                        | c: the end of similar(latency, 2, 1) (expected: a factor above 1)
+            every t of {a}: latency < 1                   | c: of {a}: latency < 1 at 9 (expected: in)
+            latency < 1.2.3                               | c: the end of latency < 1.2.3 (expected: a number)
+            """)
+    void whatCannotBeReadIsToldWithItsPlace(String expression, String message) {
+        assertThatThrownBy(() -> ExpressionParser.statement("c", expression))
+                .isInstanceOf(BadInput.class)
+                .hasMessage(message);
+    }
+}
