@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.GroupListing;
+import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
 
 /**
  * {@code KafkaGuestMain HOST:PORT PREFIX}: proves by a message's round trip that somebody's broker can be used, prints {@code ready}, or why
@@ -53,12 +54,13 @@ public final class KafkaGuestMain {
                 .map(GroupListing::groupId)
                 .filter(id -> id.startsWith(prefix))
                 .toList();
-        for (String group : groups) {
-            // members that were killed still stand in it
-            admin.removeMembersFromConsumerGroup(
-                            group, new org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions())
-                    .all()
-                    .get();
+        for (var group : admin.describeConsumerGroups(groups).all().get().values()) {
+            // members that were killed still stand in it; a group without any refuses to have them removed
+            if (!group.members().isEmpty()) {
+                admin.removeMembersFromConsumerGroup(group.groupId(), new RemoveMembersFromConsumerGroupOptions())
+                        .all()
+                        .get();
+            }
         }
         admin.deleteConsumerGroups(groups).all().get();
     }
