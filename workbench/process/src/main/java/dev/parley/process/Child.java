@@ -50,7 +50,19 @@ public final class Child implements AutoCloseable {
      */
     public static Child java(
             String name, List<String> jvmFlags, String classPath, String main, List<String> args, Path log) {
-        List<String> command = new ArrayList<>();
+        return java(name, List.of(), jvmFlags, classPath, main, args, log);
+    }
+
+    /** @param prefix of the command, such as one that enters a control group; it must become the JVM, not start it */
+    public static Child java(
+            String name,
+            List<String> prefix,
+            List<String> jvmFlags,
+            String classPath,
+            String main,
+            List<String> args,
+            Path log) {
+        List<String> command = new ArrayList<>(prefix);
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(jvmFlags);
         command.addAll(List.of("-cp", classPath, main));

@@ -1,0 +1,154 @@
+package dev.parley.limits;
+
+import dev.parley.model.Limits.Share;
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Control groups, of version 2 where the machine mounts it with its controllers, else of version 1. A group a service, named after this
+ * process; a service enters before its program begins, so that a JVM sees its limits when it sizes itself.
+ */
+final class Cgroups implements AutoCloseable {
+    static final Path ROOT = Path.of("/sys/fs/cgroup");
+    private static final String PREFIX = "parley-";
+    /** The kernel's default. Source: Linux, Documentation/scheduler/sched-bwc. */
+    private static final long PERIOD_US = 100_000;
+
+    private final Path root;
+    private final boolean isV2;
+    private final List<Path> made = new ArrayList<>();
+
+    private Cgroups(Path root, boolean isV2) {
+        this.root = root;
+        this.isV2 = isV2;
+    }
+
+    /** Why there can be none here; empty where there can. */
+    static Optional<String> obstacle(Path root) {
+        Optional<Boolean> version = isV2(root);
+        if (version.isEmpty()) {
+            return Optional.of("no control groups with cpu and memory below " + root);
+        }
+        for (Path parent : version.get() ? List.of(root) : List.of(root.resolve("cpu"), root.resolve("memory"))) {
+            try {
+                Path trial = parent.resolve(PREFIX + ProcessHandle.current().pid() + "-trial");
+                Files.createDirectory(trial);
+                Files.delete(trial);
+            } catch (IOException e) {
+                return Optional.of(
+                        parent + " cannot be written: run as root, in a container with its own control groups");
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static Optional<Boolean> isV2(Path root) {
+        try {
+            List<String> controllers = List.of(
+                    Files.readString(root.resolve("cgroup.controllers")).strip().split(" "));
+            if (controllers.contains("cpu") && controllers.contains("memory")) {
+                return Optional.of(true);
+            }
+        } catch (IOException notThere) {
+            // version 1 has no such file
+        }
+        return Files.exists(root.resolve("cpu/cpu.cfs_quota_us"))
+                        && Files.exists(root.resolve("memory/memory.limit_in_bytes"))
+                ? Optional.of(false)
+                : Optional.empty();
+    }
+
+    static Cgroups in(Path root) {
+        Cgroups groups = new Cgroups(root, isV2(root).orElse(true));
+        groups.removeAbandoned();
+        if (groups.isV2) {
+            write(root.resolve("cgroup.subtree_control"), "+cpu +memory");
+        }
+        return groups;
+    }
+
+    /** Makes the group of one service. @return the files into which a process writes its id to enter */
+    List<Path> group(String service, Share share) {
+        String name = PREFIX + ProcessHandle.current().pid() + "-" + service;
+        List<Path> doors = new ArrayList<>();
+        if (isV2) {
+            Path group = make(root.resolve(name));
+            share.cores().ifPresent(cores -> write(group.resolve("cpu.max"), quota(cores) + " " + PERIOD_US));
+            share.memoryBytes().ifPresent(bytes -> write(group.resolve("memory.max"), Long.toString(bytes)));
+            doors.add(group.resolve("cgroup.procs"));
+            return doors;
+        }
+        share.cores().ifPresent(cores -> {
+            Path group = make(root.resolve("cpu").resolve(name));
+            write(group.resolve("cpu.cfs_period_us"), Long.toString(PERIOD_US));
+            write(group.resolve("cpu.cfs_quota_us"), Long.toString(quota(cores)));
+            doors.add(group.resolve("cgroup.procs"));
+        });
+        share.memoryBytes().ifPresent(bytes -> {
+            Path group = make(root.resolve("memory").resolve(name));
+            write(group.resolve("memory.limit_in_bytes"), Long.toString(bytes));
+            doors.add(group.resolve("cgroup.procs"));
+        });
+        return doors;
+    }
+
+    private static long quota(double cores) {
+        return Math.round(cores * PERIOD_US);
+    }
+
+    private Path make(Path group) {
+        try {
+            if (!Files.exists(group)) {
+                Files.createDirectory(group);
+            }
+            made.add(group);
+            return group;
+        } catch (IOException e) {
+            throw new LimitsException("control group " + group + " cannot be made: " + e.getMessage(), e);
+        }
+    }
+
+    private static void write(Path file, String value) {
+        try {
+            Files.writeString(file, value);
+        } catch (IOException e) {
+            throw new LimitsException(file + " does not take " + value + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Groups of labs that were killed: a group with a process in it cannot be removed, and is not. */
+    private void removeAbandoned() {
+        for (Path parent : isV2 ? List.of(root) : List.of(root.resolve("cpu"), root.resolve("memory"))) {
+            try (DirectoryStream<Path> groups = Files.newDirectoryStream(parent, PREFIX + "*")) {
+                for (Path group : groups) {
+                    String[] parts = group.getFileName().toString().split("-", 3);
+                    if (parts.length == 3
+                            && parts[1].matches("[0-9]{1,18}")
+                            && ProcessHandle.of(Long.parseLong(parts[1])).isEmpty()) {
+                        remove(group);
+                    }
+                }
+            } catch (IOException e) {
+                throw new LimitsException(parent + " cannot be listed: " + e.getMessage(), e);
+            }
+        }
+    }
+
+    private static void remove(Path group) {
+        try {
+            Files.deleteIfExists(group);
+        } catch (IOException inUse) {
+            // a process that is just ending; the next lab removes it
+        }
+    }
+
+    @Override
+    public void close() {
+        made.forEach(Cgroups::remove);
+    }
+}
