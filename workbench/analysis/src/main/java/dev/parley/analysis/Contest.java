@@ -43,6 +43,38 @@ final class Contest {
             double noiseFloor,
             Verdict verdict) {}
 
+    /** Two samples of one thing, such as a technology in two runs. */
+    record Sides(Sample first, Sample second) {
+        static final Sides NONE = new Sides(Sample.ofPoints(), Sample.ofPoints());
+    }
+
+    /** Each thing's first side held against its own second; Holm's correction is over all of them. */
+    <K> Map<K, Result> eachAgainstItself(Map<K, Sides> things) {
+        Map<K, Pair> pairs = new LinkedHashMap<>();
+        things.forEach((thing, sides) -> {
+            String name = thing.toString();
+            Map<String, Sample> both = Map.of("first", sides.first(), "second", sides.second());
+            Map<String, double[]> draws = Map.of(
+                    "first", sides.first().draws(new SplittableRandom(seed ^ name.hashCode())),
+                    "second", sides.second().draws(new SplittableRandom(seed ^ ~name.hashCode())));
+            Pair pair = pair("first", "second", both, draws);
+            // named after the thing, so that no two pairs are equal
+            pairs.put(thing, new Pair(name, name, pair.ratio(), pair.p(), pair.restarts()));
+        });
+        Map<Pair, Double> corrected = holm(List.copyOf(pairs.values()));
+        Map<K, Result> results = new LinkedHashMap<>();
+        pairs.forEach((thing, pair) -> {
+            Sides sides = things.getOrDefault(thing, Sides.NONE);
+            double floor = noiseFloor(List.of(sides.first(), sides.second()));
+            double band = Double.isNaN(floor) ? TIE_BAND : Math.max(TIE_BAND, floor);
+            double p = corrected.getOrDefault(pair, 1.0);
+            results.put(
+                    thing,
+                    new Result(pair.first(), pair.second(), pair.ratio(), p, band, floor, verdict(pair, p, band)));
+        });
+        return results;
+    }
+
     private record Pair(String first, String second, Estimate ratio, double p, int restarts) {}
 
     List<Result> of(Map<String, Sample> samples) {

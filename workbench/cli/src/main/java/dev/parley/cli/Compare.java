@@ -20,18 +20,29 @@ import java.util.function.Function;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /** The main job. */
 @Command(
         name = "compare",
-        description = {"Measures technologies side by side on one topology and prints a table and a report.", ""},
+        description = {
+            "Measures technologies side by side on one topology and prints a table and a report; or compares two stored runs.",
+            ""
+        },
         footer = {
             "",
             "Example: parley compare --technologies rest,grpc,rpcx --topology line:5 --messages text:1000,types:100 --clients 1,16 --quick"
         })
 final class Compare implements Callable<Integer> {
     private static final String QUICK_MESSAGES = "text:1000,types:100";
+
+    @Parameters(
+            paramLabel = "RUN",
+            arity = "0..2",
+            description =
+                    "Two folders of stored runs, and nothing else: compares the second with the first instead of measuring.")
+    private List<Path> runs = List.of();
 
     @Option(
             names = "--technologies",
@@ -110,6 +121,9 @@ final class Compare implements Callable<Integer> {
 
     @Override
     public Integer call() {
+        if (!runs.isEmpty()) {
+            return compareStored();
+        }
         Catalog catalog = Catalog.read();
         Effort effort = isQuick ? Effort.QUICK : Effort.STANDARD;
         if (limitMs < 1) {
@@ -133,6 +147,17 @@ final class Compare implements Callable<Integer> {
         lab.check(study);
         Path folder = Job.folder(out);
         return Job.carryOut(() -> lab.run(study, folder, Job.command(spec)), folder, progress);
+    }
+
+    private int compareStored() {
+        if (runs.size() != 2
+                || !spec.commandLine().getParseResult().matchedOptions().isEmpty()) {
+            throw new BadInput("RUN", runs, "two folders of stored runs and no options, or options and no folder");
+        }
+        Path before = Job.stored("RUN", runs.getFirst());
+        Path after = Job.stored("RUN", runs.getLast());
+        RunsCompared.print(RunsCompared.read(before, after), System.out);
+        return 0;
     }
 
     private String sent(WorkChoice choice) {

@@ -31,6 +31,10 @@ import picocli.CommandLine.Spec;
             RunStudy.class,
             Validate.class,
             PlanStudy.class,
+            ListRuns.class,
+            Show.class,
+            Gate.class,
+            Export.class,
             ReportAgain.class,
             Technologies.class,
             Doctor.class,
@@ -52,7 +56,7 @@ public final class Parley implements Runnable {
     public void run() {
         throw new ParameterException(
                 spec.commandLine(),
-                "no command (expected: one of compare, run, validate, plan, report, technologies, doctor)");
+                "no command (expected: one of compare, run, validate, plan, list, show, gate, export, report, technologies, doctor)");
     }
 
     public static void main(String[] args) {

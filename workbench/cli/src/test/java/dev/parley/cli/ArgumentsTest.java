@@ -93,7 +93,20 @@ class ArgumentsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "compare ", "run ", "validate ", "plan ", "report ", "doctor "})
+    @ValueSource(
+            strings = {
+                "",
+                "compare ",
+                "run ",
+                "validate ",
+                "plan ",
+                "list ",
+                "show ",
+                "gate ",
+                "export ",
+                "report ",
+                "doctor "
+            })
     void everyCommandExplainsItself(String command) {
         Typed result = Typed.line((command + "--help").split(" "));
         assertThat(result.exitCode()).isZero();

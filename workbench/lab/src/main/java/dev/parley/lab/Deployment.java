@@ -1,5 +1,6 @@
 package dev.parley.lab;
 
+import dev.parley.limits.Confinement;
 import dev.parley.load.Command;
 import dev.parley.load.Event;
 import dev.parley.load.Event.Phase;
@@ -58,6 +59,7 @@ final class Deployment implements AutoCloseable {
     private final Map<String, Location> locations = new HashMap<>();
     private final Map<MessageSpec, List<FigureRow>> bytesByMessage = new HashMap<>();
     private final Generator generator;
+    private final Confinement confinement;
     private final IntSupplier ports;
     private final Optional<Broker> broker;
     private final Databases databases;
@@ -109,6 +111,7 @@ final class Deployment implements AutoCloseable {
                             seed),
                     Event.Done.class,
                     TO_ANSWER);
+            confinement = Confinement.of(boot.limits(), boot.topology());
         } catch (RuntimeException | InterruptedException e) {
             generator.close();
             throw e;
@@ -163,11 +166,16 @@ final class Deployment implements AutoCloseable {
     private ServiceProcess listeningOnPort(Topology.Node node, Installation installation) throws InterruptedException {
         for (int attempt = 1; ; attempt++) {
             int port = ports.getAsInt();
-            locations.put(node.name(), new Location.Socket("127.0.0.1", port));
+            locations.put(node.name(), new Location.Socket(confinement.address(node.name()), port));
             ServiceProcess service = start(node, installation);
             try {
                 service.awaitListening();
                 services.add(service);
+                // from here on this is where the service is called, no longer where it listens
+                confinement
+                        .relayTo(node.name(), port)
+                        .ifPresent(
+                                relay -> locations.put(node.name(), new Location.Socket(relay.host(), relay.port())));
                 return service;
             } catch (RuntimeException | InterruptedException e) {
                 service.close();
@@ -199,6 +207,7 @@ final class Deployment implements AutoCloseable {
         }
         return new ServiceProcess(Child.java(
                 node.name(),
+                confinement.prefix(node.name()),
                 ServiceJvm.FLAGS,
                 installation.classPath(),
                 ServiceJvm.SERVICE,
@@ -488,5 +497,6 @@ final class Deployment implements AutoCloseable {
         // callers before callees, so that no service sees its neighbour go; all at once, so that it takes one's time
         services.reversed().forEach(ServiceProcess::endInput);
         services.reversed().forEach(ServiceProcess::close);
+        confinement.close();
     }
 }

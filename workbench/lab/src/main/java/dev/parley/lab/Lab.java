@@ -1,5 +1,7 @@
 package dev.parley.lab;
 
+import dev.parley.limits.Confinement;
+import dev.parley.limits.LimitsException;
 import dev.parley.model.BadInput;
 import dev.parley.model.FigureRow;
 import dev.parley.model.LibraryRow;
@@ -190,6 +192,7 @@ public final class Lab {
      * @throws BadInput naming it
      */
     public void check(Study study) {
+        Confinement.check(study.limits());
         study.technologies().forEach(catalog::module);
         Work work = Work.named(study.work());
         for (Topology topology : study.topologies()) {
@@ -277,7 +280,7 @@ public final class Lab {
                 store.append(ended(left.getFirst(), TrialRow.State.INTERRUPTED, startedAt, "interrupted"));
                 throw told(e);
             }
-            String what = e instanceof LabException || e instanceof ProcessException
+            String what = e instanceof LabException || e instanceof ProcessException || e instanceof LimitsException
                     ? String.valueOf(e.getMessage())
                     : e.toString();
             for (TrialSpec trial : left) {

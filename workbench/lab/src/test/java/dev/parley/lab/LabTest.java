@@ -2,12 +2,16 @@ package dev.parley.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.parley.limits.Confinement;
 import dev.parley.load.Event;
 import dev.parley.load.Event.Phase;
 import dev.parley.model.BadInput;
 import dev.parley.model.FigureRow;
 import dev.parley.model.HistogramRow;
+import dev.parley.model.Limits;
+import dev.parley.model.Load;
 import dev.parley.model.Metric;
 import dev.parley.model.Study;
 import dev.parley.model.TrialRow;
@@ -175,6 +179,41 @@ class LabTest {
                     .extracting(f -> f.trialId() + " " + f.subject())
                     .containsExactlyInAnyOrder("0 empty", "0 m1", "0 m2", "2 empty", "2 m1", "2 m2");
         }
+    }
+
+    @Test
+    void limitsHoldForTheServicesOfATrial() throws InterruptedException {
+        Study free = TinyRun.study(List.of("rpcx"), 1, WINDOW);
+        Limits limits = new Limits(
+                new Limits.Share(Optional.of(1.0), Optional.of(600_000_000L)),
+                Map.of(),
+                Map.of("left", List.of("m1"), "right", List.of("m2")),
+                Optional.of(new Limits.Bandwidth(10_000_000)),
+                Optional.of(new Limits.Proxy(Duration.ofMillis(5), Optional.empty(), Optional.empty())));
+        try {
+            Confinement.check(limits);
+        } catch (BadInput why) {
+            assumeTrue(false, why.getMessage());
+        }
+        Study limited = new Study(
+                "limited",
+                free.technologies(),
+                free.topologies(),
+                free.work(),
+                free.messages(),
+                List.of(new Load.Closed(1)),
+                free.effort(),
+                1,
+                free.limit(),
+                1,
+                limits);
+        TinyRun.Listener listener = new TinyRun.Listener();
+        Lab.Ending ending = TinyRun.lab(listener).run(limited, out, "a test");
+        assertThat(ending.firstFailure()).isEmpty();
+        assertThat(ending.finished()).isEqualTo(1);
+        // a delay of 5 ms each way on two hops
+        assertThat(listener.glances.getFirst().medianMs()).isBetween(20.0, 200.0);
+        assertThat(listener.glances.getFirst().failed()).isZero();
     }
 
     @Test

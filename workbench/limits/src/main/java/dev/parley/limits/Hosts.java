@@ -74,7 +74,8 @@ final class Hosts implements AutoCloseable {
             Shell.run("ip", "-n", space, "link", "set", "lo", "up");
             Shell.run("ip", "-n", space, "link", "set", "eth0", "up");
             bandwidth.ifPresent(b -> {
-                // frames of one segment, as they are on a wire: of a larger one only the first's headers would be counted
+                // frames of one segment, as they are on a wire: of a larger one only the first's headers would be
+                // counted
                 Shell.run("ip", "link", "set", "dev", outer(n), "gso_max_segs", "1");
                 Shell.run("ip", "-n", space, "link", "set", "dev", "eth0", "gso_max_segs", "1");
                 limit(b, "tc", "qdisc", "add", "dev", outer(n));

@@ -116,7 +116,8 @@ class ConfinementTest {
         try (Confinement confinement = Confinement.of(shares(1, Optional.of(512_000_000L)), PAIR)) {
             List<String> command = new ArrayList<>(confinement.prefix("m1"));
             command.addAll(List.of(java(), "-XshowSettings:system", "-version"));
-            Process asked = new ProcessBuilder(command).redirectErrorStream(true).start();
+            Process asked =
+                    new ProcessBuilder(command).redirectErrorStream(true).start();
             String said = new String(asked.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
             assertThat(asked.waitFor()).isZero();
             assertThat(said).contains("Effective CPU Count: 1");

@@ -148,6 +148,28 @@ public final class RunStore implements AutoCloseable {
                 .orElseThrow(() -> new StoreException(Code.NOT_A_STORE, file + ": holds no run", null));
     }
 
+    /**
+     * Writes the run as files of one format, a file a table: {@code run}, {@code trial}, {@code outcome}, {@code second},
+     * {@code figure}, {@code histogram} (HdrHistogram V2 compressed, in Base64) and more.
+     *
+     * @param folder an existing one; files of the same names are written over
+     * @return the files
+     */
+    public List<Path> export(Path folder, ExportFormat format) {
+        List<Path> files = new java.util.ArrayList<>();
+        Schema.EXPORTED.forEach((name, query) -> {
+            Path written = folder.resolve(name + "." + format.suffix());
+            read(() -> {
+                try (java.sql.Statement statement = connection.createStatement()) {
+                    return statement.execute("COPY (" + query + ") TO '"
+                            + written.toAbsolutePath().toString().replace("'", "''") + "' (" + format.options() + ")");
+                }
+            });
+            files.add(written);
+        });
+        return List.copyOf(files);
+    }
+
     /** What was asked for; empty for a run that was stopped before it had a plan. */
     public Optional<StoredStudy> study() {
         return read(() -> Schema.hasStudy(connection)

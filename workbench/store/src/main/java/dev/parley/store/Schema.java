@@ -4,6 +4,8 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.LinkedHashMap;
+import java.util.Map;
 
 /**
  * The tables and views as SQL. Raw tables have no UPDATE or DELETE anywhere; views may be dropped and built again at any time.
@@ -81,6 +83,30 @@ final class Schema {
             SELECT v.technology, v.topology, v.work, v.message, v.load, v.restart, f.* EXCLUDE (session)
             FROM raw.figure f JOIN clean.valid_trial v USING (trial_id, session)""",
     };
+
+    /** Name of a file → what stands in it: trials as they last ended, and rows of those ends only. */
+    static final Map<String, String> EXPORTED = exported();
+
+    private static Map<String, String> exported() {
+        Map<String, String> tables = new LinkedHashMap<>();
+        tables.put("run", "SELECT * FROM raw.run");
+        tables.put("machine", "SELECT name, value FROM raw.machine ORDER BY position");
+        tables.put("technology", "SELECT * EXCLUDE (position) FROM raw.technology ORDER BY position");
+        tables.put("setting", "SELECT technology, name, value FROM raw.setting ORDER BY technology, position");
+        tables.put("library", "SELECT * FROM raw.library ORDER BY ALL");
+        tables.put("trial", "SELECT * FROM clean.trial ORDER BY trial_id");
+        tables.put("outcome", "SELECT * FROM clean.outcome ORDER BY trial_id");
+        tables.put(
+                "second",
+                "SELECT * EXCLUDE (response_times, session), to_base64(response_times) AS response_times FROM ("
+                        + current("second", "second") + ")");
+        tables.put("figure", "SELECT * EXCLUDE (session) FROM (" + current("figure", "metric, subject") + ")");
+        tables.put(
+                "histogram",
+                "SELECT * EXCLUDE (histogram, session), to_base64(histogram) AS histogram FROM ("
+                        + current("histogram", "kind, subject") + ")");
+        return java.util.Collections.unmodifiableMap(tables);
+    }
 
     /** Rows of a raw table by trial, without those of an attempt that a later session made again. */
     static String current(String table, String order) {

@@ -1,0 +1,148 @@
+package dev.parley.analysis;
+
+import dev.parley.model.Metric;
+import dev.parley.model.Run;
+import dev.parley.store.RunStore;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * One stored run held against another: each technology against itself, in every situation that both measured. The rules are those of
+ * {@link Contest}: a difference is one only where the interval excludes 1 after Holm's correction over all rows of a metric, and the
+ * effect is above tie band and noise floor.
+ */
+public final class RunComparison {
+    private final Run baseline;
+    private final Run run;
+    private final List<Row> rows;
+    private final int uncommon;
+
+    /**
+     * @param baseline in the metric's unit; absent where it has no valid figure
+     * @param ratio run divided by baseline
+     * @param verdict on the run
+     */
+    public record Row(
+            String technology,
+            Situation situation,
+            Metric metric,
+            Estimate baseline,
+            Estimate run,
+            Estimate ratio,
+            Verdict verdict) {}
+
+    private record Key(Cell cell, Metric metric) {}
+
+    private RunComparison(Run baseline, Run run, List<Row> rows, int uncommon) {
+        this.baseline = baseline;
+        this.run = run;
+        this.rows = List.copyOf(rows);
+        this.uncommon = uncommon;
+    }
+
+    public static RunComparison of(RunStore baselineStore, RunStore runStore) {
+        RunRows baseline = RunRows.of(baselineStore);
+        RunRows run = RunRows.of(runStore);
+        Map<Cell, List<JudgedTrial>> before = baseline.cells();
+        Map<Cell, List<JudgedTrial>> after = run.cells();
+        Map<Key, Contest.Sides> sides = new LinkedHashMap<>();
+        List<Row> rows = new ArrayList<>();
+        for (Cell cell : before.keySet()) {
+            List<JudgedTrial> own = after.get(cell);
+            if (own == null) {
+                continue;
+            }
+            long seed = run.run().seed() ^ cell.toString().hashCode();
+            CellSamples first = new CellSamples(baseline, cell, before.getOrDefault(cell, List.of()), seed);
+            CellSamples second = new CellSamples(run, cell, own, seed + 1);
+            for (Metric metric : Analysis.COMPARED) {
+                Contest.Sides both = new Contest.Sides(second.of(metric), first.of(metric));
+                if (isSound(first, both.second()) && isSound(second, both.first())) {
+                    sides.put(new Key(cell, metric), both);
+                } else if (both.first().restarts() > 0 || both.second().restarts() > 0) {
+                    rows.add(new Row(
+                            cell.technology(),
+                            cell.situation(),
+                            metric,
+                            Estimate.of(both.second(), seed),
+                            Estimate.of(both.first(), seed),
+                            Estimate.NONE,
+                            new Verdict(Verdict.Kind.VOID, 0)));
+                }
+            }
+        }
+        for (Metric metric : Analysis.COMPARED) {
+            Map<Cell, Contest.Sides> ofMetric = new LinkedHashMap<>();
+            sides.forEach((key, both) -> {
+                if (key.metric() == metric) {
+                    ofMetric.put(key.cell(), both);
+                }
+            });
+            new Contest(metric, run.run().seed()).eachAgainstItself(ofMetric).forEach((cell, result) -> {
+                Contest.Sides both = ofMetric.getOrDefault(cell, Contest.Sides.NONE);
+                rows.add(new Row(
+                        cell.technology(),
+                        cell.situation(),
+                        metric,
+                        Estimate.of(both.second(), run.run().seed()),
+                        Estimate.of(both.first(), run.run().seed()),
+                        result.ratio(),
+                        result.verdict()));
+            });
+        }
+        Set<String> uncommon = new TreeSet<>();
+        before.keySet().stream().filter(c -> !after.containsKey(c)).forEach(c -> uncommon.add(c.toString()));
+        return new RunComparison(baseline.run(), run.run(), rows, uncommon.size());
+    }
+
+    private static boolean isSound(CellSamples cell, Sample sample) {
+        return sample.restarts() > 0
+                && sample.median() > 0
+                && cell.counted().stream().anyMatch(JudgedTrial::isValid);
+    }
+
+    public Run baseline() {
+        return baseline;
+    }
+
+    public Run run() {
+        return run;
+    }
+
+    /** One for each technology, situation and metric that both runs planned and at least one measured. */
+    public List<Row> rows() {
+        return rows;
+    }
+
+    /** Technologies in situations of the baseline that the run did not plan. */
+    public int uncommon() {
+        return uncommon;
+    }
+
+    /** What of machine, JDK and JVM flags differs, so that figures of the two cannot be held against each other; empty where nothing does. */
+    public List<String> differences() {
+        List<String> differences = new ArrayList<>();
+        Set<String> facts = new TreeSet<>(baseline.machine().keySet());
+        facts.addAll(run.machine().keySet());
+        for (String fact : facts) {
+            differ(
+                    fact,
+                    baseline.machine().getOrDefault(fact, "unknown"),
+                    run.machine().getOrDefault(fact, "unknown"),
+                    differences);
+        }
+        differ("jdk", baseline.jdk(), run.jdk(), differences);
+        differ("jvm flags", baseline.jvmFlags().toString(), run.jvmFlags().toString(), differences);
+        return List.copyOf(differences);
+    }
+
+    private static void differ(String what, String before, String after, List<String> differences) {
+        if (!before.equals(after)) {
+            differences.add(what + ": " + before + " → " + after);
+        }
+    }
+}

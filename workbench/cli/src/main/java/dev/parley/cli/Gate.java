@@ -1,0 +1,74 @@
+package dev.parley.cli;
+
+import dev.parley.analysis.RunComparison;
+import dev.parley.analysis.Verdict;
+import dev.parley.lab.Lab;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** For builds: has something become worse? */
+@Command(
+        name = "gate",
+        description = {
+            "Holds a stored run against a baseline, for builds. Each technology is compared with itself, in median and p99 latency, throughput and CPU per request. Runs nothing.",
+            ""
+        },
+        footer = {
+            "",
+            "Exit codes: 0 nothing is worse, 1 error, 2 no baseline, nothing in common, another machine or JDK, cells missing or void, or under three restarts, 3 something is worse than the baseline."
+        })
+final class Gate implements Callable<Integer> {
+    @Option(
+            names = "--baseline",
+            required = true,
+            paramLabel = "DIR",
+            description = "The folder of the run to hold against.")
+    private Path baseline = Path.of("");
+
+    @Option(names = "--other-machine", description = "Hold them against each other though machine or JDK differ.")
+    private boolean isOtherMachine;
+
+    @Parameters(paramLabel = "RUN", description = "The folder of the run.")
+    private Path run = Path.of("");
+
+    @Override
+    public Integer call() {
+        Job.stored("RUN", run);
+        if (!Files.isRegularFile(baseline.resolve(Lab.STORE_FILE))) {
+            return nothing("no baseline in " + baseline);
+        }
+        RunComparison comparison = RunsCompared.read(baseline, run);
+        RunsCompared.print(comparison, System.out);
+        if (!isOtherMachine && !comparison.differences().isEmpty()) {
+            return nothing("machine or JDK differ (--other-machine holds them against each other all the same)");
+        }
+        if (has(comparison, Verdict.Kind.WORSE)) {
+            System.err.println("parley: worse than the baseline");
+            return 3;
+        }
+        if (comparison.rows().isEmpty()) {
+            return nothing("nothing in common with the baseline");
+        }
+        if (comparison.uncommon() > 0 || has(comparison, Verdict.Kind.VOID)) {
+            return nothing("some cells of the baseline are missing or void");
+        }
+        // under three restarts no verdict can be other than undecided, with an interval all the same
+        if (comparison.rows().stream().allMatch(row -> row.verdict().kind() == Verdict.Kind.UNDECIDED)) {
+            return nothing("nothing could be decided: more restarts are needed");
+        }
+        return 0;
+    }
+
+    private static int nothing(String why) {
+        System.err.println("parley: not held against the baseline: " + why);
+        return 2;
+    }
+
+    private static boolean has(RunComparison comparison, Verdict.Kind kind) {
+        return comparison.rows().stream().anyMatch(row -> row.verdict().kind() == kind);
+    }
+}

@@ -1,0 +1,76 @@
+package dev.parley.cli;
+
+import dev.parley.lab.Lab;
+import dev.parley.model.Run;
+import dev.parley.model.TrialRow;
+import dev.parley.report.Report;
+import dev.parley.store.RunStore;
+import dev.parley.store.StoredStudy;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** One stored run. */
+@Command(
+        name = "show",
+        description = {"Shows a stored run: its study, command, machine, trials that did not count, and its table.", ""
+        },
+        footer = {"", "Exit codes: 0 good, 1 error."})
+final class Show implements Callable<Integer> {
+    @Parameters(paramLabel = "RUN", description = "The folder of the run.")
+    private Path folder = Path.of("");
+
+    @Option(names = "--study", description = "Only its study, as a file that parley run reads.")
+    private boolean isStudy;
+
+    @Override
+    public Integer call() {
+        Path file = Job.stored("RUN", folder).resolve(Lab.STORE_FILE);
+        try (RunStore store = RunStore.open(file)) {
+            Optional<StoredStudy> study = store.study();
+            if (isStudy) {
+                System.out.print(study.map(StoredStudy::text).orElse(""));
+                return study.isPresent() ? 0 : 1;
+            }
+            Run run = store.run();
+            System.out.println("command  " + run.command());
+            System.out.println("started  " + run.startedAt());
+            System.out.println("commit   " + run.commit());
+            System.out.println("jdk      " + run.jdk() + " " + String.join(" ", run.jvmFlags()));
+            run.machine().forEach((name, value) -> System.out.println(String.format("%-8s ", name) + value));
+            study.ifPresent(s -> {
+                System.out.println("digest   " + s.digest());
+                System.out.println();
+                System.out.print(s.text());
+            });
+            System.out.println();
+            trials(store);
+        }
+        System.out.println();
+        System.out.print(Report.of(file).table());
+        return 0;
+    }
+
+    private static void trials(RunStore store) {
+        List<TrialRow> trials = store.trials();
+        List<String> uncounted = new ArrayList<>();
+        for (TrialRow trial : trials) {
+            if (!trial.isValid()) {
+                uncounted.add("trial " + (trial.spec().id() + 1) + ", "
+                        + trial.spec().technology() + " "
+                        + trial.spec().message() + " " + trial.spec().load() + ": "
+                        + (trial.state() == TrialRow.State.FINISHED
+                                ? "void: " + String.join("; ", trial.voidReasons())
+                                : trial.state().name().toLowerCase(java.util.Locale.ROOT) + ": " + trial.message()));
+            }
+        }
+        System.out.println(trials.size() + " of " + store.plan().size() + " trials ended, "
+                + (trials.size() - uncounted.size()) + " of them valid as stored");
+        uncounted.forEach(System.out::println);
+    }
+}

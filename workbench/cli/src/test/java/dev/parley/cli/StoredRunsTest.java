@@ -1,0 +1,172 @@
+package dev.parley.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Run;
+import dev.parley.model.SecondRow;
+import dev.parley.model.Technology;
+import dev.parley.model.Topology;
+import dev.parley.model.TrialRow;
+import dev.parley.model.TrialSpec;
+import dev.parley.store.RunStore;
+import dev.parley.store.StoredStudy;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import org.HdrHistogram.Histogram;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Stores whose latencies are made up: what is tested is what the commands say of them. */
+class StoredRunsTest {
+    private static final Instant START = Instant.parse("2026-11-21T08:00:00Z");
+    private static final int RESTARTS = 8;
+
+    @TempDir
+    Path folder;
+
+    private Path run(String name, double ms, String cpu, String... voidReasons) throws IOException {
+        Path run = Files.createDirectory(folder.resolve(name));
+        Technology rest = new Technology(
+                "rest", "REST", Technology.Style.SYNCHRONOUS, Optional.empty(), List.of(), "", Map.of());
+        Run described =
+                new Run(name, START, "./parley " + name, 1, "x", Map.of("cpu", cpu), "25", List.of(), List.of(rest));
+        SplittableRandom random = new SplittableRandom(name.hashCode());
+        try (RunStore store = RunStore.create(run.resolve("results.duckdb"), described)) {
+            List<TrialSpec> plan = new ArrayList<>();
+            for (int restart = 1; restart <= RESTARTS; restart++) {
+                plan.add(new TrialSpec(
+                        restart - 1,
+                        "rest",
+                        Topology.parse("line:2"),
+                        "messages",
+                        MessageSpec.parse("text:10"),
+                        new Load.Open(1000, Load.Arrivals.EVEN),
+                        restart,
+                        restart,
+                        new TrialSpec.Window(Duration.ofSeconds(1), Duration.ofSeconds(1), Duration.ofSeconds(2)),
+                        Duration.ofSeconds(1)));
+            }
+            store.appendPlan(new StoredStudy("d1", "study: made up\n"), plan);
+            for (TrialSpec spec : plan) {
+                double mood = ms * (0.99 + 0.02 * random.nextDouble());
+                store.append(
+                        new TrialRow(
+                                spec, TrialRow.State.FINISHED, START, START.plusSeconds(3), List.of(voidReasons), ""),
+                        List.of(
+                                new SecondRow(spec.id(), 0, 1000, 0, 0, 0, 0, times(mood)),
+                                new SecondRow(spec.id(), 1, 1000, 0, 0, 0, 0, times(mood))),
+                        List.of(),
+                        List.of());
+            }
+        }
+        return run;
+    }
+
+    private static byte[] times(double ms) {
+        Histogram histogram = new Histogram(3);
+        for (int i = 0; i < 1000; i++) {
+            histogram.recordValue((long) (ms * 1e6 * (0.9 + 0.2 * i / 1000)));
+        }
+        ByteBuffer buffer = ByteBuffer.allocate(histogram.getNeededByteBufferCapacity());
+        return Arrays.copyOf(buffer.array(), histogram.encodeIntoCompressedByteBuffer(buffer));
+    }
+
+    private static Typed gate(Path baseline, Path run, String... more) {
+        List<String> line = new ArrayList<>(List.of("gate", "--baseline", baseline.toString(), run.toString()));
+        line.addAll(List.of(more));
+        return Typed.line(line.toArray(String[]::new));
+    }
+
+    @Test
+    void theGateOpensShutsAndSaysWhenItCannotTell() throws IOException {
+        Path baseline = run("baseline", 10, "a");
+        Typed same = gate(baseline, run("same", 10, "a"));
+        assertThat(same.err()).isEmpty();
+        assertThat(same.exitCode()).isZero();
+        assertThat(same.out()).contains("equivalent");
+
+        Path slower = run("slower", 12, "a");
+        Typed worse = gate(baseline, slower);
+        assertThat(worse.exitCode()).isEqualTo(3);
+        assertThat(worse.out()).contains("latency_median", "worse, × 1.2");
+        assertThat(gate(slower, baseline).exitCode()).isZero();
+
+        assertThat(gate(folder.resolve("none"), baseline).exitCode()).isEqualTo(2);
+        assertThat(gate(baseline, folder.resolve("none")).exitCode()).isEqualTo(1);
+        assertThat(gate(baseline, run("void", 10, "a", "swap seen")).exitCode()).isEqualTo(2);
+        Path elsewhere = run("elsewhere", 10, "b");
+        assertThat(gate(baseline, elsewhere).exitCode()).isEqualTo(2);
+        assertThat(gate(baseline, elsewhere, "--other-machine").exitCode()).isZero();
+    }
+
+    @Test
+    void twoRunsAreComparedAndNothingIsMeasured() throws IOException {
+        Path before = run("before", 10, "a");
+        Path after = run("after", 12, "b");
+        Typed result = Typed.line("compare", before.toString(), after.toString());
+        assertThat(result.exitCode()).isZero();
+        assertThat(result.out()).contains("not the same: cpu: a → b", "latency_p99", "worse, × 1.2", " worse");
+        assertThat(Typed.line("compare", before.toString()).err())
+                .contains("RUN: [" + before + "] (expected: two folders of stored runs and no options");
+        assertThat(Typed.line("compare", "--quick", before.toString(), after.toString()).exitCode())
+                .isEqualTo(1);
+    }
+
+    @Test
+    void runsAreListedAndShown() throws IOException {
+        Path run = run("one", 10, "a");
+        assertThat(Typed.line("list", "--in", folder.toString()).out())
+                .isEqualTo(run + "  8 of 8 trials  rest  ./parley one\n");
+        assertThat(Typed.line("list", "--in", folder.resolve("empty").toString()).out())
+                .startsWith("no runs in ");
+        Typed shown = Typed.line("show", run.toString());
+        assertThat(shown.exitCode()).isZero();
+        assertThat(shown.out()).contains("./parley one", "study: made up", "8 of 8 trials ended, 8 of them valid");
+        assertThat(Typed.line("show", "--study", run.toString()).out()).isEqualTo("study: made up\n");
+        assertThat(Typed.line("show", folder.toString()).exitCode()).isEqualTo(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"csv", "json", "parquet"})
+    void aRunIsExported(String format) throws IOException {
+        Path run = run("one", 10, "a");
+        Path out = folder.resolve("it's out");
+        Typed result = Typed.line("export", run.toString(), "--format", format, "--out", out.toString());
+        assertThat(result.err()).isEmpty();
+        assertThat(result.exitCode()).isZero();
+        assertThat(result.out().lines()).hasSize(10).contains(out.resolve("trial." + format).toString());
+        byte[] trials = Files.readAllBytes(out.resolve("trial." + format));
+        assertThat(trials).isNotEmpty();
+        if (format.equals("csv")) {
+            assertThat(Files.readAllLines(out.resolve("trial.csv"))).hasSize(1 + RESTARTS);
+            assertThat(Files.readAllLines(out.resolve("second.csv")))
+                    .hasSize(1 + 2 * RESTARTS)
+                    .first()
+                    .isEqualTo("trial_id,second,replied,late,wrong,failed,not_sent,response_times");
+        } else if (format.equals("json")) {
+            assertThat(new String(trials, java.nio.charset.StandardCharsets.UTF_8).strip()).startsWith("[").endsWith("]");
+        } else {
+            assertThat(Arrays.copyOf(trials, 4)).isEqualTo("PAR1".getBytes(java.nio.charset.StandardCharsets.US_ASCII));
+        }
+    }
+
+    @Test
+    void anUnknownFormatIsNamed() throws IOException {
+        assertThat(Typed.line("export", run("one", 1, "a").toString(), "--format", "xls", "--out", folder.toString()).err())
+                .startsWith("parley: --format: xls (expected: csv, json or parquet)");
+    }
+}
