@@ -40,8 +40,8 @@ class StoredRunsTest {
 
     private Path run(String name, double ms, String cpu, String... voidReasons) throws IOException {
         Path run = Files.createDirectory(folder.resolve(name));
-        Technology rest = new Technology(
-                "rest", "REST", Technology.Style.SYNCHRONOUS, Optional.empty(), List.of(), "", Map.of());
+        Technology rest =
+                new Technology("rest", "REST", Technology.Style.SYNCHRONOUS, Optional.empty(), List.of(), "", Map.of());
         Run described =
                 new Run(name, START, "./parley " + name, 1, "x", Map.of("cpu", cpu), "25", List.of(), List.of(rest));
         SplittableRandom random = new SplittableRandom(name.hashCode());
@@ -122,7 +122,8 @@ class StoredRunsTest {
         assertThat(result.out()).contains("not the same: cpu: a → b", "latency_p99", "worse, × 1.2", " worse");
         assertThat(Typed.line("compare", before.toString()).err())
                 .contains("RUN: [" + before + "] (expected: two folders of stored runs and no options");
-        assertThat(Typed.line("compare", "--quick", before.toString(), after.toString()).exitCode())
+        assertThat(Typed.line("compare", "--quick", before.toString(), after.toString())
+                        .exitCode())
                 .isEqualTo(1);
     }
 
@@ -131,7 +132,8 @@ class StoredRunsTest {
         Path run = run("one", 10, "a");
         assertThat(Typed.line("list", "--in", folder.toString()).out())
                 .isEqualTo(run + "  8 of 8 trials  rest  ./parley one\n");
-        assertThat(Typed.line("list", "--in", folder.resolve("empty").toString()).out())
+        assertThat(Typed.line("list", "--in", folder.resolve("empty").toString())
+                        .out())
                 .startsWith("no runs in ");
         Typed shown = Typed.line("show", run.toString());
         assertThat(shown.exitCode()).isZero();
@@ -148,7 +150,9 @@ class StoredRunsTest {
         Typed result = Typed.line("export", run.toString(), "--format", format, "--out", out.toString());
         assertThat(result.err()).isEmpty();
         assertThat(result.exitCode()).isZero();
-        assertThat(result.out().lines()).hasSize(10).contains(out.resolve("trial." + format).toString());
+        assertThat(result.out().lines())
+                .hasSize(10)
+                .contains(out.resolve("trial." + format).toString());
         byte[] trials = Files.readAllBytes(out.resolve("trial." + format));
         assertThat(trials).isNotEmpty();
         if (format.equals("csv")) {
@@ -158,7 +162,9 @@ class StoredRunsTest {
                     .first()
                     .isEqualTo("trial_id,second,replied,late,wrong,failed,not_sent,response_times");
         } else if (format.equals("json")) {
-            assertThat(new String(trials, java.nio.charset.StandardCharsets.UTF_8).strip()).startsWith("[").endsWith("]");
+            assertThat(new String(trials, java.nio.charset.StandardCharsets.UTF_8).strip())
+                    .startsWith("[")
+                    .endsWith("]");
         } else {
             assertThat(Arrays.copyOf(trials, 4)).isEqualTo("PAR1".getBytes(java.nio.charset.StandardCharsets.US_ASCII));
         }
@@ -166,7 +172,8 @@ class StoredRunsTest {
 
     @Test
     void anUnknownFormatIsNamed() throws IOException {
-        assertThat(Typed.line("export", run("one", 1, "a").toString(), "--format", "xls", "--out", folder.toString()).err())
+        assertThat(Typed.line("export", run("one", 1, "a").toString(), "--format", "xls", "--out", folder.toString())
+                        .err())
                 .startsWith("parley: --format: xls (expected: csv, json or parquet)");
     }
 }

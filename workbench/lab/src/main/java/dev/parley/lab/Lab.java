@@ -78,7 +78,9 @@ public final class Lab {
         try (Children.Hold _ = Children.hold();
                 Brokers brokers = new Brokers(home, backends, logs, listener);
                 Databases databases = databases(study, logs)) {
-            List<Technology> had = brokers.start(describe(study, logs));
+            List<Technology> described = describe(study, logs);
+            mustBeReachable(study, described);
+            List<Technology> had = brokers.start(described);
             Study measured = only(had, study);
             Plan plan = Plan.of(measured);
             try (RunStore store =
@@ -105,7 +107,9 @@ public final class Lab {
             Study study = StudyText.read(stored.text(), catalog.names());
             Resumption.mustBeSame(out, stored, study, given);
             check(study);
-            List<Technology> had = brokers.start(describe(study, logs));
+            List<Technology> described = describe(study, logs);
+            mustBeReachable(study, described);
+            List<Technology> had = brokers.start(described);
             Study measured = only(had, study);
             Plan plan = Plan.of(measured);
             try (Databases databases = databases(study, logs)) {
@@ -117,6 +121,21 @@ public final class Lab {
                         .collect(Collectors.toSet());
                 return carryOut(plan.without(finished), measured, store, brokers, databases, logs);
             }
+        }
+    }
+
+    /** Brokers listen on this machine's loopback, where a service on a host of its own, or behind a relay, does not find them. */
+    private static void mustBeReachable(Study study, List<Technology> technologies) {
+        if (study.limits().hasHosts() || study.limits().proxy().isPresent()) {
+            technologies.stream()
+                    .filter(technology -> technology.broker().isPresent())
+                    .findFirst()
+                    .ifPresent(technology -> {
+                        throw new BadInput(
+                                "limits",
+                                "hosts, bandwidth or proxy for " + technology.name() + ", whose broker stands on none",
+                                "technologies without a broker, or cores and memory only");
+                    });
         }
     }
 
@@ -195,6 +214,12 @@ public final class Lab {
         Confinement.check(study.limits());
         study.technologies().forEach(catalog::module);
         Work work = Work.named(study.work());
+        if (study.limits().hasHosts() && !work.backends().isEmpty()) {
+            throw new BadInput(
+                    "limits",
+                    "hosts or bandwidth for the work " + work.name() + ", whose databases stand on none",
+                    "a work without databases, or cores and memory only");
+        }
         for (Topology topology : study.topologies()) {
             for (MessageSpec message : study.messages()) {
                 for (MessageSpec step : message.steps()) {
