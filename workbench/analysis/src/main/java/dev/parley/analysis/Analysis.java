@@ -97,7 +97,7 @@ public final class Analysis {
     private void summarise(Cell cell, CellSamples samples) {
         for (Metric metric : Metric.values()) {
             Sample sample = samples.of(metric);
-            if (sample.restarts() == 0 && isOptional(metric)) {
+            if (sample.count() == 0 && isOptional(metric)) {
                 continue;
             }
             summaries.add(summary(cell, samples, metric, subject(metric), sample));
@@ -114,7 +114,7 @@ public final class Analysis {
                 metric,
                 subject,
                 Estimate.of(sample, seed(cell, metric.key() + subject)),
-                sample.restarts(),
+                sample.count(),
                 validity(cell, samples, metric, sample),
                 empty(metric).orElse(Double.NaN));
     }
@@ -122,15 +122,15 @@ public final class Analysis {
     private String validity(Cell cell, CellSamples samples, Metric metric, Sample sample) {
         List<JudgedTrial> all = cells.getOrDefault(cell, List.of());
         List<JudgedTrial> counted = samples.counted();
-        if (sample.restarts() == 0) {
+        if (sample.count() == 0) {
             return "void: " + whyNothing(all);
         }
         if (dependsOnLoad(metric) && counted.stream().noneMatch(JudgedTrial::isValid)) {
             return "void: " + reasons(counted);
         }
         List<String> hints = new ArrayList<>();
-        if (sample.restarts() < Validity.ENOUGH_RESTARTS) {
-            hints.add(sample.restarts() + (sample.restarts() == 1 ? " restart" : " restarts"));
+        if (sample.count() < Validity.ENOUGH_RESTARTS) {
+            hints.add(sample.count() + (sample.count() == 1 ? " restart" : " restarts"));
         }
         long wanted = Validity.samplesWanted(metric);
         if (wanted > 0 && subject(metric).equals("client") && samples.leastSamples() < wanted) {
@@ -200,7 +200,7 @@ public final class Analysis {
             samples.forEach((cell, own) -> {
                 if (cell.situation().equals(situation)) {
                     Sample sample = own.of(metric);
-                    if (sample.restarts() > 0
+                    if (sample.count() > 0
                             && sample.median() > 0
                             && own.counted().stream().anyMatch(JudgedTrial::isValid)) {
                         sound.put(cell.technology(), sample);
@@ -212,7 +212,7 @@ public final class Analysis {
             for (Contest.Result r : new Contest(metric, seed(situation, metric.key())).of(sound)) {
                 boolean indicative = java.util.stream.Stream.of(r.first(), r.second())
                         .map(sound::get)
-                        .anyMatch(s -> s == null || s.restarts() < Validity.ENOUGH_RESTARTS);
+                        .anyMatch(s -> s == null || s.count() < Validity.ENOUGH_RESTARTS);
                 comparisons.add(new Comparison(
                         situation.topology(),
                         situation.message(),

@@ -120,8 +120,8 @@ final class CellSamples {
 
     private void fromSeconds(SplittableRandom random) {
         Map<Metric, List<double[]>> pools = new EnumMap<>(Metric.class);
-        Map<Metric, List<Double>> points = new EnumMap<>(Metric.class);
-        for (List<JudgedTrial> restart : byRestart().values()) {
+        Map<Metric, TreeMap<Integer, Double>> points = new EnumMap<>(Metric.class);
+        byRestart().forEach((number, restart) -> {
             Map<Metric, List<Double>> measured = new EnumMap<>(Metric.class);
             Map<Metric, List<Double>> drawn = new EnumMap<>(Metric.class);
             for (JudgedTrial trial : restart) {
@@ -139,12 +139,12 @@ final class CellSamples {
                 }
             }
             measured.forEach((metric, values) -> {
-                points.computeIfAbsent(metric, k -> new ArrayList<>()).add(Sample.median(array(values)));
+                points.computeIfAbsent(metric, k -> new TreeMap<>()).put(number, Sample.median(array(values)));
                 pools.computeIfAbsent(metric, k -> new ArrayList<>()).add(array(drawn.getOrDefault(metric, values)));
             });
-        }
+        });
         points.forEach((metric, values) ->
-                fromSeconds.put(metric, new Sample(array(values), pools.getOrDefault(metric, List.of()))));
+                fromSeconds.put(metric, Sample.of(values).redrawn(pools.getOrDefault(metric, List.of()))));
     }
 
     private Map<Integer, List<JudgedTrial>> byRestart() {
@@ -152,15 +152,18 @@ final class CellSamples {
                 .collect(Collectors.groupingBy(t -> t.row().spec().restart(), TreeMap::new, Collectors.toList()));
     }
 
+    /** @param figure of one restart's trials; NaN where they have none */
+    private Sample eachRestart(ToDoubleFunction<List<JudgedTrial>> figure) {
+        TreeMap<Integer, Double> points = new TreeMap<>();
+        byRestart().forEach((restart, trials) -> points.put(restart, figure.applyAsDouble(trials)));
+        return Sample.of(points);
+    }
+
     private Sample cpuPerRequest() {
-        double[] points = byRestart().values().stream()
-                .mapToDouble(restart -> Sample.median(restart.stream()
-                        .mapToDouble(t -> cpuPerRequest(t.row().spec().id()))
-                        .filter(Double::isFinite)
-                        .toArray()))
+        return eachRestart(restart -> Sample.median(restart.stream()
+                .mapToDouble(t -> cpuPerRequest(t.row().spec().id()))
                 .filter(Double::isFinite)
-                .toArray();
-        return Sample.ofPoints(points);
+                .toArray()));
     }
 
     private double cpuPerRequest(int id) {
@@ -177,18 +180,15 @@ final class CellSamples {
 
     private Sample fromHistograms(
             HistogramRow.Kind kind, Predicate<HistogramRow> wanted, ToDoubleFunction<Distribution> figure) {
-        double[] points = byRestart().values().stream()
-                .map(restart -> Distribution.merged(restart.stream()
-                        .flatMap(t ->
-                                rows.histograms().getOrDefault(t.row().spec().id(), List.of()).stream())
-                        .filter(h -> h.kind() == kind)
-                        .filter(wanted)
-                        .map(HistogramRow::histogram)
-                        .toList()))
-                .filter(d -> !d.isEmpty())
-                .mapToDouble(figure)
-                .toArray();
-        return Sample.ofPoints(points);
+        return eachRestart(restart -> {
+            Distribution merged = Distribution.merged(restart.stream()
+                    .flatMap(t -> rows.histograms().getOrDefault(t.row().spec().id(), List.of()).stream())
+                    .filter(h -> h.kind() == kind)
+                    .filter(wanted)
+                    .map(HistogramRow::histogram)
+                    .toList());
+            return merged.isEmpty() ? Double.NaN : figure.applyAsDouble(merged);
+        });
     }
 
     private Sample ofHop(Metric metric, Predicate<HistogramRow> wanted) {
@@ -224,9 +224,9 @@ final class CellSamples {
                         .add(aggregate(metric, figures));
             }
         });
-        return Sample.ofPoints(byRestart.values().stream()
-                .mapToDouble(values -> Sample.median(array(values)))
-                .toArray());
+        TreeMap<Integer, Double> points = new TreeMap<>();
+        byRestart.forEach((restart, values) -> points.put(restart, Sample.median(array(values))));
+        return Sample.of(points);
     }
 
     /** A figure of the whole system as it is; otherwise processor use summed over the services, anything else of the typical one. */
@@ -273,7 +273,7 @@ final class CellSamples {
     }
 
     private static Sample orElse(Sample first, Sample second) {
-        return first.restarts() > 0 ? first : second;
+        return first.count() > 0 ? first : second;
     }
 
     private static double[] array(List<Double> values) {

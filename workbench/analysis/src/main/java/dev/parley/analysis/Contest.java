@@ -78,15 +78,13 @@ final class Contest {
     private record Pair(String first, String second, Estimate ratio, double p, int restarts) {}
 
     List<Result> of(Map<String, Sample> samples) {
-        Map<String, double[]> draws = new LinkedHashMap<>();
         // split, since SplittableRandoms of seeds in a simple relation give the same numbers, shifted
         SplittableRandom random = new SplittableRandom(seed);
-        samples.forEach((name, sample) -> draws.put(name, sample.draws(random.split())));
         List<String> names = List.copyOf(samples.keySet());
         List<Pair> pairs = new ArrayList<>();
         for (int a = 0; a < names.size(); a++) {
             for (int b = a + 1; b < names.size(); b++) {
-                pairs.add(pair(names.get(a), names.get(b), samples, draws));
+                pairs.add(pair(names.get(a), names.get(b), samples, random.split()));
             }
         }
         double floor = noiseFloor(samples.values());
@@ -104,27 +102,32 @@ final class Contest {
                 .toList();
     }
 
-    private static Pair pair(String a, String b, Map<String, Sample> samples, Map<String, double[]> draws) {
+    /**
+     * The ratio is the median over restarts of the ratio within each: boots are interleaved in blocks, one a restart, and a machine that
+     * grows slower slows both of a block.
+     */
+    private static Pair pair(String a, String b, Map<String, Sample> samples, SplittableRandom random) {
         Sample first = samples.getOrDefault(a, Sample.ofPoints());
         Sample second = samples.getOrDefault(b, Sample.ofPoints());
-        double[] x = draws.getOrDefault(a, new double[0]);
-        double[] y = draws.getOrDefault(b, new double[0]);
-        double[] ratios = new double[Sample.DRAWS];
+        Sample paired = first.over(second, random);
+        if (paired.count() == 0) {
+            return new Pair(a, b, Estimate.NONE, 1, 0);
+        }
+        double[] ratios = paired.draws(random);
         int under = 0;
         int over = 0;
-        for (int i = 0; i < ratios.length; i++) {
-            ratios[i] = x[i] / y[i];
-            under += ratios[i] <= 1 ? 1 : 0;
-            over += ratios[i] >= 1 ? 1 : 0;
+        for (double ratio : ratios) {
+            under += ratio <= 1 ? 1 : 0;
+            over += ratio >= 1 ? 1 : 0;
         }
         Arrays.sort(ratios);
         double p = Math.min(1, 2.0 * (Math.min(under, over) + 1) / (ratios.length + 1));
-        double ratio = first.median() / second.median();
+        double ratio = paired.median();
         Estimate estimate = new Estimate(
                 ratio,
                 Math.min(ratio, Sample.quantile(ratios, 0.025)),
                 Math.max(ratio, Sample.quantile(ratios, 0.975)));
-        return new Pair(a, b, estimate, p, Math.min(first.restarts(), second.restarts()));
+        return new Pair(a, b, estimate, p, paired.count());
     }
 
     /** Holm (1979): the k-th smallest of m p-values times m − k + 1, never smaller than the one before. */
@@ -178,7 +181,7 @@ final class Contest {
         SplittableRandom random = new SplittableRandom(seed);
         double[] differences = new double[0];
         for (Sample sample : samples) {
-            int n = sample.restarts();
+            int n = sample.count();
             if (n < 4) {
                 continue;
             }

@@ -12,7 +12,7 @@ public record Estimate(double value, double low, double high) {
     static final Estimate NONE = new Estimate(Double.NaN, Double.NaN, Double.NaN);
 
     static Estimate of(Sample sample, long seed) {
-        if (sample.restarts() == 0) {
+        if (sample.count() == 0) {
             return NONE;
         }
         double[] draws = sample.draws(new SplittableRandom(seed));

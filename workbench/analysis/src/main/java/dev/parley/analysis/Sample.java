@@ -1,30 +1,90 @@
 package dev.parley.analysis;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.SortedMap;
 import java.util.SplittableRandom;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
 
 /**
  * One metric of one technology in one situation: a value a restart, and for each restart what it would have been with its seconds drawn
  * again. The bootstrap is hierarchical, restarts first, then seconds, after Kalibera and Jones (ISMM 2013).
  *
+ * @param restarts which restart each point belongs to: the same restart of two technologies is the same block of interleaved boots
  * @param points as measured, one a restart
  * @param pools per restart, values from redrawn seconds; a single value where a restart has no seconds to draw from
  */
-record Sample(double[] points, List<double[]> pools) {
+record Sample(int[] restarts, double[] points, List<double[]> pools) {
     /** Enough for the ends of a 95 % interval to move by less than a percent of its width. */
     static final int DRAWS = 2_000;
 
     /** Redrawn values kept a restart: the outer draw picks among them. */
     static final int POOL = 120;
 
+    /** Points of restarts 1, 2, 3 and so on. */
     static Sample ofPoints(double... points) {
-        return new Sample(
-                points, Arrays.stream(points).mapToObj(p -> new double[] {p}).toList());
+        SortedMap<Integer, Double> byRestart = new TreeMap<>();
+        for (double point : points) {
+            byRestart.put(byRestart.size() + 1, point);
+        }
+        return of(byRestart);
     }
 
-    int restarts() {
+    /** A point a restart, those that are not finite left out. */
+    static Sample of(SortedMap<Integer, Double> byRestart) {
+        SortedMap<Integer, Double> finite = new TreeMap<>(byRestart);
+        finite.values().removeIf(value -> !Double.isFinite(value));
+        return new Sample(
+                finite.keySet().stream().mapToInt(Integer::intValue).toArray(),
+                finite.values().stream().mapToDouble(Double::doubleValue).toArray(),
+                finite.values().stream().map(value -> new double[] {value}).toList());
+    }
+
+    /** The same points, with values from redrawn seconds for each of them. */
+    Sample redrawn(List<double[]> each) {
+        return each.size() == points.length ? new Sample(restarts, points, each) : this;
+    }
+
+    int count() {
         return points.length;
+    }
+
+    /**
+     * Restart by restart, how this one stands to another: the blocks that both have, as measured and as redrawn. What slows a whole block
+     * slows both, and is no difference between them.
+     */
+    Sample over(Sample other, SplittableRandom random) {
+        int[] both = IntStream.range(0, points.length)
+                .filter(i -> other.indexOf(restarts[i]) >= 0)
+                .toArray();
+        double[] ratios = new double[both.length];
+        List<double[]> redrawn = new ArrayList<>();
+        for (int k = 0; k < both.length; k++) {
+            int mine = both[k];
+            int others = other.indexOf(restarts[mine]);
+            ratios[k] = points[mine] / other.points[others];
+            double[] pool = new double[POOL];
+            for (int d = 0; d < POOL; d++) {
+                pool[d] = any(pools.get(mine), random) / any(other.pools.get(others), random);
+            }
+            redrawn.add(pool);
+        }
+        return new Sample(IntStream.of(both).map(i -> restarts[i]).toArray(), ratios, redrawn);
+    }
+
+    private int indexOf(int restart) {
+        for (int i = 0; i < restarts.length; i++) {
+            if (restarts[i] == restart) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    private static double any(double[] pool, SplittableRandom random) {
+        return pool[random.nextInt(pool.length)];
     }
 
     double median() {
@@ -37,8 +97,7 @@ record Sample(double[] points, List<double[]> pools) {
         double[] picked = new double[points.length];
         for (int draw = 0; draw < DRAWS; draw++) {
             for (int i = 0; i < picked.length; i++) {
-                double[] pool = pools.get(random.nextInt(pools.size()));
-                picked[i] = pool[random.nextInt(pool.length)];
+                picked[i] = any(pools.get(random.nextInt(pools.size())), random);
             }
             medians[draw] = median(picked);
         }

@@ -27,7 +27,7 @@ class ContestTest {
             points[r] = mood;
             pools.add(pool);
         }
-        return new Sample(points, pools);
+        return Sample.ofPoints(points).redrawn(pools);
     }
 
     private static Verdict verdict(Contest contest, Sample first, Sample second) {
