@@ -17,7 +17,7 @@ public record Row(
         short small,
         long big) {
 
-    static List<Row> sample(int n) {
+    public static List<Row> sample(int n) {
         List<Row> rows = new ArrayList<>(n);
         for (int i = 0; i < n; i++) {
             rows.add(new Row(

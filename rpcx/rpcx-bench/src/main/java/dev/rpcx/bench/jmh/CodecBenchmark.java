@@ -77,7 +77,9 @@ public class CodecBenchmark {
     }
 
     private MessageLite toProtobuf() {
-        return value instanceof Table table ? ProtobufRows.toMessage(table.rows()) : StringValue.of(((Hello) value).text());
+        return value instanceof Table table
+                ? ProtobufRows.toMessage(table.rows())
+                : StringValue.of(((Hello) value).text());
     }
 
     private Object fromProtobuf() throws InvalidProtocolBufferException {
