@@ -11,7 +11,10 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalDouble;
+import java.util.SplittableRandom;
+import java.util.function.Predicate;
 
 /** All that a run's report says, computed once from its rows. */
 public final class Analysis {
@@ -21,6 +24,7 @@ public final class Analysis {
 
     private final RunRows rows;
     private final Map<Cell, List<JudgedTrial>> cells;
+    private final Map<Cell, CellSamples> samples = new LinkedHashMap<>();
     private final List<Summary> summaries = new ArrayList<>();
     private final List<Summary> details = new ArrayList<>();
     private final List<Comparison> comparisons = new ArrayList<>();
@@ -29,7 +33,6 @@ public final class Analysis {
     private Analysis(RunRows rows) {
         this.rows = rows;
         this.cells = rows.cells();
-        Map<Cell, CellSamples> samples = new LinkedHashMap<>();
         cells.forEach((cell, trials) -> samples.put(cell, new CellSamples(rows, cell, trials, seed(cell, "seconds"))));
         samples.forEach(this::summarise);
         samples.forEach((cell, own) -> distributions.put(cell, own.distribution()));
@@ -92,6 +95,46 @@ public final class Analysis {
     /** Response times over all counted trials; of nothing where none was measured. */
     public Distribution distribution(String technology, Situation situation) {
         return distributions.getOrDefault(new Cell(technology, situation), Distribution.merged(List.of()));
+    }
+
+    /** A metric with its draws; empty where it was not measured. */
+    public Optional<Redrawn> redrawn(String technology, Situation situation, Metric metric) {
+        Cell cell = new Cell(technology, situation);
+        return Optional.ofNullable(samples.get(cell))
+                .map(own -> own.of(metric))
+                .filter(sample -> sample.restarts() > 0)
+                .map(sample -> redrawn(sample, seed(cell, metric.key() + " redrawn")));
+    }
+
+    /** The same of one service, hop or step; of the mean of several where {@code subject} takes several. */
+    public Optional<Redrawn> redrawn(String technology, Situation situation, Metric metric, Predicate<String> subject) {
+        Cell cell = new Cell(technology, situation);
+        List<Redrawn> parts = new ArrayList<>();
+        Optional.ofNullable(samples.get(cell))
+                .map(own -> own.parts(metric))
+                .orElse(Map.of())
+                .forEach((part, sample) -> {
+                    if (subject.test(part) && sample.restarts() > 0) {
+                        parts.add(redrawn(sample, seed(cell, metric.key() + part + " redrawn")));
+                    }
+                });
+        if (parts.isEmpty()) {
+            return Optional.empty();
+        }
+        double[] draws = new double[Sample.DRAWS];
+        for (int i = 0; i < draws.length; i++) {
+            int draw = i;
+            draws[i] =
+                    parts.stream().mapToDouble(p -> p.draws()[draw]).average().orElse(Double.NaN);
+        }
+        return Optional.of(new Redrawn(
+                parts.stream().mapToDouble(Redrawn::value).average().orElse(Double.NaN),
+                draws,
+                parts.stream().mapToInt(Redrawn::restarts).min().orElse(0)));
+    }
+
+    private static Redrawn redrawn(Sample sample, long seed) {
+        return new Redrawn(sample.median(), sample.draws(new SplittableRandom(seed)), sample.restarts());
     }
 
     private void summarise(Cell cell, CellSamples samples) {

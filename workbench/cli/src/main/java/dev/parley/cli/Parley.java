@@ -35,6 +35,8 @@ import picocli.CommandLine.Spec;
             Show.class,
             Gate.class,
             Export.class,
+            Reproduce.class,
+            Studies.class,
             ReportAgain.class,
             Technologies.class,
             Doctor.class,
@@ -56,7 +58,7 @@ public final class Parley implements Runnable {
     public void run() {
         throw new ParameterException(
                 spec.commandLine(),
-                "no command (expected: one of compare, run, validate, plan, list, show, gate, export, report, technologies, doctor)");
+                "no command (expected: one of compare, run, validate, plan, reproduce, studies, list, show, gate, export, report, technologies, doctor)");
     }
 
     public static void main(String[] args) {

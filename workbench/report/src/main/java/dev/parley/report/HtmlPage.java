@@ -299,7 +299,7 @@ final class HtmlPage {
                 .toList();
     }
 
-    private static String resource(String name) {
+    static String resource(String name) {
         try (InputStream in = HtmlPage.class.getResourceAsStream(name)) {
             if (in == null) {
                 throw new IllegalStateException(

@@ -57,7 +57,7 @@ public final class Report {
         return write(folder.resolve(HTML), new HtmlPage(analysis).text());
     }
 
-    private static Path write(Path file, String text) {
+    static Path write(Path file, String text) {
         Path partial = file.resolveSibling(file.getFileName() + ".partial");
         try {
             Files.writeString(partial, text, StandardCharsets.UTF_8);

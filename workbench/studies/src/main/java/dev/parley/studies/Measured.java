@@ -44,6 +44,11 @@ public record Measured(double value, List<Double> draws, int restarts, String mi
         return isMissing() ? Double.NaN : Math.max(value, quantile(0.975));
     }
 
+    /** The same in another unit. */
+    public Measured times(double factor) {
+        return factor == 1 ? this : with(number(factor), (x, y) -> x * y);
+    }
+
     Measured with(Measured other, DoubleBinaryOperator operator) {
         if (isMissing()) {
             return this;

@@ -12,7 +12,7 @@ import java.util.List;
  * @param load the paper's load, in a short form that {@link Paper#conditions} explains
  * @param metric one of the workbench's, or a name that {@link Paper#metrics} explains; {@code planned_…} for what was set, not measured
  * @param subject service or hop; empty for the whole
- * @param written the digits of the paper, which tell its precision
+ * @param written the digits of the paper, which tell its precision; empty where it is only drawn
  * @param note what a reader of the figure must know; empty as a rule
  */
 public record PublishedFigure(
@@ -31,7 +31,9 @@ public record PublishedFigure(
     static List<PublishedFigure> read(String file, String text) {
         return Csv.read(file, text).stream()
                 .map(row -> {
-                    row.number("value");
+                    if (!row.text("value").isEmpty()) {
+                        row.number("value");
+                    }
                     for (String needed : List.of("place", "metric", "unit")) {
                         if (row.text(needed).isEmpty()) {
                             throw row.wrong(needed, "something");
@@ -53,8 +55,14 @@ public record PublishedFigure(
                 .toList();
     }
 
+    /** NaN where it is only drawn. */
     public double value() {
-        return Double.parseDouble(written);
+        return isDrawn() ? Double.NaN : Double.parseDouble(written);
+    }
+
+    /** True for a point of a chart to which the paper gives no number. */
+    public boolean isDrawn() {
+        return written.isEmpty();
     }
 
     /** True for what the authors set, such as a rate, and did not measure. */

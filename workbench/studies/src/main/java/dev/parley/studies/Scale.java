@@ -16,13 +16,13 @@ import java.util.Optional;
 public enum Scale {
     /** Enough to see the order, and where the interval is narrow to decide on it. */
     QUICK(
-            "every time cut to a hundredth of 30 s steps and a thirtieth of 60 s loads; windows of at most 2 s; bursts and rounds 3 times; 3 restarts",
+            "steps of 30 s cut to 200 ms, loads of 60 s to 2 s; windows of at most 1 s; bursts and rounds 3 times; 3 restarts",
             3,
-            Duration.ofSeconds(3),
+            Duration.ofSeconds(2),
             Duration.ofMillis(200),
             Duration.ofMillis(600),
-            Duration.ofSeconds(2),
-            0.01,
+            Duration.ofSeconds(1),
+            1 / 150.0,
             1 / 30.0,
             3),
     STANDARD(
@@ -48,7 +48,7 @@ public enum Scale {
             Integer.MAX_VALUE);
 
     /** An open load with fewer requests in its window than this tells nothing of its latency. */
-    private static final int LEAST_REQUESTS = 20;
+    private static final int LEAST_REQUESTS = 5;
 
     private final String rule;
     private final int restarts;

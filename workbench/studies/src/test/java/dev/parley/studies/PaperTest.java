@@ -127,8 +127,8 @@ class PaperTest {
     void aSlowRateKeepsTheNumberOfItsRequests() {
         Part part = Paper.named("niswar").parts().get(1);
         Scale.Scaled quick = part.study(part.technologies(), Scale.QUICK).orElseThrow();
-        assertThat(quick.study().effort().window()).isEqualTo(Duration.ofSeconds(2));
-        assertThat(quick.loads().get(Load.parse("open:1:even"))).hasToString("open:150:even");
+        assertThat(quick.study().effort().window()).isEqualTo(Duration.ofSeconds(1));
+        assertThat(quick.loads().get(Load.parse("open:1:even"))).hasToString("open:300:even");
     }
 
     @Test
@@ -152,6 +152,17 @@ class PaperTest {
                             return Measured.number(runtimes.get(cell.condition("technology")));
                         });
         assertThat(change.value()).isEqualTo(75);
+    }
+
+    @Test
+    void theGuidesExampleIsWhole() {
+        Paper paper = Paper.read(Path.of("../../docs/examples/short-messages"));
+        assertThat(paper.claims()).hasSize(2);
+        Study study = published(paper.parts().getFirst());
+        assertThat(paper.figures())
+                .isNotEmpty()
+                .allSatisfy(
+                        figure -> assertThat(paper.loads(figure.load(), study)).hasSize(1));
     }
 
     @Test

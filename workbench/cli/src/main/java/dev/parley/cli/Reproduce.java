@@ -1,0 +1,278 @@
+package dev.parley.cli;
+
+import dev.parley.analysis.Analysis;
+import dev.parley.lab.Catalog;
+import dev.parley.lab.Lab;
+import dev.parley.lab.LabException;
+import dev.parley.lab.Plan;
+import dev.parley.model.BadInput;
+import dev.parley.model.Study;
+import dev.parley.process.Children;
+import dev.parley.process.ProcessException;
+import dev.parley.report.PaperReport;
+import dev.parley.report.PaperRun;
+import dev.parley.report.Report;
+import dev.parley.studies.Paper;
+import dev.parley.studies.Scale;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** A published experiment, run again. */
+@Command(
+        name = "reproduce",
+        description = {
+            "Runs a published experiment again: its figures beside ours, and a verdict on each of its conclusions.",
+            ""
+        },
+        footer = {
+            "",
+            "Stopped with Ctrl-C it goes on with --resume DIR at the next trial: same plan, one report.",
+            "",
+            "Exit codes: 0 all trials finished, 1 error or some failed.",
+            "",
+            "Example: parley reproduce zhang --scale quick; before it: parley reproduce zhang --plan"
+        })
+final class Reproduce implements Callable<Integer> {
+    /** What a folder is a run of, so that it can be gone on with. */
+    private static final String MARK = "reproduce.txt";
+
+    @Parameters(
+            paramLabel = "NAME",
+            arity = "0..1",
+            description = "kazanavicius, weerasinghe, niswar, iwanowski, zhang or all; or a folder with a paper.yaml.")
+    private Optional<String> name = Optional.empty();
+
+    @Option(
+            names = "--scale",
+            paramLabel = "SCALE",
+            description =
+                    "quick, standard or paper: how much of the published plan. Default: quick. parley studies says what each cuts.")
+    private Optional<String> scale = Optional.empty();
+
+    @Option(
+            names = "--out",
+            paramLabel = "DIR",
+            description = "Where results go. Default: a new folder results/<date-time>/.")
+    private Optional<Path> out = Optional.empty();
+
+    @Option(
+            names = "--resume",
+            paramLabel = "DIR",
+            description = "Go on with what was begun in DIR; NAME can be left out.")
+    private Optional<Path> resumed = Optional.empty();
+
+    @Option(names = "--plan", description = "Say how many trials and about how long, and run nothing.")
+    private boolean isPlan;
+
+    @Option(names = Job.BACKEND, paramLabel = "NAME=HOST:PORT", description = Job.BACKEND_MEANS)
+    private List<String> backends = List.of();
+
+    @Spec
+    private CommandSpec spec = CommandSpec.create();
+
+    /** What was asked for, in a form that {@link #MARK} keeps. */
+    private record Asked(String name, Scale scale) {
+        List<Paper> papers() {
+            if (name.equals("all")) {
+                return Paper.NAMES.stream().map(Paper::named).toList();
+            }
+            return List.of(
+                    Files.isRegularFile(Path.of(name, "paper.yaml")) ? Paper.read(Path.of(name)) : Paper.named(name));
+        }
+    }
+
+    @Override
+    public Integer call() throws IOException {
+        Catalog catalog = Catalog.read();
+        Asked asked = resumed.isPresent() ? begun(resumed.get()) : asked();
+        List<Paper> papers = asked.papers();
+        plan(papers, asked.scale(), catalog);
+        if (isPlan) {
+            return 0;
+        }
+        Path folder = resumed.isPresent() ? resumed.get() : Job.folder(out);
+        Files.writeString(folder.resolve(MARK), "name: " + asked.name() + "\nscale: " + asked.scale() + "\n");
+        return measured(papers, asked, folder, catalog);
+    }
+
+    private Asked asked() {
+        String given = name.orElseThrow(() ->
+                new BadInput("NAME", "none", "one of " + String.join(", ", Paper.NAMES) + ", all, or --resume DIR"));
+        String wanted = scale.orElse(Scale.QUICK.toString());
+        return new Asked(
+                given,
+                Scale.named(wanted).orElseThrow(() -> new BadInput("--scale", wanted, "quick, standard or paper")));
+    }
+
+    private Asked begun(Path folder) throws IOException {
+        if (out.isPresent()) {
+            throw new BadInput("--out", out.get(), "not together with --resume, which goes on in its own folder");
+        }
+        if (!Files.isRegularFile(folder.resolve(MARK))) {
+            throw new BadInput("--resume", folder, "a folder in which parley reproduce was begun");
+        }
+        Map<String, String> mark = new LinkedHashMap<>();
+        Files.readAllLines(folder.resolve(MARK)).forEach(line -> {
+            int colon = line.indexOf(": ");
+            if (colon > 0) {
+                mark.put(line.substring(0, colon), line.substring(colon + 2));
+            }
+        });
+        Asked begun = new Asked(
+                mark.getOrDefault("name", ""),
+                Scale.named(mark.getOrDefault("scale", ""))
+                        .orElseThrow(() -> new BadInput("--resume", folder, "a folder with a whole " + MARK)));
+        name.filter(given -> !given.equals(begun.name())).ifPresent(given -> {
+            throw new BadInput("NAME", given, begun.name() + ", which was begun in " + folder);
+        });
+        scale.filter(given -> !given.equals(begun.scale().toString())).ifPresent(given -> {
+            throw new BadInput("--scale", given, begun.scale() + ", with which " + folder + " was begun");
+        });
+        return begun;
+    }
+
+    private void plan(List<Paper> papers, Scale scale, Catalog catalog) {
+        List<String> here = catalog.names();
+        Duration sum = Duration.ZERO;
+        int trials = 0;
+        for (Paper paper : papers) {
+            for (Paper.Part part : paper.parts()) {
+                Optional<Scale.Scaled> scaled = part.study(here, scale);
+                List<String> missing = new ArrayList<>(part.missing(here));
+                Optional<String> obstacle = scaled.flatMap(s -> obstacle(s.study(), catalog));
+                obstacle.ifPresent(missing::add);
+                String left = missing.isEmpty() ? "" : "; not here: " + String.join(", ", missing);
+                if (scaled.isPresent() && obstacle.isEmpty()) {
+                    Plan plan = Plan.of(scaled.get().study());
+                    sum = sum.plus(plan.estimate());
+                    trials += plan.trials().size();
+                    System.out.println(paper.name() + "/" + part.name() + ": "
+                            + plan.trials().size() + " trials in "
+                            + plan.boots().size() + " boots of services, about " + Progress.text(plan.estimate())
+                            + left);
+                } else {
+                    System.out.println(paper.name() + "/" + part.name() + ": nothing of it can be measured" + left);
+                }
+            }
+        }
+        System.out.println("in all " + trials + " trials, about " + Progress.text(sum)
+                + ", and longer where a load goes on until its work is done; scale " + scale + ": " + scale.rule());
+    }
+
+    /**
+     * Why a part cannot be measured on this machine: one part without its test bed leaves the others as they are. What nobody could measure
+     * anywhere is a mistake in the data, and ends the command.
+     */
+    private Optional<String> obstacle(Study study, Catalog catalog) {
+        try {
+            new Lab(catalog, Progress.toTerminal(), Job.backends(backends)).check(study);
+            return Optional.empty();
+        } catch (LabException | ProcessException e) {
+            return Optional.of(String.valueOf(e.getMessage()));
+        } catch (BadInput e) {
+            String what = String.valueOf(e.getMessage());
+            if (what.startsWith("limits:")) {
+                return Optional.of(what);
+            }
+            throw e;
+        }
+    }
+
+    private int measured(List<Paper> papers, Asked asked, Path folder, Catalog catalog) throws IOException {
+        int failed = 0;
+        List<PaperReport> reports = new ArrayList<>();
+        try (Children.Hold _ = Children.hold()) {
+            for (Paper paper : papers) {
+                List<PaperRun.PartRun> runs = new ArrayList<>();
+                for (Paper.Part part : paper.parts()) {
+                    Path own = folder.resolve(paper.name()).resolve(part.name());
+                    Part done = new Part(part, part.study(catalog.names(), asked.scale()), own);
+                    try {
+                        failed += done.carryOut(catalog);
+                    } catch (InterruptedException e) {
+                        System.err.println("parley: interrupted; finished trials are kept: ./parley reproduce --resume "
+                                + folder + " goes on");
+                        return 1;
+                    }
+                    runs.add(done.read(catalog.names()));
+                }
+                PaperReport report = PaperReport.of(new PaperRun(paper, asked.scale(), runs));
+                report.writeTo(Files.createDirectories(folder.resolve(paper.name())));
+                reports.add(report);
+                System.out.println(report.line());
+            }
+            System.out.println("report: " + PaperReport.index(folder, reports));
+        }
+        return failed > 0 ? 1 : 0;
+    }
+
+    /** One part and its folder. */
+    private final class Part {
+        private final Paper.Part part;
+        private final Optional<Scale.Scaled> scaled;
+        private final Path folder;
+        private String why = "";
+
+        Part(Paper.Part part, Optional<Scale.Scaled> scaled, Path folder) {
+            this.part = part;
+            this.scaled = scaled;
+            this.folder = folder;
+        }
+
+        /** How many trials failed, or 1 where none could begin: the other parts are measured all the same. */
+        int carryOut(Catalog catalog) throws InterruptedException, IOException {
+            if (scaled.isEmpty()) {
+                return 0;
+            }
+            Optional<String> obstacle = obstacle(scaled.get().study(), catalog);
+            if (obstacle.isPresent()) {
+                why = obstacle.get();
+                return 0;
+            }
+            Files.createDirectories(folder);
+            Progress progress = Progress.toTerminal();
+            System.err.println(folder + ": " + part.place());
+            Lab lab = new Lab(catalog, progress, Job.backends(backends));
+            try {
+                Lab.Ending ending = Files.exists(folder.resolve(Lab.STORE_FILE))
+                        ? lab.resume(scaled.map(Scale.Scaled::study), folder)
+                        : lab.run(scaled.get().study(), folder, Job.command(spec));
+                ending.firstFailure().ifPresent(first -> why = ending.failed() + " trials failed; the first: " + first);
+                return ending.failed();
+            } catch (LabException | ProcessException e) {
+                why = String.valueOf(e.getMessage());
+                System.err.println("parley: " + part.name() + ": " + why);
+                return 1;
+            } finally {
+                progress.end();
+            }
+        }
+
+        PaperRun.PartRun read(List<String> here) {
+            List<String> missing = new ArrayList<>(part.missing(here));
+            if (!why.isEmpty()) {
+                missing.add(why);
+            }
+            Optional<Analysis> analysis = Optional.empty();
+            if (Files.exists(folder.resolve(Lab.STORE_FILE))) {
+                Report report = Report.of(folder.resolve(Lab.STORE_FILE));
+                report.writeTo(folder);
+                analysis = Optional.of(report.analysis());
+            }
+            return new PaperRun.PartRun(part, scaled, analysis, String.join("; ", missing));
+        }
+    }
+}

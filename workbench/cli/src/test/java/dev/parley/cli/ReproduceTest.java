@@ -1,0 +1,67 @@
+package dev.parley.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.parley.lab.Catalog;
+import dev.parley.studies.Paper;
+import dev.parley.studies.Scale;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ReproduceTest {
+    @TempDir
+    Path folder;
+
+    @Test
+    void theStudiesAreListedWithWhatTheyNeed() {
+        Typed result = Typed.line("studies");
+        assertThat(result.exitCode()).isZero();
+        assertThat(result.out())
+                .contains("kazanavicius  Kazanavičius, J.; Mažeika, D. (2023)")
+                .contains("work records with postgres")
+                .contains("--scale quick: ")
+                .doesNotContain("not here");
+    }
+
+    @Test
+    void thePlanOfAllFiveFitsAnHourAndRunsNothing() {
+        Duration quick = Paper.NAMES.stream()
+                .map(name -> Studies.estimate(Paper.named(name), Catalog.read().names(), Scale.QUICK))
+                .reduce(Duration.ZERO, Duration::plus);
+        assertThat(quick).isLessThan(Duration.ofMinutes(60));
+        Typed result = Typed.line("reproduce", "all", "--plan");
+        assertThat(result.exitCode()).isZero();
+        assertThat(result.out()).contains("zhang/shared: 525 trials").contains("in all ");
+    }
+
+    @Test
+    void aFolderOfOnesOwnIsPlannedLikeTheOthers() {
+        Typed result = Typed.line(
+                "reproduce",
+                Typed.home().resolve("docs/examples/short-messages").toString(),
+                "--plan");
+        assertThat(result.err()).isEmpty();
+        assertThat(result.out()).contains("short-messages/two-services: 12 trials in 6 boots");
+    }
+
+    @Test
+    void whatCannotBeUsedIsNamed() throws IOException {
+        assertThat(Typed.line("reproduce").err()).contains("NAME: none (expected: one of kazanavicius, ");
+        assertThat(Typed.line("reproduce", "smith").err()).contains("NAME: smith (expected: one of kazanavicius, ");
+        assertThat(Typed.line("reproduce", "zhang", "--scale", "huge").err())
+                .contains("--scale: huge (expected: quick, standard or paper)");
+        assertThat(Typed.line("reproduce", "--resume", folder.toString()).err())
+                .contains("(expected: a folder in which parley reproduce was begun)");
+        Files.writeString(folder.resolve("reproduce.txt"), "name: zhang\nscale: quick\n");
+        assertThat(Typed.line("reproduce", "niswar", "--resume", folder.toString())
+                        .err())
+                .contains("NAME: niswar (expected: zhang, which was begun in ");
+        assertThat(Typed.line("reproduce", "--scale", "paper", "--resume", folder.toString())
+                        .err())
+                .contains("--scale: paper (expected: quick, with which ");
+    }
+}

@@ -1,0 +1,187 @@
+package dev.parley.report;
+
+import dev.parley.analysis.Analysis;
+import dev.parley.analysis.Redrawn;
+import dev.parley.analysis.Situation;
+import dev.parley.analysis.Summary;
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Metric;
+import dev.parley.model.Study;
+import dev.parley.model.Topology;
+import dev.parley.studies.Cell;
+import dev.parley.studies.Measured;
+import dev.parley.studies.Paper;
+import dev.parley.studies.Paper.Part;
+import dev.parley.studies.Scale;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+
+/** A paper and what was measured of it here: finds a figure for what its claims and tables ask for. */
+public final class PaperRun {
+    /** The mean of the steps that count: zhang drops the first of its rounds. */
+    private static final String COUNTED = "counted";
+
+    private static final String NOT_COUNTED = "round 0";
+
+    private final Paper paper;
+    private final Scale scale;
+    private final List<PartRun> parts;
+
+    /**
+     * One part.
+     *
+     * @param plan what was to be measured here; empty where nothing of the published plan can be
+     * @param analysis of the run; empty where there is none
+     * @param why there is none, or what was left out of it; empty where nothing is missing
+     */
+    public record PartRun(Part part, Optional<Scale.Scaled> plan, Optional<Analysis> analysis, String why) {
+        /** The published plan, without what is not here. */
+        Optional<Study> published(List<String> technologies) {
+            return part.study(technologies);
+        }
+    }
+
+    /** Where a figure was found. */
+    record Place(PartRun run, String technology, Situation situation, Load published) {}
+
+    /** A figure found: what, where, and whether it may be believed. */
+    record Found(Place place, Measured figure, String validity) {}
+
+    public PaperRun(Paper paper, Scale scale, List<PartRun> parts) {
+        this.paper = paper;
+        this.scale = scale;
+        this.parts = List.copyOf(parts);
+    }
+
+    public Paper paper() {
+        return paper;
+    }
+
+    public Scale scale() {
+        return scale;
+    }
+
+    public List<PartRun> parts() {
+        return parts;
+    }
+
+    /** For claims: the one figure that is asked for, void ones left out. */
+    public Measured measured(Cell cell) {
+        return paper.measured(cell, inner -> {
+            List<Place> places = places(inner);
+            if (places.isEmpty()) {
+                return Measured.missing(why(inner));
+            }
+            Found found = found(places.getFirst(), inner);
+            return found.validity().startsWith("void")
+                    ? Measured.missing(found.validity() + " (" + inner + ")")
+                    : found.figure();
+        });
+    }
+
+    /** Every place where a condition was measured, in the order of the plan: one for each part and each load that stands for the paper's. */
+    List<Place> places(Cell cell) {
+        List<Place> places = new ArrayList<>();
+        String technology = cell.condition("technology");
+        for (PartRun run : parts) {
+            if (run.plan().isEmpty()
+                    || run.analysis().isEmpty()
+                    || !isOrAny(cell.condition("part"), run.part().name())) {
+                continue;
+            }
+            Scale.Scaled plan = run.plan().get();
+            if (!plan.study().technologies().contains(technology)) {
+                continue;
+            }
+            Optional<Topology> topology = plan.study().topologies().stream()
+                    .filter(t -> isOrAny(cell.condition("topology"), t.text()))
+                    .findFirst();
+            Optional<MessageSpec> message = plan.study().messages().stream()
+                    .filter(m -> isOrAny(cell.condition("message"), m.toString()))
+                    .findFirst();
+            if (topology.isEmpty() || message.isEmpty()) {
+                continue;
+            }
+            for (Load load : loads(cell, run, plan)) {
+                Load scaled = plan.loads().getOrDefault(load, load);
+                places.add(new Place(
+                        run,
+                        technology,
+                        new Situation(topology.get().text(), message.get().toString(), scaled),
+                        load));
+            }
+        }
+        return places;
+    }
+
+    private List<Load> loads(Cell cell, PartRun run, Scale.Scaled plan) {
+        List<Load> published = run.published(plan.study().technologies())
+                .map(study -> cell.condition("load").isEmpty()
+                        ? study.loads().subList(0, 1)
+                        : paper.loads(cell.condition("load"), study))
+                .orElse(List.of());
+        return published;
+    }
+
+    /** The paper's metric at one place; each of its parts there too. */
+    Found found(Place place, Cell cell) {
+        List<String> invalid = new ArrayList<>();
+        Measured figure = paper.measured(cell, inner -> {
+            String technology = inner.condition("technology");
+            if (Arrays.stream(Metric.values()).noneMatch(m -> m.key().equals(inner.metric()))) {
+                return Measured.missing(inner.metric() + " is not measured here");
+            }
+            Metric metric = Metric.ofKey(inner.metric());
+            Analysis analysis = place.run().analysis().orElseThrow();
+            analysis.summaries().stream()
+                    .filter(s -> s.technology().equals(technology)
+                            && s.metric() == metric
+                            && new Situation(s.topology(), s.message(), s.load()).equals(place.situation()))
+                    .findFirst()
+                    .map(Summary::validity)
+                    .filter(validity -> !validity.equals("valid"))
+                    .ifPresent(invalid::add);
+            return redrawn(analysis, technology, place.situation(), metric, inner.condition("subject"))
+                    .map(r -> Measured.of(r.value(), r.draws(), r.restarts()))
+                    .orElse(Measured.missing("not measured: " + inner));
+        });
+        String validity = invalid.stream()
+                .filter(v -> v.startsWith("void"))
+                .findFirst()
+                .or(() -> invalid.stream().findFirst())
+                .orElse("valid");
+        return new Found(place, figure, validity);
+    }
+
+    private static Optional<Redrawn> redrawn(
+            Analysis analysis, String technology, Situation situation, Metric metric, String subject) {
+        if (subject.isEmpty()) {
+            return analysis.redrawn(technology, situation, metric);
+        }
+        return analysis.redrawn(
+                technology,
+                situation,
+                metric,
+                name -> subject.equals(COUNTED) ? !name.equals(NOT_COUNTED) : name.equals(subject));
+    }
+
+    private String why(Cell cell) {
+        for (PartRun run : parts) {
+            if (isOrAny(cell.condition("part"), run.part().name())
+                    && (run.analysis().isEmpty()
+                            || run.plan().isEmpty()
+                            || !run.plan().get().study().technologies().contains(cell.condition("technology")))
+                    && !run.why().isEmpty()) {
+                return "not measured: " + run.why();
+            }
+        }
+        return "not measured: " + cell;
+    }
+
+    private static boolean isOrAny(String wanted, String is) {
+        return wanted.isEmpty() || wanted.equals(is);
+    }
+}

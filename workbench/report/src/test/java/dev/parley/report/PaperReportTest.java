@@ -1,0 +1,181 @@
+package dev.parley.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.parley.analysis.Analysis;
+import dev.parley.analysis.Summary;
+import dev.parley.model.Load;
+import dev.parley.model.Metric;
+import dev.parley.studies.Judgement.Verdict;
+import dev.parley.studies.Paper;
+import dev.parley.studies.Scale;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class PaperReportTest {
+    private static final List<String> HERE = List.of("rest", "grpc", "rpcx");
+    private static final String CLAIM = "%s,1,It is.,%s,\n";
+
+    @TempDir
+    Path folder;
+
+    private final Map<String, String> files = new java.util.LinkedHashMap<>(Map.of(
+            "paper.yaml",
+            """
+            paper: own
+            title: A <paper>
+            authors: Somebody
+            year: 2026
+            published: somewhere
+            conditions: {few: [closed:1], both: [closed:1, closed:16]}
+            metrics: {gain: "100 * (latency_median[technology=@first] / latency_median[technology=@second] - 1)"}
+            parts: [{part: one, place: all of it, about: a test}]
+            """,
+            "one.yaml",
+            """
+            technologies: [rest, grpc, rpcx, kafka]
+            messages: [text:1000, types:100]
+            loads: [closed:1, closed:16]
+            restarts: 5
+            """,
+            "figures.csv",
+            """
+            place,technology,message,load,metric,value,unit,note
+            Table 1,rest,text:1000,few,latency_median,7.5,ms,
+            Table 1,grpc,text:1000,few,latency_median,6.5,ms,a note
+            Table 1,rpcx,text:1000,both,latency_median,5.5,ms,
+            Table 1,kafka,text:1000,few,latency_median,8.5,ms,
+            Table 2,grpc/rest,text:1000,few,gain,-13,%,
+            Table 3,,,,planned_cores,2,cores,
+            Table 4,rest,text:1000,few,installed_size,1000,B,
+            """,
+            "claims.csv",
+            "id,place,sentence,expression,note\n"));
+
+    private PaperReport report(int restarts, String claims) throws IOException {
+        files.merge("claims.csv", claims, String::concat);
+        for (Map.Entry<String, String> file : files.entrySet()) {
+            Files.writeString(folder.resolve(file.getKey()), file.getValue());
+        }
+        Paper paper = Paper.read(folder);
+        Paper.Part part = paper.parts().getFirst();
+        return PaperReport.of(new PaperRun(
+                paper,
+                Scale.PAPER,
+                List.of(new PaperRun.PartRun(
+                        part,
+                        part.study(HERE, Scale.PAPER),
+                        Optional.of(analysis(restarts)),
+                        String.join("; ", part.missing(HERE))))));
+    }
+
+    private Analysis analysis(int restarts) {
+        Path store = folder.resolve("results.duckdb");
+        return Report.of(Files.exists(store) ? store : SampleStore.compare(folder, restarts))
+                .analysis();
+    }
+
+    private double median(String technology) {
+        return analysis(5).summaries().stream()
+                .filter(s -> s.technology().equals(technology)
+                        && s.metric() == Metric.LATENCY_MEDIAN
+                        && s.message().equals("text:1000")
+                        && s.load().equals(new Load.Closed(1)))
+                .map(Summary::estimate)
+                .findFirst()
+                .orElseThrow()
+                .value();
+    }
+
+    private static String of(String technology) {
+        return "latency_median[technology=" + technology + "; message=text:1000; load=few]".replace(';', ',');
+    }
+
+    private static String claim(String id, String expression) {
+        return String.format(CLAIM, id, "\"" + expression + "\"");
+    }
+
+    @Test
+    void whatIsSoHoldsAndAPlantedFalsehoodDoesNot() throws IOException {
+        String fast = median("rest") < median("grpc") ? "rest" : "grpc";
+        String slow = fast.equals("rest") ? "grpc" : "rest";
+        PaperReport report =
+                report(5, claim("so", of(fast) + " < " + of(slow)) + claim("false", of(fast) + " > " + of(slow)));
+        assertThat(report.counts())
+                .containsEntry(Verdict.HOLDS, 1L)
+                .containsEntry(Verdict.DOES_NOT_HOLD, 1L)
+                .containsEntry(Verdict.NOT_DECIDED, 0L);
+    }
+
+    @Test
+    void whatIsMissingIsNotDecided() throws IOException {
+        PaperReport report = report(
+                5,
+                claim("absent", of("kafka") + " < " + of("rest"))
+                        + claim("metric", "highest_rate[technology=rest, message=text:1000, load=few] < 5")
+                        + "said,1,It is.,,of architecture\n");
+        assertThat(report.counts()).containsEntry(Verdict.NOT_DECIDED, 3L);
+        report.writeTo(folder);
+        assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
+                .contains("not measured: kafka")
+                .contains("nothing measured decides it");
+    }
+
+    @Test
+    void twoRestartsDecideNothing() throws IOException {
+        PaperReport report = report(2, claim("early", of("rest") + " < 1000"));
+        assertThat(report.counts()).containsEntry(Verdict.NOT_DECIDED, 1L);
+    }
+
+    @Test
+    void everyPublishedFigureHasItsRowAndOneForEachWayItWasMeasured() throws IOException {
+        PaperReport report = report(5, "");
+        report.writeTo(folder);
+        List<String> rows = Files.readAllLines(folder.resolve(PaperReport.FIGURES));
+        assertThat(rows).hasSize(1 + 7);
+        assertThat(rows).filteredOn(row -> row.contains("rpcx")).hasSize(2).anyMatch(row -> row.contains("closed:16"));
+        assertThat(rows)
+                .filteredOn(row -> row.contains("kafka"))
+                .singleElement()
+                .satisfies(row -> assertThat(row).contains("not measured: kafka"));
+        assertThat(report.covered()).isEqualTo("5 of 6 published figures have ours beside them");
+        double gain = Double.parseDouble(rows.stream()
+                .filter(row -> row.startsWith("Table 2"))
+                .findFirst()
+                .orElseThrow()
+                .split(",")[9]);
+        assertThat(gain)
+                .isCloseTo(100 * (median("grpc") / median("rest") - 1), org.assertj.core.api.Assertions.within(0.01));
+    }
+
+    @Test
+    void oursIsToldInTheUnitOfThePaper() throws IOException {
+        report(5, "").writeTo(folder);
+        String row = Files.readAllLines(folder.resolve(PaperReport.FIGURES)).stream()
+                .filter(line -> line.startsWith("Table 4"))
+                .findFirst()
+                .orElseThrow();
+        assertThat(Double.parseDouble(row.split(",")[9])).isBetween(1e6, 1e8);
+    }
+
+    @Test
+    void thePageNamesThePaperAndTakesNothingForMarkup() throws IOException {
+        PaperReport report = report(5, claim("so", of("rest") + " < 1000"));
+        report.writeTo(folder);
+        String html = Files.readString(folder.resolve(PaperReport.HTML));
+        assertThat(html)
+                .contains("Somebody (2026): A &lt;paper&gt;. somewhere.")
+                .contains("a note")
+                .contains("theirs (ms)")
+                .contains("order of technologies: tau ")
+                .doesNotContain("<paper>")
+                .doesNotContain("<script");
+        assertThat(Files.readString(PaperReport.index(folder, List.of(report)))).contains("own/paper.html");
+    }
+}
