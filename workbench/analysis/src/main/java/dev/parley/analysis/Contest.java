@@ -53,11 +53,7 @@ final class Contest {
         Map<K, Pair> pairs = new LinkedHashMap<>();
         things.forEach((thing, sides) -> {
             String name = thing.toString();
-            Map<String, Sample> both = Map.of("first", sides.first(), "second", sides.second());
-            Map<String, double[]> draws = Map.of(
-                    "first", sides.first().draws(new SplittableRandom(seed ^ name.hashCode())),
-                    "second", sides.second().draws(new SplittableRandom(seed ^ ~name.hashCode())));
-            Pair pair = pair("first", "second", both, draws);
+            Pair pair = unpaired(sides, seed ^ name.hashCode(), seed ^ ~name.hashCode());
             // named after the thing, so that no two pairs are equal
             pairs.put(thing, new Pair(name, name, pair.ratio(), pair.p(), pair.restarts()));
         });
@@ -102,6 +98,22 @@ final class Contest {
                 .toList();
     }
 
+    /** The ratio of the medians: restarts of two runs are no blocks of one another. */
+    private static Pair unpaired(Sides sides, long firstSeed, long secondSeed) {
+        double[] x = sides.first().draws(new SplittableRandom(firstSeed));
+        double[] y = sides.second().draws(new SplittableRandom(secondSeed));
+        double[] ratios = new double[Sample.DRAWS];
+        for (int i = 0; i < ratios.length; i++) {
+            ratios[i] = x[i] / y[i];
+        }
+        return pair(
+                "first",
+                "second",
+                ratios,
+                sides.first().median() / sides.second().median(),
+                Math.min(sides.first().count(), sides.second().count()));
+    }
+
     /**
      * The ratio is the median over restarts of the ratio within each: boots are interleaved in blocks, one a restart, and a machine that
      * grows slower slows both of a block.
@@ -113,21 +125,24 @@ final class Contest {
         if (paired.count() == 0) {
             return new Pair(a, b, Estimate.NONE, 1, 0);
         }
-        double[] ratios = paired.draws(random);
+        return pair(a, b, paired.draws(random), paired.median(), paired.count());
+    }
+
+    /** Sorts what it is given. */
+    private static Pair pair(String a, String b, double[] ratios, double ratio, int restarts) {
         int under = 0;
         int over = 0;
-        for (double ratio : ratios) {
-            under += ratio <= 1 ? 1 : 0;
-            over += ratio >= 1 ? 1 : 0;
+        for (double one : ratios) {
+            under += one <= 1 ? 1 : 0;
+            over += one >= 1 ? 1 : 0;
         }
         Arrays.sort(ratios);
         double p = Math.min(1, 2.0 * (Math.min(under, over) + 1) / (ratios.length + 1));
-        double ratio = paired.median();
         Estimate estimate = new Estimate(
                 ratio,
                 Math.min(ratio, Sample.quantile(ratios, 0.025)),
                 Math.max(ratio, Sample.quantile(ratios, 0.975)));
-        return new Pair(a, b, estimate, p, paired.count());
+        return new Pair(a, b, estimate, p, restarts);
     }
 
     /** Holm (1979): the k-th smallest of m p-values times m − k + 1, never smaller than the one before. */

@@ -63,7 +63,7 @@ public final class RunComparison {
                 Contest.Sides both = new Contest.Sides(second.of(metric), first.of(metric));
                 if (isSound(first, both.second()) && isSound(second, both.first())) {
                     sides.put(new Key(cell, metric), both);
-                } else if (both.first().restarts() > 0 || both.second().restarts() > 0) {
+                } else if (both.first().count() > 0 || both.second().count() > 0) {
                     rows.add(new Row(
                             cell.technology(),
                             cell.situation(),
@@ -100,7 +100,7 @@ public final class RunComparison {
     }
 
     private static boolean isSound(CellSamples cell, Sample sample) {
-        return sample.restarts() > 0
+        return sample.count() > 0
                 && sample.median() > 0
                 && cell.counted().stream().anyMatch(JudgedTrial::isValid);
     }
