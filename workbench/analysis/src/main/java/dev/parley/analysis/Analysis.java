@@ -102,8 +102,8 @@ public final class Analysis {
         Cell cell = new Cell(technology, situation);
         return Optional.ofNullable(samples.get(cell))
                 .map(own -> own.of(metric))
-                .filter(sample -> sample.restarts() > 0)
-                .map(sample -> redrawn(sample, seed(cell, metric.key() + " redrawn")));
+                .filter(sample -> sample.count() > 0)
+                .map(this::redrawn);
     }
 
     /** The same of one service, hop or step; of the mean of several where {@code subject} takes several. */
@@ -114,8 +114,8 @@ public final class Analysis {
                 .map(own -> own.parts(metric))
                 .orElse(Map.of())
                 .forEach((part, sample) -> {
-                    if (subject.test(part) && sample.restarts() > 0) {
-                        parts.add(redrawn(sample, seed(cell, metric.key() + part + " redrawn")));
+                    if (subject.test(part) && sample.count() > 0) {
+                        parts.add(redrawn(sample));
                     }
                 });
         if (parts.isEmpty()) {
@@ -133,8 +133,10 @@ public final class Analysis {
                 parts.stream().mapToInt(Redrawn::restarts).min().orElse(0)));
     }
 
-    private static Redrawn redrawn(Sample sample, long seed) {
-        return new Redrawn(sample.median(), sample.draws(new SplittableRandom(seed)), sample.restarts());
+    /** All from one seed: a draw takes the same restarts of every technology, so that what slows a whole block is no difference. */
+    private Redrawn redrawn(Sample sample) {
+        return new Redrawn(
+                sample.median(), sample.draws(new SplittableRandom(rows.run().seed())), sample.count());
     }
 
     private void summarise(Cell cell, CellSamples samples) {
