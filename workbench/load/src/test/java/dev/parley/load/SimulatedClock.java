@@ -17,7 +17,9 @@ final class SimulatedClock implements Clock {
     private final PriorityQueue<Happening> happenings =
             new PriorityQueue<>(Comparator.comparingLong(Happening::atNs).thenComparingLong(Happening::order));
     private final Map<Thread, Long> waiting = new HashMap<>();
-    private final Set<Thread> known = new HashSet<>();
+    /** The thread that makes the clock is its engine's: time waits for it from the beginning. */
+    private final Set<Thread> known = new HashSet<>(Set.of(Thread.currentThread()));
+
     private long order;
     private volatile long nowNs = 1;
 
@@ -59,8 +61,24 @@ final class SimulatedClock implements Clock {
 
     private boolean isQuiet() {
         known.removeIf(thread -> thread.getState() == Thread.State.TERMINATED);
-        return known.stream()
-                .allMatch(thread -> waiting.containsKey(thread) || thread.getState() == Thread.State.WAITING);
+        return !isOneOnItsWay()
+                && known.stream()
+                        .allMatch(thread -> waiting.containsKey(thread) || thread.getState() == Thread.State.WAITING);
+    }
+
+    /** A driver's thread that has begun and has not waited yet: time must not go on without it. */
+    private boolean isOneOnItsWay() {
+        Thread[] threads = new Thread[1024];
+        int count = Thread.currentThread().getThreadGroup().enumerate(threads);
+        for (int i = 0; i < count; i++) {
+            Thread thread = threads[i];
+            if (!known.contains(thread)
+                    && (thread.getName().equals("pacer") || thread.getName().startsWith("client-"))
+                    && (thread.getState() == Thread.State.RUNNABLE || thread.getState() == Thread.State.BLOCKED)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private void goOn() {

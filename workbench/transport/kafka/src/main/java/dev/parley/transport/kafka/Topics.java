@@ -4,12 +4,14 @@ import dev.parley.spi.CallException;
 import dev.parley.spi.CallException.Code;
 import dev.parley.spi.Location;
 import java.util.Arrays;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.KafkaFuture;
+import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.errors.TopicExistsException;
 
 /** Topics are there before they are used: one that appears with its first message makes the first calls wait. */
@@ -24,7 +26,9 @@ final class Topics {
     static void make(Wiring wiring, Location.AtBroker at, String... names) {
         try (Admin admin = Admin.create(wiring.admin(KafkaTransport.broker(at)))) {
             var made = admin.createTopics(Arrays.stream(names)
-                    .map(name -> new NewTopic(name, Optional.empty(), Optional.empty()))
+                    .map(name -> new NewTopic(name, Optional.empty(), Optional.empty())
+                            .configs(Map.of(
+                                    TopicConfig.MAX_MESSAGE_BYTES_CONFIG, Integer.toString(Wiring.MESSAGE_BYTES_MOST))))
                     .toList());
             for (KafkaFuture<Void> each : made.values().values()) {
                 try {
