@@ -1,0 +1,99 @@
+package dev.rpcx.testing;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.rpcx.Client;
+import dev.rpcx.Method;
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXException;
+import dev.rpcx.RPCXServer;
+import dev.rpcx.RegistryServer;
+import dev.rpcx.Server;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Whatever the network does, a call ends once, with its own reply or an error that is true. */
+@Timeout(60)
+class FaultyLinkTest {
+    @RPCXServer("echo")
+    static final class Echo {
+        final AtomicLong executed = new AtomicLong();
+
+        @Method
+        String echo(String text) {
+            executed.incrementAndGet();
+            return text;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "echo")
+    interface EchoClient {
+        @Method(timeoutMillis = 500)
+        String echo(String text);
+    }
+
+    private static final int CALLS = 150;
+
+    private final Echo echo = new Echo();
+
+    /** How the calls of one caller ended. */
+    private List<String> outcomes(Faults faults) throws Exception {
+        List<String> outcomes = new ArrayList<>();
+        try (Server server = new Server(0, RegistryServer.registry(echo)).start();
+                FaultyLink link = FaultyLink.to("127.0.0.1", server.port(), faults);
+                Client client = Client.standard()) {
+            EchoClient calls = client.create(EchoClient.class, "127.0.0.1", link.port());
+            for (int i = 0; i < CALLS; i++) {
+                try {
+                    assertThat(calls.echo("text " + i)).isEqualTo("text " + i);
+                    outcomes.add("replied");
+                } catch (RPCXException e) {
+                    outcomes.add(e.code() + " " + e.executed());
+                }
+            }
+            if (!faults.equals(Faults.seeded(faults.seed()))) {
+                assertThat(link.faults()).isPositive();
+            }
+        }
+        long mayBeExecuted =
+                outcomes.stream().filter(o -> !o.endsWith("NOT_EXECUTED")).count();
+        assertThat(echo.executed.getAndSet(0)).isLessThanOrEqualTo(mayBeExecuted);
+        return outcomes;
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3})
+    void underFaultsOfEveryKindACallEndsInTruth(long seed) throws Exception {
+        Faults faults = Faults.seeded(seed)
+                .delaying(0.05, Duration.ofMillis(3))
+                .losing(0.01)
+                .duplicating(0.01)
+                .cutting(0.01);
+        assertThat(outcomes(faults)).contains("replied").anyMatch(outcome -> !outcome.equals("replied"));
+    }
+
+    @Test
+    void theSameSeedMeetsTheSameFaults() throws Exception {
+        Faults faults = Faults.seeded(7).losing(0.02);
+        List<String> first = outcomes(faults);
+        assertThat(first).contains("DEADLINE_EXCEEDED MAYBE");
+        assertThat(outcomes(faults)).isEqualTo(first);
+    }
+
+    @Test
+    void withoutFaultsEveryCallIsAnswered() throws Exception {
+        assertThat(outcomes(Faults.seeded(1))).containsOnly("replied");
+    }
+
+    @Test
+    void shareOutsideItsRangeIsRefused() {
+        assertThatThrownBy(() -> Faults.seeded(1).losing(1.5)).hasMessageContaining("0 to 1");
+    }
+}
