@@ -1,6 +1,8 @@
 package dev.rpcx;
 
+import java.security.Principal;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -14,13 +16,16 @@ public final class CallContext {
     private final long deadlineNanos;
     private final boolean asked;
     private final Metadata metadata;
+    private @Nullable Principal principal;
     private volatile boolean cancelled;
 
-    CallContext(long deadlineNanos, Metadata metadata) {
-        this(deadlineNanos, false, metadata);
+    /** @param peer who the connection's certificate says is at its other end */
+    CallContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer) {
+        this(deadlineNanos, false, metadata, peer);
     }
 
-    private CallContext(long deadlineNanos, boolean asked, Metadata metadata) {
+    private CallContext(long deadlineNanos, boolean asked, Metadata metadata, @Nullable Principal principal) {
+        this.principal = principal;
         this.deadlineNanos = deadlineNanos;
         this.asked = asked;
         this.metadata = metadata;
@@ -38,7 +43,11 @@ public final class CallContext {
         if (outer != null && outer.deadlineNanos - deadline < 0) {
             deadline = outer.deadlineNanos;
         }
-        CURRENT.set(new CallContext(deadline, true, outer == null ? Metadata.EMPTY : outer.metadata));
+        CURRENT.set(new CallContext(
+                deadline,
+                true,
+                outer == null ? Metadata.EMPTY : outer.metadata,
+                outer == null ? null : outer.principal));
         try {
             return calls.get();
         } finally {
@@ -74,6 +83,19 @@ public final class CallContext {
     /** What the caller sent beside the arguments; empty, never null. */
     public Metadata metadata() {
         return metadata;
+    }
+
+    /**
+     * Who calls: whom a server's interceptor has found out with {@link #authenticate}, otherwise the subject of the client's certificate,
+     * otherwise nobody. Nothing that a client sends as metadata is taken for it.
+     */
+    public Optional<Principal> principal() {
+        return Optional.ofNullable(principal);
+    }
+
+    /** For a server's interceptor, before it proceeds: this is who calls. */
+    public void authenticate(Principal caller) {
+        principal = Objects.requireNonNull(caller);
     }
 
     /** True once the caller has given up, or is gone: nobody will read the result. A handler that blocks is interrupted as well. */

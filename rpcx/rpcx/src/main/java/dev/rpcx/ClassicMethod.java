@@ -54,7 +54,7 @@ final class ClassicMethod {
     Object call(Object[] arguments) {
         if (kind == ClientMethod.Kind.BLOCKING) {
             // before anything is sent: a call that is refused was not made
-            ClientAddress.refuseBlocking();
+            Route.refuseBlocking();
             return await(start(arguments));
         }
         CompletableFuture<@Nullable Object> started = start(arguments);

@@ -23,21 +23,36 @@ final class ClassicServerCall implements Runnable {
         this.deadlineNanos = deadlineNanos;
     }
 
+    /** How the call ended; once. */
+    void finished(byte @Nullable [] result, @Nullable RPCXException error) {
+        connection.left(method, deadlineNanos);
+        connection.finished(request.id(), result, error);
+    }
+
     @Override
     public void run() {
+        if (deadlineNanos - System.nanoTime() <= 0) {
+            finished(
+                    null,
+                    new RPCXException(
+                            RPCXException.Code.DEADLINE_EXCEEDED,
+                            "the time was over before the handler started",
+                            RPCXException.Executed.NOT_EXECUTED));
+            return;
+        }
         Object[] arguments;
         try {
             arguments = arguments();
         } catch (RuntimeException e) {
-            connection.finished(request.id(), null, ServerCall.unreadable(e));
+            finished(null, ServerCall.unreadable(e));
             return;
         }
-        CallContext.set(new CallContext(deadlineNanos, Metadata.EMPTY));
+        CallContext.set(new CallContext(deadlineNanos, Metadata.EMPTY, connection.peer()));
         Object result;
         try {
             result = method.invoke(arguments, Metadata.EMPTY);
         } catch (Throwable t) {
-            connection.finished(request.id(), null, ServerCall.failed(t));
+            finished(null, ServerCall.failed(t));
             return;
         } finally {
             CallContext.set(null);
@@ -65,16 +80,16 @@ final class ClassicServerCall implements Runnable {
     @SuppressWarnings("NullAway") // the codec decides where null can be
     private void finish(@Nullable Object value, @Nullable Throwable thrown) {
         if (thrown != null) {
-            connection.finished(request.id(), null, ServerCall.failed(thrown));
+            finished(null, ServerCall.failed(thrown));
             return;
         }
         ByteBuf out = Unpooled.buffer();
         try {
             method.result().write(value, out);
         } catch (RuntimeException e) {
-            connection.finished(request.id(), null, ServerCall.failed(e));
+            finished(null, ServerCall.failed(e));
             return;
         }
-        connection.finished(request.id(), ByteBufUtil.getBytes(out), null);
+        finished(ByteBufUtil.getBytes(out), null);
     }
 }

@@ -6,9 +6,11 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.security.Principal;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A server's connection on the classic wire, the paper's: length-prefixed {@code RPCXRequest} and {@code RPCXReply}. It has no handshake,
@@ -52,6 +54,9 @@ final class ClassicServerConnection extends ChannelInboundHandlerAdapter impleme
             reply(request.id(), null, refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
         } else if (underWay.get() >= server.settings().maxCalls()) {
             reply(request.id(), null, refused(RPCXException.Code.OVERLOADED, "too many calls under way"));
+        } else if (method.place() != RunOn.Place.EVENT_LOOP
+                && !server.admission().enter()) {
+            reply(request.id(), null, refused(RPCXException.Code.OVERLOADED, "the server is overloaded"));
         } else {
             underWay.incrementAndGet();
             ClassicServerCall call = new ClassicServerCall(this, method, request, System.nanoTime() + CALL_NANOS);
@@ -62,7 +67,7 @@ final class ClassicServerConnection extends ChannelInboundHandlerAdapter impleme
             try {
                 server.threads().run(channel.eventLoop(), method.place(), call);
             } catch (RejectedExecutionException e) {
-                finished(request.id(), null, refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
+                call.finished(null, refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
             }
         }
     }
@@ -71,21 +76,27 @@ final class ClassicServerConnection extends ChannelInboundHandlerAdapter impleme
         return new RPCXException(code, text, RPCXException.Executed.NOT_EXECUTED);
     }
 
+    @Nullable
+    Principal peer() {
+        return Server.peer(channel);
+    }
+
+    /** A handler that was counted has ended. */
+    void left(ServerMethod method, long deadlineNanos) {
+        if (method.place() != RunOn.Place.EVENT_LOOP) {
+            server.admission().leave(deadlineNanos);
+        }
+    }
+
     /** From any thread. */
-    void finished(
-            long id,
-            byte @org.jspecify.annotations.Nullable [] result,
-            @org.jspecify.annotations.Nullable RPCXException error) {
+    void finished(long id, byte @Nullable [] result, @Nullable RPCXException error) {
         reply(id, result, error);
         if (underWay.decrementAndGet() == 0 && leaving) {
             channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
         }
     }
 
-    private void reply(
-            long id,
-            byte @org.jspecify.annotations.Nullable [] result,
-            @org.jspecify.annotations.Nullable RPCXException error) {
+    private void reply(long id, byte @Nullable [] result, @Nullable RPCXException error) {
         channel.writeAndFlush(ClassicWire.reply(id, result, error), channel.voidPromise());
     }
 

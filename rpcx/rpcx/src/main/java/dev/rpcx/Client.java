@@ -16,6 +16,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
@@ -41,6 +44,12 @@ public final class Client implements AutoCloseable {
     private final Loops loops;
     private final Bootstrap bootstrap;
     private final Map<String, ClientAddress> addresses = new ConcurrentHashMap<>();
+    private final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
+    private final long keepAliveNanos;
+    private final long connectNanos;
+    private final Choice choice;
+    private final double failureShare;
+    private final @Nullable Tls tls;
     private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
     private final AtomicInteger methods = new AtomicInteger();
     private volatile boolean closed;
@@ -49,6 +58,11 @@ public final class Client implements AutoCloseable {
         callTimeout = builder.callTimeout;
         connections = builder.connections;
         classic = builder.classic;
+        keepAliveNanos = builder.keepAlive.toNanos();
+        connectNanos = builder.connectTimeout.toNanos();
+        choice = builder.choice;
+        failureShare = builder.failureShare;
+        tls = builder.tls;
         interceptors = List.copyOf(builder.interceptors);
         loops = new Loops(builder.eventLoops, "rpcx-client");
         bootstrap = new Bootstrap()
@@ -85,16 +99,36 @@ public final class Client implements AutoCloseable {
 
     /** The same for a server at another address than the annotation's. */
     public <T> T create(Class<T> type, String host, int port) {
-        if (port < 1 || port > 65_535) {
-            throw new IllegalArgumentException("port: " + port + " (expected: 1 to 65535)");
+        Endpoint endpoint = new Endpoint(host, port);
+        return proxy(
+                type,
+                addresses.computeIfAbsent(endpoint.key(), key -> new ClientAddress(this, endpoint, connections, null)));
+    }
+
+    /**
+     * The same for a service of several instances, which may come and go: each call goes to one of them, as {@link Builder#choice} says.
+     * Proxies made with an equal {@code endpoints} share their connections. Connects at once, in the background.
+     *
+     * @throws IllegalArgumentException also for a client of the classic wire, which cannot tell when an instance leaves
+     */
+    public <T> T create(Class<T> type, Endpoints endpoints) {
+        if (classic) {
+            throw new IllegalArgumentException("several endpoints on the classic wire (expected: the native one)");
         }
+        ClientProxy.marked(type);
+        return proxy(type, clusters.computeIfAbsent(endpoints, this::cluster));
+    }
+
+    private ClientCluster cluster(Endpoints endpoints) {
+        return new ClientCluster(this, connections, choice).start(endpoints);
+    }
+
+    private <T> T proxy(Class<T> type, Route route) {
         RPCXClient marked = ClientProxy.marked(type);
-        ClientAddress address =
-                addresses.computeIfAbsent(host + ":" + port, key -> new ClientAddress(this, host, port, connections));
         ClientProxy proxy = new ClientProxy(
                 type,
                 marked.remoteServerName(),
-                address,
+                route,
                 codecs,
                 interceptors,
                 callTimeout,
@@ -107,9 +141,40 @@ public final class Client implements AutoCloseable {
         return callTimeout.toNanos();
     }
 
-    /** Connects, and ends the attempt with the connection or the failure. */
+    long keepAliveNanos() {
+        return keepAliveNanos;
+    }
+
+    /** What an attempt that is under way and the next one may take: a call waits no longer for a connection. */
+    long patienceNanos() {
+        return 2 * connectNanos;
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
+    @Nullable
+    CircuitBreaker newBreaker() {
+        return failureShare > 1 ? null : new CircuitBreaker(failureShare, System::nanoTime);
+    }
+
+    /** @return false if the client is closed, and the task will not run */
+    boolean schedule(Runnable task, long nanos) {
+        try {
+            loops.group.schedule(task, nanos, TimeUnit.NANOSECONDS);
+            return true;
+        } catch (RejectedExecutionException ended) {
+            return false;
+        }
+    }
+
+    /**
+     * Connects, and ends the attempt with the failure; with the connection as soon as it stands where {@code atOnce}, otherwise the
+     * connection itself does when the server has greeted it, for which it has the rest of the time to connect.
+     */
     <C extends ChannelHandler> void open(
-            ClientAddress address, Function<Channel, C> maker, CompletableFuture<C> attempt) {
+            ClientAddress address, Function<Channel, C> maker, CompletableFuture<C> attempt, boolean atOnce) {
         if (closed) {
             attempt.completeExceptionally(new IllegalStateException("the client is closed"));
             return;
@@ -125,10 +190,13 @@ public final class Client implements AutoCloseable {
                             made.set(connection);
                             channels.add(channel);
                             channel.closeFuture().addListener(over -> channels.remove(channel));
+                            if (tls != null) {
+                                tls.addTo(channel, address.endpoint);
+                            }
                             channel.pipeline().addLast(connection);
                         }
                     })
-                    .connect(new InetSocketAddress(address.host, address.port));
+                    .connect(new InetSocketAddress(address.endpoint.host(), address.endpoint.port()));
             connecting.addListener(done -> {
                 C connection = made.get();
                 if (!done.isSuccess() || connection == null) {
@@ -137,12 +205,23 @@ public final class Client implements AutoCloseable {
                 } else if (closed) {
                     connecting.channel().close();
                     attempt.completeExceptionally(new IllegalStateException("the client is closed"));
-                } else {
+                } else if (atOnce) {
                     attempt.complete(connection);
+                } else {
+                    Channel channel = connecting.channel();
+                    Future<?> timer = channel.eventLoop()
+                            .schedule(() -> late(channel, attempt), connectNanos, TimeUnit.NANOSECONDS);
+                    attempt.whenComplete((greeted, failure) -> timer.cancel(false));
                 }
             });
         } catch (RuntimeException e) {
             attempt.completeExceptionally(e);
+        }
+    }
+
+    private static void late(Channel channel, CompletableFuture<?> attempt) {
+        if (attempt.completeExceptionally(new IllegalStateException("connected, but the server says nothing"))) {
+            channel.close();
         }
     }
 
@@ -155,6 +234,7 @@ public final class Client implements AutoCloseable {
     public void close() {
         LoopThread.refuse("Client.close", "another thread");
         closed = true;
+        clusters.values().forEach(ClientCluster::close);
         dropConnections();
         loops.close();
     }
@@ -168,8 +248,14 @@ public final class Client implements AutoCloseable {
 
     /** Settings of a client, each with a standard value. */
     public static final class Builder {
+        private static final double NO_BREAKER = 2;
+
         private Duration callTimeout = Duration.ofSeconds(10);
         private Duration connectTimeout = Duration.ofSeconds(3);
+        private Duration keepAlive = Duration.ofSeconds(10);
+        private @Nullable Tls tls;
+        private double failureShare = NO_BREAKER;
+        private Choice choice = Choice.LEAST_LOADED;
         private int connections = 1;
         private int eventLoops = Math.min(4, Runtime.getRuntime().availableProcessors());
         private boolean classic;
@@ -189,7 +275,43 @@ public final class Client implements AutoCloseable {
             return this;
         }
 
-        /** Time to connect: up to an hour; standard 3 s. */
+        /**
+         * A server that is gone without a word is noticed within this time, and calls under way to it end as unavailable: 100 ms to 1 h;
+         * standard 10 s. A silent connection is asked for a sign of life, at most three times in it.
+         */
+        public Builder keepAlive(Duration time) {
+            if (time.compareTo(Duration.ofMillis(100)) < 0) {
+                throw new IllegalArgumentException("keepAlive: " + time + " (expected: 100 ms to 1 h)");
+            }
+            keepAlive = checked("keepAlive", time);
+            return this;
+        }
+
+        /** How one of several instances is chosen for a call; standard {@link Choice#LEAST_LOADED}. */
+        public Builder choice(Choice way) {
+            choice = way;
+            return this;
+        }
+
+        /**
+         * Breaks the circuit to a service when this share of its calls in the last 10 s, at least 20, could not be made, were refused or
+         * not answered in time: for 1 s calls fail at once, not executed, then one is tried. Above 0, at most 1; standard: never.
+         */
+        public Builder circuitBreaker(double share) {
+            if (!(share > 0 && share <= 1)) {
+                throw new IllegalArgumentException("circuitBreaker: " + share + " (expected: above 0, at most 1)");
+            }
+            failureShare = share;
+            return this;
+        }
+
+        /** Speaks TLS, to every server; standard: plain. */
+        public Builder tls(Tls client) {
+            tls = client.checked(false);
+            return this;
+        }
+
+        /** Time to connect and to be greeted by the server: up to an hour; standard 3 s. */
         public Builder connectTimeout(Duration time) {
             connectTimeout = checked("connectTimeout", time);
             return this;

@@ -1,31 +1,66 @@
 package dev.rpcx;
 
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A server's address and the connections to it, made when first needed and made again when one is gone. Callers that find none wait for
- * one attempt together.
+ * one attempt together. After attempts that failed in a row the server is left alone for longer and longer, with jitter: a call in a
+ * short pause waits for its end, in a long one it fails at once.
+ *
+ * <p>As a member of a {@link ClientCluster} it keeps its connections by itself, and tells the cluster of each.
  */
-final class ClientAddress {
+final class ClientAddress extends Route {
+    private static final long WAITED_OUT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
     private final Client client;
-    final String host;
-    final int port;
+    final Endpoint endpoint;
+    private final @Nullable ClientCluster cluster;
     private @Nullable CompletableFuture<ClassicClientConnection> classic;
     private final AtomicReferenceArray<@Nullable CompletableFuture<ClientConnection>> connections;
+    private final Health health = new Health();
+    private volatile boolean retired;
 
-    ClientAddress(Client client, String host, int port, int connections) {
+    // guarded by this
+    private int failures;
+    private long pauseEndNanos;
+    private @Nullable Throwable lastFailure;
+
+    ClientAddress(Client client, Endpoint endpoint, int connections, @Nullable ClientCluster cluster) {
+        super(client);
         this.client = client;
-        this.host = host;
-        this.port = port;
+        this.endpoint = endpoint;
+        this.cluster = cluster;
         this.connections = new AtomicReferenceArray<>(connections);
     }
 
-    /** A connection that is there, or null. */
+    Health health() {
+        return health;
+    }
+
+    /** A call has ended here; null for success. */
+    void ended(@Nullable RPCXException error) {
+        (cluster == null ? this : cluster).counted(error != null && Health.isInstances(error));
+        if (error == null) {
+            health.succeeded();
+        } else if (health.failed(error) && cluster != null) {
+            cluster.eject(this);
+        }
+    }
+
+    @Override
+    boolean hasOthers() {
+        return false;
+    }
+
+    @Override
+    @Nullable
+    ClientConnection ready(int key) {
+        return ready();
+    }
+
     @Nullable
     ClientConnection ready() {
         CompletableFuture<ClientConnection> found = connections.get(index());
@@ -42,23 +77,122 @@ final class ClientAddress {
         return count == 1 ? 0 : (int) (Thread.currentThread().getId() % count);
     }
 
-    CompletableFuture<ClientConnection> connect() {
-        int index = index();
+    @Override
+    CompletableFuture<ClientConnection> connect(int key) {
+        return connect(index(), WAITED_OUT_NANOS);
+    }
+
+    /** @param patienceNanos a pause longer than this is not waited out */
+    private CompletableFuture<ClientConnection> connect(int index, long patienceNanos) {
         while (true) {
             CompletableFuture<ClientConnection> found = connections.get(index);
             if (found != null && isUsableOrComing(found)) {
                 return found;
             }
             CompletableFuture<ClientConnection> attempt = new CompletableFuture<>();
+            long pause = pauseNanos();
+            if (pause > patienceNanos) {
+                attempt.completeExceptionally(inPause(pause));
+                return attempt;
+            }
             if (connections.compareAndSet(index, found, attempt)) {
-                client.open(
-                        this, channel -> new ClientConnection(channel, toString(), client.callTimeoutNanos()), attempt);
+                attempt.whenComplete((connected, failure) -> attempted(index, failure));
+                if (pause <= 0) {
+                    open(attempt);
+                } else if (!client.schedule(() -> open(attempt), pause)) {
+                    attempt.completeExceptionally(new IllegalStateException("the client is closed"));
+                }
                 return attempt;
             }
         }
     }
 
+    private void open(CompletableFuture<ClientConnection> attempt) {
+        client.open(
+                this,
+                channel -> new ClientConnection(
+                        channel, this, client.callTimeoutNanos(), client.keepAliveNanos(), attempt),
+                attempt,
+                false);
+    }
+
+    private synchronized long pauseNanos() {
+        return failures == 0 ? 0 : pauseEndNanos - System.nanoTime();
+    }
+
+    private synchronized IllegalStateException inPause(long nanos) {
+        return new IllegalStateException(
+                failures + " attempts to connect failed, the next is in " + TimeUnit.NANOSECONDS.toMillis(nanos)
+                        + " ms: " + (lastFailure == null ? "" : lastFailure.getMessage()),
+                lastFailure);
+    }
+
+    private void attempted(int index, @Nullable Throwable failure) {
+        synchronized (this) {
+            lastFailure = failure;
+            if (failure == null) {
+                failures = 0;
+            } else {
+                failures++;
+                pauseEndNanos = System.nanoTime() + Backoff.nanos(failures);
+            }
+        }
+        ClientCluster told = cluster;
+        if (told == null) {
+            return;
+        }
+        if (failure == null) {
+            told.connected(this);
+        } else {
+            told.failed(this, failure);
+            keepConnected(index);
+        }
+    }
+
+    /** A connection that was there takes no more calls. On its event loop. */
+    void lost(ClientConnection connection) {
+        for (int index = 0; cluster != null && index < connections.length(); index++) {
+            CompletableFuture<ClientConnection> held = connections.get(index);
+            if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
+                int lost = index;
+                // not at once: a server that takes connections only to drop them must not be stormed
+                client.schedule(() -> keepConnected(lost), Backoff.nanos(1));
+            }
+        }
+    }
+
+    /** From now on there is a connection, or an attempt at one, until the address is retired. */
+    void keepConnected() {
+        for (int index = 0; index < connections.length(); index++) {
+            keepConnected(index);
+        }
+    }
+
+    private void keepConnected(int index) {
+        if (!retired && !client.isClosed()) {
+            connect(index, Long.MAX_VALUE);
+        }
+    }
+
+    /** The instance is no longer one of its service's: its calls are finished, then its connections end. */
+    void retire() {
+        retired = true;
+        for (int index = 0; index < connections.length(); index++) {
+            CompletableFuture<ClientConnection> held = connections.get(index);
+            if (held != null) {
+                held.thenAccept(ClientConnection::retire);
+            }
+        }
+    }
+
+    /** Calls under way on this thread's connection. */
+    int load() {
+        ClientConnection connection = ready();
+        return connection == null ? Integer.MAX_VALUE : connection.load();
+    }
+
     /** The one connection on the classic wire. */
+    @Override
     synchronized CompletableFuture<ClassicClientConnection> connectClassic() {
         CompletableFuture<ClassicClientConnection> found = classic;
         if (found == null
@@ -66,7 +200,7 @@ final class ClientAddress {
                 || found.isDone() && !found.join().isUsable()) {
             found = new CompletableFuture<>();
             classic = found;
-            client.open(this, channel -> new ClassicClientConnection(channel, toString()), found);
+            client.open(this, channel -> new ClassicClientConnection(channel, toString()), found, true);
         }
         return found;
     }
@@ -76,41 +210,8 @@ final class ClientAddress {
                 || !found.isCompletedExceptionally() && found.join().isUsable();
     }
 
-    /** Waits for a connection, at most until the deadline. Not on an event loop, which would wait for itself. */
-    ClientConnection await(long deadlineNanos) {
-        refuseBlocking();
-        ClientConnection ready = ready();
-        if (ready != null) {
-            return ready;
-        }
-        try {
-            return connect().get(Math.max(0, deadlineNanos - System.nanoTime()), TimeUnit.NANOSECONDS);
-        } catch (ExecutionException e) {
-            throw unreachable(this, e.getCause());
-        } catch (TimeoutException e) {
-            throw new RPCXException(
-                    RPCXException.Code.DEADLINE_EXCEEDED,
-                    this + ": not connected in time",
-                    RPCXException.Executed.NOT_EXECUTED);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new RPCXException(
-                    RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.NOT_EXECUTED);
-        }
-    }
-
-    static void refuseBlocking() {
-        LoopThread.refuse("a blocking call", "an asynchronous call, or a handler or callback that runs elsewhere");
-    }
-
-    static RPCXException unreachable(ClientAddress address, @Nullable Throwable cause) {
-        String why = cause == null ? "no connection" : String.valueOf(cause.getMessage());
-        return new RPCXException(
-                RPCXException.Code.UNAVAILABLE, address + ": " + why, RPCXException.Executed.NOT_EXECUTED, cause);
-    }
-
     @Override
     public String toString() {
-        return host + ":" + port;
+        return endpoint.key();
     }
 }

@@ -5,8 +5,11 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.util.concurrent.ScheduledFuture;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -19,9 +22,25 @@ final class ClientConnection extends WireConnection {
     /** Deadlines closer together than this are found by one look. */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
+    private static final VarHandle UNDER_WAY;
+
+    static {
+        try {
+            UNDER_WAY = MethodHandles.lookup().findVarHandle(ClientConnection.class, "underWay", int.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
     final CallSlots slots = new CallSlots(this);
+    private final ClientAddress address;
     private final String peer;
     private final long defaultNanos;
+    private final KeepAlive keepAlive;
+
+    /** Ends when the server has said its first word: only then is it sure that it takes calls. */
+    private final CompletableFuture<ClientConnection> attempt;
+
     private final Runnable sweep = this::sweep;
 
     /** From published service and method to number; filled by the server's dictionary. */
@@ -39,21 +58,40 @@ final class ClientConnection extends WireConnection {
 
     private volatile @Nullable String closedWhy;
 
+    /** Written by the event loop; {@link #load} reads it from elsewhere. */
     private int underWay;
+
     private long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
 
     /** @param defaultNanos the time of calls whose requests do not carry one; whole microseconds */
-    ClientConnection(Channel channel, String peer, long defaultNanos) {
+    ClientConnection(
+            Channel channel,
+            ClientAddress address,
+            long defaultNanos,
+            long keepAliveNanos,
+            CompletableFuture<ClientConnection> attempt) {
         super(channel);
-        this.peer = peer;
+        this.address = address;
+        this.peer = address.toString();
         this.defaultNanos = defaultNanos;
+        this.keepAlive = new KeepAlive(this, keepAliveNanos);
+        this.attempt = attempt;
     }
 
     // ---- any thread
 
     boolean isUsable() {
         return !leaving && closedWhy == null;
+    }
+
+    /** Calls under way, as of a moment ago. */
+    int load() {
+        return (int) UNDER_WAY.getOpaque(this);
+    }
+
+    ClientAddress address() {
+        return address;
     }
 
     long defaultNanos() {
@@ -119,7 +157,10 @@ final class ClientConnection extends WireConnection {
     }
 
     @Override
-    void onPreface(int version) {}
+    void onPreface(int version) {
+        keepAlive.start();
+        attempt.complete(this);
+    }
 
     @Override
     void onFrame(int head, int id, ByteBuf payload) {
@@ -205,7 +246,13 @@ final class ClientConnection extends WireConnection {
             leaving = true;
             sendNow(Wire.GOAWAY, 0);
             closeIfLeft();
+            address.lost(this);
         }
+    }
+
+    /** No new calls; when those under way have ended the connection does. From any thread. */
+    void retire() {
+        loop().execute(this::onGoAway);
     }
 
     boolean isLeft() {
@@ -277,6 +324,7 @@ final class ClientConnection extends WireConnection {
     @Override
     void onClosed(String why) {
         closedWhy = why;
+        keepAlive.stop();
         if (sweepTimer != null) {
             sweepTimer.cancel(false);
         }
@@ -285,6 +333,9 @@ final class ClientConnection extends WireConnection {
             if (call != null && call.isOnWire(call.id)) {
                 call.complete(lostError(RPCXException.Executed.MAYBE), true);
             }
+        }
+        if (!attempt.completeExceptionally(new IllegalStateException(why)) && !leaving) {
+            address.lost(this);
         }
     }
 }

@@ -18,8 +18,11 @@ final class ClientMethod {
         STREAM
     }
 
-    /** A call refused by a closing server was not executed, and goes to the next connection; but not for ever. */
-    private static final int MAX_ATTEMPTS = 4;
+    /** A call that found its connection closing never left, and goes to the next one; but not for ever. */
+    private static final int MAX_ATTEMPTS = 8;
+
+    /** Calls that did leave, the first one among them. */
+    private static final int MAX_SENT = 3;
 
     private static final Object[] NO_ARGUMENTS = {};
 
@@ -32,7 +35,13 @@ final class ClientMethod {
     private final Codec<Object[]> parameters;
     private final Codec<Object> result;
     private final long timeoutNanos;
-    private final ClientAddress address;
+    private final Route route;
+
+    /** Which argument decides on the instance; -1 for none. */
+    private final int routedBy;
+
+    private final boolean idempotent;
+    private final long hedgeNanos;
 
     /** Of the items of the stream that the method takes; null if it takes none. */
     private final @Nullable Codec<Object> items;
@@ -45,7 +54,9 @@ final class ClientMethod {
             Codec<Object[]> parameters,
             Codec<Object> result,
             long timeoutNanos,
-            ClientAddress address,
+            Route route,
+            int routedBy,
+            @Nullable Method marked,
             @Nullable Codec<Object> items) {
         this.index = index;
         this.kind = kind;
@@ -56,7 +67,10 @@ final class ClientMethod {
         this.parameters = parameters;
         this.result = result;
         this.timeoutNanos = timeoutNanos;
-        this.address = address;
+        this.route = route;
+        this.routedBy = routedBy;
+        this.idempotent = marked != null && marked.idempotent();
+        this.hedgeNanos = marked == null ? 0 : TimeUnit.MILLISECONDS.toNanos(marked.hedgeMillis());
         this.items = items;
     }
 
@@ -64,8 +78,17 @@ final class ClientMethod {
         return result;
     }
 
-    ClientAddress address() {
-        return address;
+    Route route() {
+        return route;
+    }
+
+    /** By which the instance is chosen; 0 where no argument decides. */
+    int key(Object[] arguments) {
+        if (routedBy < 0) {
+            return 0;
+        }
+        int hash = java.util.Objects.hashCode(arguments[routedBy]);
+        return hash == 0 ? 1 : hash;
     }
 
     long deadline() {
@@ -83,11 +106,18 @@ final class ClientMethod {
             return new ClientStream(this, given, metadata);
         }
         long deadline = deadline();
+        if (hedgeNanos > 0) {
+            if (kind == Kind.BLOCKING) {
+                Route.refuseBlocking();
+            }
+            RPCXFuture<@Nullable Object> first = new Hedge(this, given, metadata, deadline).start(hedgeNanos);
+            return kind == Kind.BLOCKING ? Hedge.await(first) : first;
+        }
         return switch (kind) {
             case BLOCKING -> callBlocking(given, metadata, deadline);
-            case ASYNC -> new Async(this, given, metadata, deadline).start();
+            case ASYNC -> new Async(this, given, metadata, deadline, null).start();
             case ONE_WAY -> {
-                new Async(this, given, metadata, deadline).start();
+                new Async(this, given, metadata, deadline, null).start();
                 yield null;
             }
             case STREAM -> throw new AssertionError(kind);
@@ -95,12 +125,15 @@ final class ClientMethod {
     }
 
     private @Nullable Object callBlocking(Object[] arguments, Metadata metadata, long deadline) {
+        int key = key(arguments);
+        route.called();
         for (int attempt = 1; ; attempt++) {
-            ClientConnection connection = address.await(deadline);
+            ClientConnection connection = route.await(key, deadline);
             ClientCall call = connection.slots.acquire(deadline);
             encode(connection, call, arguments, metadata, deadline);
             call.sendBlocking();
             RPCXException error = call.await();
+            connection.address().ended(error);
             if (error == null) {
                 try {
                     return decode(call.body);
@@ -116,11 +149,19 @@ final class ClientMethod {
     }
 
     private boolean mayTryAgain(RPCXException error, int attempt, ClientConnection connection) {
-        return error.executed() == RPCXException.Executed.NOT_EXECUTED
-                && error.code() == RPCXException.Code.UNAVAILABLE
-                && attempt < MAX_ATTEMPTS
-                && items == null
-                && !connection.isUsable();
+        boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
+        boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
+        if (items != null || error.code() != RPCXException.Code.UNAVAILABLE && !overloaded) {
+            return false;
+        }
+        if (!executed && !overloaded && !connection.isUsable()) {
+            // it never left, which costs no server anything
+            return attempt < MAX_ATTEMPTS;
+        }
+        return (idempotent || !executed)
+                && (!overloaded || route.hasOthers())
+                && attempt < MAX_SENT
+                && route.budget().spend();
     }
 
     /** Writes what stands before the body, and the body. Gives the slot back if it cannot. */
@@ -210,31 +251,62 @@ final class ClientMethod {
     }
 
     /** A call nobody blocks for; also one-way, where nobody looks at the future. */
-    private static final class Async extends AsyncCall {
+    static final class Async extends AsyncCall {
         private final Object[] arguments;
         private final Metadata metadata;
         private final long deadlineNanos;
         private final RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
         private int attempt;
-        private @Nullable ClientConnection connection;
+        private volatile @Nullable ClientConnection connection;
 
-        Async(ClientMethod method, Object[] arguments, Metadata metadata, long deadlineNanos) {
+        /** Has a call of the same kind under way already. */
+        private final @Nullable ClientAddress avoided;
+
+        Async(
+                ClientMethod method,
+                Object[] arguments,
+                Metadata metadata,
+                long deadlineNanos,
+                @Nullable ClientAddress avoided) {
             super(method);
             this.arguments = arguments;
             this.metadata = metadata;
             this.deadlineNanos = deadlineNanos;
+            this.avoided = avoided;
+        }
+
+        /** Where the call is; null before it has been sent. */
+        @Nullable
+        ClientAddress address() {
+            ClientConnection used = connection;
+            return used == null ? null : used.address();
+        }
+
+        void giveUp() {
+            future.cancel(true);
         }
 
         RPCXFuture<@Nullable Object> start() {
-            ClientConnection ready = method.address.ready();
+            try {
+                method.route.called();
+            } catch (RPCXException refused) {
+                future.completeExceptionally(refused);
+                return future;
+            }
+            return attempt();
+        }
+
+        private RPCXFuture<@Nullable Object> attempt() {
+            int key = method.key(arguments);
+            ClientConnection ready = method.route.readyElsewhere(key, avoided);
             if (ready != null) {
                 sendOn(ready);
             } else {
-                method.address.connect().whenComplete((connected, failure) -> {
+                method.route.connect(key).whenComplete((connected, failure) -> {
                     if (connected != null) {
                         trySendOn(connected);
                     } else {
-                        future.completeExceptionally(ClientAddress.unreachable(method.address, failure));
+                        future.completeExceptionally(method.route.unreachable(failure));
                     }
                 });
             }
@@ -262,17 +334,26 @@ final class ClientMethod {
             call.sendAsync(this);
         }
 
+        private void ended(@Nullable RPCXException error) {
+            ClientConnection used = connection;
+            if (used != null) {
+                used.address().ended(error);
+            }
+        }
+
         @Override
         void succeed(@Nullable Object value) {
+            ended(null);
             future.complete(value);
         }
 
         @Override
         void fail(RPCXException error) {
+            ended(error);
             ClientConnection last = connection;
             if (last != null && method.mayTryAgain(error, attempt, last)) {
                 try {
-                    start();
+                    attempt();
                 } catch (RuntimeException e) {
                     future.completeExceptionally(e);
                 }

@@ -19,7 +19,7 @@ final class ClientProxy implements InvocationHandler {
     private static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
 
     private final Class<?> type;
-    private final ClientAddress address;
+    private final Route route;
     private final Map<Method, Remote> methods = new HashMap<>();
 
     /** All that stands between the proxy and the wire, composed once. */
@@ -31,14 +31,14 @@ final class ClientProxy implements InvocationHandler {
     ClientProxy(
             Class<?> type,
             String service,
-            ClientAddress address,
+            Route route,
             Codecs codecs,
             List<Interceptor> interceptors,
             Duration callTimeout,
             boolean classic,
             IntSupplier indexes) {
         this.type = type;
-        this.address = address;
+        this.route = route;
         for (Method method : type.getMethods()) {
             if (Modifier.isStatic(method.getModifiers()) || method.isDefault()) {
                 continue;
@@ -75,11 +75,30 @@ final class ClientProxy implements InvocationHandler {
                 items == null ? codecs.parameters(method) : Streams.NO_PARAMETERS,
                 codecs.result(method),
                 timeoutNanos,
-                address,
+                route,
+                routedBy(method),
+                marked(method),
                 items == null ? null : codecs.value(items));
         return interceptors.isEmpty()
                 ? arguments -> remote.call(arguments, Metadata.EMPTY)
                 : intercepted(service, name, interceptors, call -> remote.call(call.arguments(), call.metadata()));
+    }
+
+    /** @return the annotation if it asks for something that is worth a look at every call */
+    private static dev.rpcx.@Nullable Method marked(Method method) {
+        dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
+        if (marked == null || !marked.idempotent() && marked.hedgeMillis() == 0) {
+            return null;
+        }
+        ClientMethod.Kind kind = kind(method);
+        boolean answered = kind == ClientMethod.Kind.BLOCKING || kind == ClientMethod.Kind.ASYNC;
+        if (marked.hedgeMillis() < 0
+                || marked.hedgeMillis() > 0
+                        && !(marked.idempotent() && answered && Streams.itemsTaken(method) == null)) {
+            throw new IllegalArgumentException(method + ": hedgeMillis " + marked.hedgeMillis()
+                    + " (expected: 0, or more for an idempotent method with a result and without streams)");
+        }
+        return marked;
     }
 
     private Remote classic(
@@ -96,7 +115,7 @@ final class ClientProxy implements InvocationHandler {
                 Names.checked(name),
                 codecs,
                 timeoutNanos,
-                address::connectClassic);
+                route::connectClassic);
         return intercepted(service, name, interceptors, call -> remote.call(call.arguments()));
     }
 
@@ -113,6 +132,20 @@ final class ClientProxy implements InvocationHandler {
             throw new IllegalArgumentException(type.getName() + " (expected: an interface with @RPCXClient)");
         }
         return marked;
+    }
+
+    /** The parameter that decides which instance is called; -1 for none. */
+    private static int routedBy(Method method) {
+        int found = -1;
+        for (int i = 0; i < method.getParameterCount(); i++) {
+            if (method.getParameters()[i].isAnnotationPresent(RouteBy.class)) {
+                if (found >= 0) {
+                    throw new IllegalArgumentException(method + ": @RouteBy twice (expected: once)");
+                }
+                found = i;
+            }
+        }
+        return found;
     }
 
     private static ClientMethod.Kind kind(Method method) {
@@ -143,7 +176,7 @@ final class ClientProxy implements InvocationHandler {
         return switch (method.getName()) {
             case "equals" -> arguments != null && proxy == arguments[0];
             case "hashCode" -> System.identityHashCode(proxy);
-            default -> type.getSimpleName() + " at " + address;
+            default -> type.getSimpleName() + " at " + route;
         };
     }
 }

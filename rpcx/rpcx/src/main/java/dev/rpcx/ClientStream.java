@@ -36,16 +36,17 @@ final class ClientStream implements Flow.Publisher<Object> {
 
         void start(Flow.Subscriber<? super Object> subscriber) {
             receiver.begin(subscriber);
-            ClientConnection ready = method.address().ready();
+            int key = method.key(arguments);
+            ClientConnection ready = method.route().ready(key);
             if (ready != null) {
                 send(ready);
                 return;
             }
-            method.address().connect().whenComplete((connected, failure) -> {
+            method.route().connect(key).whenComplete((connected, failure) -> {
                 if (connected != null) {
                     send(connected);
                 } else {
-                    receiver.end(ClientAddress.unreachable(method.address(), failure));
+                    receiver.end(method.route().unreachable(failure));
                     receiver.open();
                 }
             });

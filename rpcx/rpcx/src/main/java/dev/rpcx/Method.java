@@ -19,4 +19,18 @@ public @interface Method {
      * handled never has more time than is left of that one.
      */
     long timeoutMillis() default 0;
+
+    /**
+     * On a client's method: executing a call twice does no harm. Only then is one that may have been executed, because its connection ended
+     * or its server was overloaded, made again; one that certainly was not executed is made again for any method. Second calls are at
+     * most a tenth of the first ones.
+     */
+    boolean idempotent() default false;
+
+    /**
+     * On a client's idempotent method: a call without an answer after so many milliseconds is made a second time, at another instance where
+     * there is one, and whichever is answered first counts; 0 for never. A value near the slowest hundredth of the answers costs little
+     * and cuts that hundredth short.
+     */
+    long hedgeMillis() default 0;
 }

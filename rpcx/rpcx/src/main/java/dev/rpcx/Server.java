@@ -8,7 +8,10 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
+import io.netty.handler.ssl.SslHandler;
 import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.security.Principal;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -18,6 +21,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLPeerUnverifiedException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,9 +38,12 @@ public final class Server implements AutoCloseable {
 
     private final String host;
     private final int port;
-    private final int maxConnections;
+    private final ConnectionLimit connectionLimit;
+    private final AdmissionLimit admission;
     private final int eventLoops;
     private final int poolSize;
+    private final long keepAliveNanos;
+    private final @Nullable Tls tls;
     private final List<String> published;
     private final ServerMethod[] byNumber;
     private final Map<String, ServerMethod> byName = new HashMap<>();
@@ -61,9 +68,13 @@ public final class Server implements AutoCloseable {
     private Server(Builder builder) {
         host = builder.host;
         port = builder.port;
-        maxConnections = builder.maxConnections;
+        connectionLimit = new ConnectionLimit(
+                builder.maxConnections, Math.min(builder.maxConnectionsPerAddress, builder.maxConnections));
+        admission = new AdmissionLimit(builder.maxRunning);
         eventLoops = builder.eventLoops;
         poolSize = builder.poolSize;
+        keepAliveNanos = builder.keepAlive.toNanos();
+        tls = builder.tls;
         settings = new Settings(builder.maxMessageBytes, builder.maxCalls, Settings.INITIAL.defaultMicros());
         published = builder.registry.published();
         List<ServerMethod> methods = builder.registry.methods(Codecs.standard(), builder.interceptors);
@@ -136,15 +147,20 @@ public final class Server implements AutoCloseable {
     }
 
     private void accept(Channel channel) {
-        if (stopping || channels.size() >= maxConnections) {
+        SocketAddress remote = channel.remoteAddress();
+        if (stopping || !connectionLimit.opened(remote)) {
             channel.close();
             return;
         }
         channels.add(channel);
         channel.closeFuture().addListener(over -> {
+            connectionLimit.closed(remote);
             channels.remove(channel);
             connections.remove(channel);
         });
+        if (tls != null) {
+            tls.addTo(channel, null);
+        }
         channel.pipeline().addLast(new Sniffer(this));
     }
 
@@ -223,6 +239,31 @@ public final class Server implements AutoCloseable {
         stopped.await();
     }
 
+    ConnectionLimit connectionLimit() {
+        return connectionLimit;
+    }
+
+    /** Whom the certificate names that the client has shown; null without one. */
+    static @Nullable Principal peer(Channel channel) {
+        SslHandler handler = channel.pipeline().get(SslHandler.class);
+        if (handler == null) {
+            return null;
+        }
+        try {
+            return handler.engine().getSession().getPeerPrincipal();
+        } catch (SSLPeerUnverifiedException none) {
+            return null;
+        }
+    }
+
+    AdmissionLimit admission() {
+        return admission;
+    }
+
+    long keepAliveNanos() {
+        return keepAliveNanos;
+    }
+
     Settings settings() {
         return settings;
     }
@@ -251,7 +292,11 @@ public final class Server implements AutoCloseable {
         private final List<Interceptor> interceptors = new ArrayList<>();
         private String host = "0.0.0.0";
         private int port;
+        private @Nullable Tls tls;
+        private Duration keepAlive = Duration.ofSeconds(60);
         private int maxConnections = 10_000;
+        private int maxConnectionsPerAddress = 2_000;
+        private int maxRunning = 10_000;
         private int maxCalls = Wire.MAX_SLOTS;
         private int maxMessageBytes = Wire.MAX_MESSAGE_BYTES;
         private int eventLoops = Math.min(4, Runtime.getRuntime().availableProcessors());
@@ -276,6 +321,36 @@ public final class Server implements AutoCloseable {
         /** Connections at once; standard 10 000. One more is closed as it comes. */
         public Builder maxConnections(int count) {
             maxConnections = checked("maxConnections", count, 1, 1_000_000);
+            return this;
+        }
+
+        /** Connections at once from one address; standard 2 000. One more is closed as it comes. */
+        public Builder maxConnectionsPerAddress(int count) {
+            maxConnectionsPerAddress = checked("maxConnectionsPerAddress", count, 1, 1_000_000);
+            return this;
+        }
+
+        /**
+         * Handlers running at once, those on event loops not counted: 8 to 1 000 000; standard 10 000. One more call is refused as
+         * overload, not executed. While handlers end too late for their callers the server lowers its limit by itself, to 8 at least.
+         */
+        public Builder maxRunning(int count) {
+            maxRunning = checked("maxRunning", count, AdmissionLimit.LEAST, 1_000_000);
+            return this;
+        }
+
+        /** Speaks TLS and nothing else; standard: plain. */
+        public Builder tls(Tls server) {
+            tls = server.checked(true);
+            return this;
+        }
+
+        /** A client that is gone without a word, or reads nothing, is noticed within this time: 100 ms to 1 h; standard 60 s. */
+        public Builder keepAlive(Duration time) {
+            if (time.compareTo(Duration.ofMillis(100)) < 0 || time.compareTo(Duration.ofHours(1)) > 0) {
+                throw new IllegalArgumentException("keepAlive: " + time + " (expected: 100 ms to 1 h)");
+            }
+            keepAlive = time;
             return this;
         }
 

@@ -26,6 +26,13 @@ final class ServerCall extends Outbound implements Runnable {
     boolean notice;
     int heldBytes;
 
+    /** Of {@link #heldBytes}, those that the server counts as not whole; until the call ends. */
+    int partialBytes;
+
+    /** Where the handler is counted; null where it is not. Set before it starts, cleared by whoever ends it. */
+    @Nullable
+    AdmissionLimit admitted;
+
     /** Items that come with the call, and items that go back. */
     @Nullable
     StreamReceiver receiver;
@@ -49,7 +56,7 @@ final class ServerCall extends Outbound implements Runnable {
         method = called;
         metadata = given;
         deadlineNanos = deadline;
-        context = new CallContext(deadline, given);
+        context = new CallContext(deadline, given, connection.peer());
         receiving = false;
         handling = false;
         abandoned = false;
@@ -113,6 +120,7 @@ final class ServerCall extends Outbound implements Runnable {
             return;
         }
         if (called.brings()) {
+            leave();
             connection.stream(this, result);
         } else if (result instanceof CompletionStage<?> stage) {
             stage.whenComplete((value, thrown) -> finish(value, thrown == null ? null : failed(thrown)));
@@ -169,8 +177,18 @@ final class ServerCall extends Outbound implements Runnable {
                 RPCXException.Executed.EXECUTED);
     }
 
+    /** The handler has ended: it is no longer counted. Once for each that was. */
+    void leave() {
+        AdmissionLimit counted = admitted;
+        if (counted != null) {
+            admitted = null;
+            counted.leave(deadlineNanos);
+        }
+    }
+
     /** Encodes how the call ended, and sends it. From any thread, once. */
     void finish(@Nullable Object result, @Nullable RPCXException error) {
+        leave();
         clearBody();
         if (error == null) {
             encode(result);
@@ -241,5 +259,6 @@ final class ServerCall extends Outbound implements Runnable {
     @Override
     void lost() {
         handling = false;
+        connection.releaseParts(this);
     }
 }

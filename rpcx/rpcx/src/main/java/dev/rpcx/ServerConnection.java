@@ -6,6 +6,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import java.nio.charset.StandardCharsets;
+import java.security.Principal;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Objects;
@@ -33,12 +34,24 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Bytes of requests that have arrived and are not answered. */
     private long heldBytes;
 
+    private final KeepAlive keepAlive;
+    private @Nullable Principal peer;
+    private final FloodGuard guard = new FloodGuard();
     private boolean leaving;
     private boolean clientLeft;
+    private boolean greeted;
 
     ServerConnection(Channel channel, Server server) {
         super(channel);
         this.server = server;
+        this.keepAlive = new KeepAlive(this, server.keepAliveNanos());
+        loop().schedule(this::endUngreeted, Sniffer.SILENT_SECONDS, TimeUnit.SECONDS);
+    }
+
+    /** Whom the client's certificate names. Set before the first request. */
+    @Nullable
+    Principal peer() {
+        return peer;
     }
 
     int maxReplyBytes() {
@@ -47,6 +60,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     @Override
     void onPreface(int version) {
+        greeted = true;
         sendPreface();
         ByteBuf settings = Unpooled.buffer();
         server.settings().write(settings);
@@ -58,7 +72,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (leaving) {
             sendNow(Wire.GOAWAY, 0);
         }
+        peer = Server.peer(channel);
+        keepAlive.start();
         server.greeted(channel, this);
+    }
+
+    /** A client that has begun its eight bytes and does not end them. */
+    private void endUngreeted() {
+        if (!greeted) {
+            abort("no preface");
+        }
     }
 
     @Override
@@ -67,11 +90,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             case Wire.REQUEST -> onRequest(head, id, payload, false);
             case Wire.NOTICE -> onRequest(head, id, payload, true);
             case Wire.PART -> onPart(head, id, payload);
-            case Wire.CANCEL -> onCancel(id);
+            case Wire.CANCEL -> {
+                guard.cancelled();
+                onCancel(id);
+            }
             case Wire.ITEM -> onItem(head, id, payload);
             case Wire.END -> onEnd(id);
             case Wire.CREDIT -> onCredit(id, Streams.credit(payload));
             case Wire.SETTINGS -> {
+                guard.settled();
                 client = Settings.read(payload);
                 maxReplyBytes = client.maxMessageBytes();
             }
@@ -79,7 +106,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 clientLeft = true;
                 closeIfLeft();
             }
-            case Wire.PING -> sendNow(Wire.PONG, id);
+            case Wire.PING -> {
+                guard.pinged();
+                sendNow(Wire.PONG, id);
+            }
             default -> {
                 // a type of a later version, or one that has no meaning to a server
             }
@@ -118,7 +148,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         underWay++;
         if (more) {
             call.receiving = true;
-            hold(call, payload);
+            holdPart(call, payload);
         } else {
             dispatch(call, payload);
         }
@@ -164,7 +194,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests under way on this connection");
             return;
         }
-        hold(call, payload);
+        if (!holdPart(call, payload)) {
+            return;
+        }
         if ((head & Wire.MORE) == 0) {
             call.receiving = false;
             dispatch(call, call.body);
@@ -172,6 +204,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void dispatch(ServerCall call, ByteBuf request) {
+        RunOn.Place place = call.method().place();
+        if (place != RunOn.Place.EVENT_LOOP) {
+            if (!server.admission().enter()) {
+                int id = call.id;
+                drop(call);
+                refuse(id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
+                return;
+            }
+            call.admitted = server.admission();
+        }
         call.handling = true;
         Codec<Object> items = call.method().items();
         if (items != null) {
@@ -184,7 +226,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             call.abandoned = true;
             sendNow(Wire.REPLY, id);
         }
-        RunOn.Place place = call.method().place();
         if (place == RunOn.Place.EVENT_LOOP) {
             call.handle(request);
             return;
@@ -195,6 +236,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         try {
             server.threads().run(loop(), place, call);
         } catch (RejectedExecutionException e) {
+            call.leave();
             call.handling = false;
             if (!call.abandoned) {
                 int id = call.id;
@@ -309,6 +351,20 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
+    /** Part of a request that is not whole yet. @return false if the server holds too much of such, and the call has been refused */
+    private boolean holdPart(ServerCall call, ByteBuf bytes) {
+        int part = bytes.readableBytes();
+        if (server.connectionLimit().hold(part)) {
+            call.partialBytes += part;
+            hold(call, bytes);
+            return true;
+        }
+        int id = call.id;
+        drop(call);
+        refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests under way on this server");
+        return false;
+    }
+
     private void hold(ServerCall call, ByteBuf bytes) {
         heldBytes += bytes.readableBytes();
         call.heldBytes += bytes.readableBytes();
@@ -387,7 +443,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     void recycle(ServerCall call) {
         heldBytes -= call.heldBytes;
         call.heldBytes = 0;
+        releaseParts(call);
         free.push(call);
+    }
+
+    void releaseParts(ServerCall call) {
+        if (call.partialBytes > 0) {
+            server.connectionLimit().release(call.partialBytes);
+            call.partialBytes = 0;
+        }
     }
 
     @Override
@@ -413,10 +477,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     @Override
     void onClosed(String why) {
+        keepAlive.stop();
         for (ServerCall call : calls) {
             if (call != null) {
                 endStreams(call);
                 call.cancel();
+                releaseParts(call);
             }
         }
     }

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Sniffer extends ChannelInboundHandlerAdapter {
     /** Time for the first byte. Source: nginx's client_header_timeout, shortened; a slot is all that a silent connection costs. */
-    private static final long SILENT_SECONDS = 10;
+    static final long SILENT_SECONDS = 10;
 
     private static final int NATIVE_FIRST_BYTE = Wire.MAGIC >>> 24;
 
@@ -42,7 +42,8 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
                 ? new ServerConnection(ctx.channel(), server)
                 : new ClassicServerConnection(ctx.channel(), server);
         ctx.pipeline().replace(this, null, connection);
-        ctx.pipeline().fireChannelRead(first);
+        // from here on, not from the pipeline's head: what TLS has decrypted must not meet it again
+        ctx.fireChannelRead(first);
     }
 
     @Override

@@ -76,6 +76,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private boolean reading;
     private boolean closed;
 
+    /** Something has arrived since {@link KeepAlive} looked last. */
+    private boolean heard;
+
     WireConnection(Channel channel) {
         this.channel = channel;
         this.loop = channel.eventLoop();
@@ -267,6 +270,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             arrived.release();
         }
         reading = true;
+        heard = true;
         try {
             while (in.isReadable() && !closed) {
                 if (!greeted) {
@@ -399,6 +403,19 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     final boolean isClosed() {
         return closed;
+    }
+
+    /** On the event loop: ends a connection whose peer would not take what is still to be written. */
+    final void abort(String why) {
+        close(why);
+        channel.close();
+    }
+
+    /** Whether anything has arrived since the last question. On the event loop. */
+    final boolean heard() {
+        boolean was = heard;
+        heard = false;
+        return was;
     }
 
     @Override

@@ -1,0 +1,95 @@
+package dev.rpcx;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
+
+/**
+ * Fails calls at once, without sending them, while most of the latest have failed for reasons of the service. After a pause one call goes
+ * through as a trial: its success closes the circuit, its failure is another pause.
+ *
+ * <p>Counts lie in a ring of seconds. A second that is reused is emptied by whoever comes first; counts that another adds in that moment
+ * may be lost, which a share of many does not notice.
+ */
+final class CircuitBreaker {
+    private static final int SECONDS = 10;
+    private static final int LEAST_CALLS = 20;
+    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long CLOSED = Long.MIN_VALUE;
+
+    private final double failureShare;
+    private final LongSupplier clock;
+    private final long begin;
+    private final AtomicIntegerArray calls = new AtomicIntegerArray(SECONDS);
+    private final AtomicIntegerArray failures = new AtomicIntegerArray(SECONDS);
+    private final AtomicLong second = new AtomicLong();
+
+    /** When the pause ends, since {@link #begin}; {@link #CLOSED} where there is none. */
+    private final AtomicLong pauseEnd = new AtomicLong(CLOSED);
+
+    CircuitBreaker(double failureShare, LongSupplier clock) {
+        this.failureShare = failureShare;
+        this.clock = clock;
+        this.begin = clock.getAsLong();
+    }
+
+    /** @return false for a call that may not be sent */
+    boolean permits() {
+        long end = pauseEnd.get();
+        if (end == CLOSED) {
+            return true;
+        }
+        long now = now();
+        // whoever moves the end is the trial; the others wait for what becomes of it
+        return now >= end && pauseEnd.compareAndSet(end, now + PAUSE_NANOS);
+    }
+
+    void ended(boolean failed) {
+        int at = slot();
+        calls.incrementAndGet(at);
+        if (failed) {
+            failures.incrementAndGet(at);
+            if (pauseEnd.get() != CLOSED) {
+                pauseEnd.set(now() + PAUSE_NANOS);
+            } else if (isTooMany()) {
+                pauseEnd.compareAndSet(CLOSED, now() + PAUSE_NANOS);
+            }
+        } else if (pauseEnd.get() != CLOSED) {
+            for (int i = 0; i < SECONDS; i++) {
+                clear(i);
+            }
+            pauseEnd.set(CLOSED);
+        }
+    }
+
+    private boolean isTooMany() {
+        long all = 0;
+        long failed = 0;
+        for (int i = 0; i < SECONDS; i++) {
+            all += calls.get(i);
+            failed += failures.get(i);
+        }
+        return all >= LEAST_CALLS && failed >= all * failureShare;
+    }
+
+    private int slot() {
+        long now = now() / TimeUnit.SECONDS.toNanos(1);
+        long last = second.get();
+        if (now > last && second.compareAndSet(last, now)) {
+            for (long passed = Math.max(last + 1, now - SECONDS + 1); passed <= now; passed++) {
+                clear((int) (passed % SECONDS));
+            }
+        }
+        return (int) (now % SECONDS);
+    }
+
+    private void clear(int slot) {
+        calls.set(slot, 0);
+        failures.set(slot, 0);
+    }
+
+    private long now() {
+        return clock.getAsLong() - begin;
+    }
+}

@@ -1,0 +1,206 @@
+package dev.rpcx;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The instances of a service, each with its connections, and the choice among them. A call that finds none connected waits until one is,
+ * or until each has been tried once.
+ */
+final class ClientCluster extends Route implements Endpoints.Listener {
+    private final Client client;
+    private final int connections;
+    private final Choice choice;
+    private volatile Chooser chooser;
+    private volatile Endpoints.@Nullable Watch watch;
+    private volatile @Nullable Throwable registryFailure;
+
+    // guarded by this
+    private final Map<String, ClientAddress> members = new LinkedHashMap<>();
+    private final List<Waiting> waiting = new ArrayList<>();
+
+    /** A call without a connection, and the instances that have failed since it came. */
+    private record Waiting(int key, CompletableFuture<ClientConnection> connection, Set<ClientAddress> failed) {}
+
+    ClientCluster(Client client, int connections, Choice choice) {
+        super(client);
+        this.client = client;
+        this.connections = connections;
+        this.choice = choice;
+        this.chooser = Chooser.of(choice, new ClientAddress[0]);
+    }
+
+    ClientCluster start(Endpoints endpoints) {
+        watch = endpoints.watch(this);
+        return this;
+    }
+
+    void close() {
+        Endpoints.Watch ended = watch;
+        if (ended != null) {
+            ended.close();
+        }
+        List<Waiting> left;
+        synchronized (this) {
+            left = List.copyOf(waiting);
+            waiting.clear();
+        }
+        left.forEach(call -> call.connection.completeExceptionally(new IllegalStateException("the client is closed")));
+    }
+
+    @Override
+    boolean hasOthers() {
+        return chooser.all.length > 1;
+    }
+
+    @Override
+    @Nullable
+    ClientConnection ready(int key) {
+        return chooser.pick(key);
+    }
+
+    @Override
+    CompletableFuture<ClientConnection> connect(int key) {
+        Waiting call = new Waiting(key, new CompletableFuture<>(), new HashSet<>());
+        if (client.isClosed()) {
+            call.connection.completeExceptionally(new IllegalStateException("the client is closed"));
+            return call.connection;
+        }
+        synchronized (this) {
+            Throwable failure = registryFailure;
+            if (members.isEmpty() && failure != null) {
+                call.connection.completeExceptionally(failure);
+                return call.connection;
+            }
+            waiting.add(call);
+        }
+        client.schedule(() -> giveUp(call), client.patienceNanos());
+        // whatever was connected between the caller's look and now
+        ClientConnection ready = ready(key);
+        if (ready != null && call.connection.complete(ready)) {
+            synchronized (this) {
+                waiting.remove(call);
+            }
+        }
+        return call.connection;
+    }
+
+    private void giveUp(Waiting call) {
+        if (call.connection.completeExceptionally(new IllegalStateException("no instance could be reached in time"))) {
+            synchronized (this) {
+                waiting.remove(call);
+            }
+        }
+    }
+
+    @Override
+    CompletableFuture<ClassicClientConnection> connectClassic() {
+        throw new IllegalStateException("several endpoints on the classic wire (expected: the native one)");
+    }
+
+    /** An instance has a connection. */
+    void connected(ClientAddress address) {
+        List<Waiting> served;
+        synchronized (this) {
+            served = List.copyOf(waiting);
+            waiting.clear();
+        }
+        for (Waiting call : served) {
+            ClientConnection ready = ready(call.key);
+            if (ready == null) {
+                // on another connection of the same instance
+                ready = address.ready();
+            }
+            if (ready != null) {
+                call.connection.complete(ready);
+            } else {
+                synchronized (this) {
+                    waiting.add(call);
+                }
+            }
+        }
+    }
+
+    /** An instance could not be reached. */
+    void failed(ClientAddress address, Throwable why) {
+        List<Waiting> given = new ArrayList<>();
+        synchronized (this) {
+            for (Waiting call : waiting) {
+                call.failed.add(address);
+                if (call.failed.containsAll(members.values())) {
+                    given.add(call);
+                }
+            }
+            waiting.removeAll(given);
+        }
+        given.forEach(call -> call.connection.completeExceptionally(why));
+    }
+
+    /** An instance has failed several calls in a row: it is left out, unless half of all are already. */
+    synchronized void eject(ClientAddress address) {
+        long out = members.values().stream().filter(a -> a.health().isOut()).count();
+        if (!address.health().isOut() && (out + 1) * 2 <= members.size()) {
+            address.health().leaveOut();
+        }
+    }
+
+    // ---- what the registry says
+
+    @Override
+    public void found(List<Endpoint> all) {
+        if (all.isEmpty() || client.isClosed()) {
+            return;
+        }
+        List<ClientAddress> begun = new ArrayList<>();
+        List<ClientAddress> ended = new ArrayList<>();
+        synchronized (this) {
+            registryFailure = null;
+            Map<String, ClientAddress> now = new LinkedHashMap<>();
+            for (Endpoint endpoint : all) {
+                ClientAddress held = members.get(endpoint.key());
+                if (held == null || !held.endpoint.equals(endpoint)) {
+                    held = new ClientAddress(client, endpoint, connections, this);
+                    begun.add(held);
+                }
+                now.put(endpoint.key(), held);
+            }
+            for (ClientAddress member : members.values()) {
+                if (now.get(member.endpoint.key()) != member) {
+                    ended.add(member);
+                }
+            }
+            if (begun.isEmpty() && ended.isEmpty()) {
+                return;
+            }
+            members.clear();
+            members.putAll(now);
+            chooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]));
+        }
+        begun.forEach(ClientAddress::keepConnected);
+        ended.forEach(ClientAddress::retire);
+    }
+
+    @Override
+    public void failed(Throwable why) {
+        List<Waiting> given = List.of();
+        synchronized (this) {
+            registryFailure = why;
+            if (members.isEmpty()) {
+                given = List.copyOf(waiting);
+                waiting.clear();
+            }
+        }
+        given.forEach(call -> call.connection.completeExceptionally(why));
+    }
+
+    @Override
+    public synchronized String toString() {
+        return members.isEmpty() ? "no instance" : String.join(", ", members.keySet());
+    }
+}

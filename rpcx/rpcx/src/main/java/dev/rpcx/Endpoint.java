@@ -1,0 +1,37 @@
+package dev.rpcx;
+
+/**
+ * One instance of a service.
+ *
+ * @param host name or address
+ * @param port 1 to 65535
+ * @param weight 1 to 1000: its share of the calls beside the others', where the client chooses by {@link Choice#WEIGHTED_ROUND_ROBIN} or
+ *     {@link Choice#CONSISTENT_HASH}
+ */
+public record Endpoint(String host, int port, int weight) {
+    /** Largest weight. */
+    public static final int MAX_WEIGHT = 1000;
+
+    /** Checks the ranges. */
+    public Endpoint {
+        if (host.isEmpty()) {
+            throw new IllegalArgumentException("host: empty (expected: a name or an address)");
+        }
+        if (port < 1 || port > 65_535) {
+            throw new IllegalArgumentException("port: " + port + " (expected: 1 to 65535)");
+        }
+        if (weight < 1 || weight > MAX_WEIGHT) {
+            throw new IllegalArgumentException("weight: " + weight + " (expected: 1 to " + MAX_WEIGHT + ")");
+        }
+    }
+
+    /** With weight 1. */
+    public Endpoint(String host, int port) {
+        this(host, port, 1);
+    }
+
+    /** What tells it from others: the same host and port with another weight is the same instance. */
+    String key() {
+        return host + ":" + port;
+    }
+}

@@ -1,0 +1,69 @@
+package dev.rpcx;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Where the instances of a service are: a fixed list, DNS, a registry. Given to {@link Client#create(Class, Endpoints)}. Whoever implements
+ * it tells what the registry says, no more: that an empty or failing registry does not empty a working list is the client's care.
+ */
+@FunctionalInterface
+public interface Endpoints {
+    /**
+     * Begins to tell the listener, on any thread, until the watch is closed. Does not block, and does not throw because the registry
+     * cannot be reached: that is told to the listener, and tried again.
+     */
+    Watch watch(Listener listener);
+
+    /** Told of the instances. Both methods return at once and may be called from any thread, one call at a time. */
+    interface Listener {
+        /** All instances that are there now. An empty list changes nothing. */
+        void found(List<Endpoint> all);
+
+        /** The registry could not be asked; what was found before still holds. */
+        void failed(Throwable why);
+    }
+
+    /** Ends what {@link #watch} began. */
+    @FunctionalInterface
+    interface Watch extends AutoCloseable {
+        @Override
+        void close();
+    }
+
+    /** These and no others. */
+    static Endpoints of(Endpoint... instances) {
+        List<Endpoint> all = List.copyOf(Arrays.asList(instances));
+        if (all.isEmpty()) {
+            throw new IllegalArgumentException("no instance (expected: at least one)");
+        }
+        return listener -> {
+            listener.found(all);
+            return () -> {};
+        };
+    }
+
+    /** The addresses of a host name, all at one port, asked for again every 2 s: a Kubernetes headless service, a round-robin record. */
+    static Endpoints dns(String host, int port) {
+        return new EndpointsDns(DnsQuestion.addresses(host, port), EndpointsDns.STANDARD_REFRESH);
+    }
+
+    /**
+     * The targets of an SRV record, with their ports and weights, of the lowest priority that is there; asked for again every 2 s. The
+     * name is the whole of it: {@code _greeter._tcp.example.org}.
+     */
+    static Endpoints srv(String name) {
+        return new EndpointsDns(DnsQuestion.services(name, DnsExchange::systemServers), EndpointsDns.STANDARD_REFRESH);
+    }
+
+    /** The same, asked for again after each {@code refresh}, of 100 ms to 1 h. */
+    static Endpoints dns(String host, int port, Duration refresh) {
+        return new EndpointsDns(DnsQuestion.addresses(host, port), refresh);
+    }
+
+    /** The same, asked for again after each {@code refresh}, of 100 ms to 1 h. */
+    static Endpoints srv(String name, Duration refresh) {
+        return new EndpointsDns(DnsQuestion.services(name, DnsExchange::systemServers), refresh);
+    }
+}

@@ -1,0 +1,52 @@
+package dev.rpcx;
+
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Counts what a client may send at no cost to itself: cancels, pings, settings. More in a second than any honest client has reason for
+ * ends the connection. On the event loop, and only for these frames.
+ */
+final class FloodGuard {
+    /** Each of them frees a slot for the next request. Source: "HTTP/2 rapid reset", CVE-2023-44487; twice all slots, every second. */
+    static final int CANCELS_PER_SECOND = 2 * Wire.MAX_SLOTS;
+
+    /** A client that looks for signs of life does so 30 times a second at most. */
+    static final int PINGS_PER_SECOND = 100;
+
+    /** Said once by those who keep to the wire. */
+    static final int SETTINGS = 8;
+
+    private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private long secondBegan = System.nanoTime();
+    private int cancels;
+    private int pings;
+    private int settings;
+
+    void cancelled() {
+        count(++cancels, CANCELS_PER_SECOND, "cancels");
+    }
+
+    void pinged() {
+        count(++pings, PINGS_PER_SECOND, "pings");
+    }
+
+    void settled() {
+        if (++settings > SETTINGS) {
+            throw new WireFault("settings again and again (expected: once)");
+        }
+    }
+
+    private void count(int so, int most, String what) {
+        if (so <= most) {
+            return;
+        }
+        long now = System.nanoTime();
+        if (now - secondBegan < SECOND_NANOS) {
+            throw new WireFault("more than " + most + " " + what + " in a second");
+        }
+        secondBegan = now;
+        cancels = 0;
+        pings = 0;
+    }
+}

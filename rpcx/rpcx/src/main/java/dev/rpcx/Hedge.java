@@ -1,0 +1,114 @@
+package dev.rpcx;
+
+import java.util.concurrent.ExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A call that is made a second time, elsewhere, when the first has not been answered after a while; whichever is answered first counts, the
+ * other is cancelled. For methods that may be executed twice. Second calls come out of the budget of retries. Source: Dean and Barroso,
+ * "The Tail at Scale", 2013.
+ */
+final class Hedge {
+    private final ClientMethod method;
+    private final Object[] arguments;
+    private final Metadata metadata;
+    private final long deadlineNanos;
+    private final RPCXFuture<@Nullable Object> result = new RPCXFuture<>();
+
+    // guarded by this
+    private int underWay;
+    private ClientMethod.@Nullable Async first;
+    private ClientMethod.@Nullable Async second;
+
+    Hedge(ClientMethod method, Object[] arguments, Metadata metadata, long deadlineNanos) {
+        this.method = method;
+        this.arguments = arguments;
+        this.metadata = metadata;
+        this.deadlineNanos = deadlineNanos;
+    }
+
+    RPCXFuture<@Nullable Object> start(long afterNanos) {
+        ClientMethod.Async one = new ClientMethod.Async(method, arguments, metadata, deadlineNanos, null);
+        synchronized (this) {
+            first = one;
+        }
+        result.onCancel(this::cancelAll);
+        begin(one);
+        if (!result.isDone()) {
+            method.route().schedule(this::again, afterNanos);
+        }
+        return result;
+    }
+
+    /** On an event loop. */
+    private void again() {
+        if (result.isDone() || !method.route().budget().spend()) {
+            return;
+        }
+        ClientMethod.Async other;
+        synchronized (this) {
+            other = new ClientMethod.Async(
+                    method, arguments, metadata, deadlineNanos, first == null ? null : first.address());
+            second = other;
+        }
+        begin(other);
+    }
+
+    private void begin(ClientMethod.Async call) {
+        synchronized (this) {
+            underWay++;
+        }
+        RPCXFuture<@Nullable Object> answered;
+        try {
+            answered = call.start();
+        } catch (RuntimeException e) {
+            ended(null, e);
+            return;
+        }
+        answered.whenComplete(this::ended);
+    }
+
+    /** A failure counts only when nobody else can still succeed. */
+    private void ended(@Nullable Object value, @Nullable Throwable failure) {
+        boolean last;
+        synchronized (this) {
+            last = --underWay == 0;
+        }
+        if (failure == null) {
+            if (result.complete(value)) {
+                cancelAll();
+            }
+        } else if (last) {
+            result.completeExceptionally(failure);
+        }
+    }
+
+    private void cancelAll() {
+        ClientMethod.Async one;
+        ClientMethod.Async other;
+        synchronized (this) {
+            one = first;
+            other = second;
+        }
+        if (one != null) {
+            one.giveUp();
+        }
+        if (other != null) {
+            other.giveUp();
+        }
+    }
+
+    /** Blocks until one of the two has been answered. */
+    static @Nullable Object await(RPCXFuture<@Nullable Object> result) {
+        try {
+            return result.get();
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof RPCXException known ? known : new IllegalStateException(e.getCause());
+        } catch (InterruptedException e) {
+            result.cancel(true);
+            Thread.currentThread().interrupt();
+            throw new RPCXException(
+                    RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+package dev.rpcx;
+
+import io.netty.channel.Channel;
+import io.netty.handler.ssl.ClientAuth;
+import io.netty.handler.ssl.SslContext;
+import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.handler.ssl.SslHandler;
+import io.netty.handler.ssl.SslProvider;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * TLS 1.3 or 1.2 for a server or a client, from files in PEM form: certificates, keys as unencrypted PKCS#8. Files are read when this is
+ * made and at each {@link #reload}; connections made afterwards have what was read then, those that stand go on. Thread-safe.
+ *
+ * <pre>{@code
+ * Server.builder(registry).tls(Tls.server(chain, key).requiringClientsOf(authority));
+ * Client.builder().tls(Tls.client().trusting(authority).as(chain, key));
+ * }</pre>
+ */
+public final class Tls {
+    /** Time for the handshake, in which a connection costs its place only. Source: Netty's own standard. */
+    private static final long HANDSHAKE_SECONDS = 10;
+
+    private final boolean server;
+    private final @Nullable Path chain;
+    private final @Nullable Path key;
+    private final @Nullable Path trusted;
+    private final @Nullable String name;
+    private volatile SslContext context;
+
+    private Tls(
+            boolean server, @Nullable Path chain, @Nullable Path key, @Nullable Path trusted, @Nullable String name) {
+        this.server = server;
+        this.chain = chain;
+        this.key = key;
+        this.trusted = trusted;
+        this.name = name;
+        this.context = read();
+    }
+
+    /**
+     * A server with this certificate, its authorities behind it in the same file, and its key.
+     *
+     * @throws IllegalArgumentException files that cannot be read, or hold something else
+     */
+    public static Tls server(Path chain, Path key) {
+        return new Tls(true, chain, key, null, null);
+    }
+
+    /** A client that trusts the authorities of its JDK, and shows no certificate. */
+    public static Tls client() {
+        return new Tls(false, null, null, null, null);
+    }
+
+    /** For a server: a client needs a certificate of one of these authorities, otherwise its connection ends before its first frame. */
+    public Tls requiringClientsOf(Path authorities) {
+        expect(true, "requiringClientsOf");
+        return new Tls(true, chain, key, authorities, null);
+    }
+
+    /**
+     * For a client: only servers with a certificate of one of these authorities. A server's own certificate in this file is trusted too, and
+     * then also after it has expired.
+     */
+    public Tls trusting(Path authorities) {
+        expect(false, "trusting");
+        return new Tls(false, chain, key, authorities, name);
+    }
+
+    /** For a client: shows this certificate to servers that ask for one. */
+    public Tls as(Path ownChain, Path ownKey) {
+        expect(false, "as");
+        return new Tls(false, ownChain, ownKey, trusted, name);
+    }
+
+    /**
+     * For a client: the name that the server's certificate has to have. Without it that is the host it connects to; needed where instances
+     * are found by address, as by {@link Endpoints#dns}.
+     */
+    public Tls expecting(String serverName) {
+        expect(false, "expecting");
+        return new Tls(false, chain, key, trusted, serverName);
+    }
+
+    private void expect(boolean wanted, String what) {
+        if (server != wanted) {
+            throw new IllegalStateException(what + " on a " + (server ? "server's" : "client's") + " Tls");
+        }
+    }
+
+    /**
+     * Reads the files again. Blocks for as long as that takes.
+     *
+     * @throws IllegalArgumentException files that cannot be read, or hold something else: what was read before stays in force
+     */
+    public void reload() {
+        context = read();
+    }
+
+    private SslContext read() {
+        try {
+            SslContextBuilder builder;
+            if (server) {
+                builder = SslContextBuilder.forServer(file(chain), file(key))
+                        .clientAuth(trusted == null ? ClientAuth.NONE : ClientAuth.REQUIRE);
+            } else {
+                builder = SslContextBuilder.forClient().endpointIdentificationAlgorithm("HTTPS");
+                if (chain != null) {
+                    builder.keyManager(chain.toFile(), file(key));
+                }
+            }
+            if (trusted != null) {
+                builder.trustManager(trusted.toFile());
+            }
+            return builder.sslProvider(SslProvider.JDK)
+                    .protocols("TLSv1.3", "TLSv1.2")
+                    .build();
+        } catch (SSLException | IllegalArgumentException e) {
+            throw new IllegalArgumentException(
+                    "certificates " + chain + ", key " + key + ", authorities " + trusted
+                            + " (expected: PEM files, the key unencrypted PKCS#8): " + e.getMessage(),
+                    e);
+        }
+    }
+
+    private static java.io.File file(@Nullable Path path) {
+        if (path == null) {
+            throw new IllegalArgumentException("no file");
+        }
+        return path.toFile();
+    }
+
+    /** For a server's {@code tls}: refuses a client's. */
+    Tls checked(boolean asServer) {
+        expect(asServer, "tls");
+        return this;
+    }
+
+    /** First in the pipeline of a new connection. */
+    void addTo(Channel channel, @Nullable Endpoint remote) {
+        SslHandler handler = remote == null
+                ? context.newHandler(channel.alloc())
+                : context.newHandler(channel.alloc(), name == null ? remote.host() : name, remote.port());
+        handler.setHandshakeTimeout(HANDSHAKE_SECONDS, TimeUnit.SECONDS);
+        channel.pipeline().addLast(handler);
+    }
+}

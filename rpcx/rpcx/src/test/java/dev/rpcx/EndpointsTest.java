@@ -1,0 +1,307 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Registries that come, go and fail; the choice among instances. */
+@Timeout(60)
+class EndpointsTest {
+    /** A registry that says what the test wants. */
+    private static final class Registry implements Endpoints {
+        private final List<Listener> listeners = new CopyOnWriteArrayList<>();
+        private List<Endpoint> now = List.of();
+
+        @Override
+        public synchronized Watch watch(Listener listener) {
+            listeners.add(listener);
+            listener.found(now);
+            return () -> listeners.remove(listener);
+        }
+
+        synchronized void say(Endpoint... all) {
+            now = List.of(all);
+            listeners.forEach(listener -> listener.found(now));
+        }
+
+        void fail() {
+            listeners.forEach(listener -> listener.failed(new IllegalStateException("the registry is down")));
+        }
+    }
+
+    private static Map<Integer, Integer> spread(Instances.Who who, int calls, boolean sameKey) {
+        Map<Integer, Integer> counts = new HashMap<>();
+        for (int i = 0; i < calls; i++) {
+            counts.merge(who.who(sameKey ? "same" : "key" + i), 1, Integer::sum);
+        }
+        return counts;
+    }
+
+    private static void awaitAll(Instances.Who who, int instances) {
+        await().until(() -> spread(who, 60, false).size() == instances);
+    }
+
+    @Test
+    void anEmptyOrFailingRegistryDoesNotEmptyAWorkingList() {
+        Registry registry = new Registry();
+        try (Instances instances = new Instances(2);
+                Client client = Client.standard()) {
+            Instances.Who who = client.create(Instances.Who.class, registry);
+            registry.say(instances.endpoints());
+            awaitAll(who, 2);
+            registry.say();
+            registry.fail();
+            assertThat(spread(who, 100, false)).hasSize(2);
+        }
+    }
+
+    @Test
+    void aNewInstanceGetsCallsAndOneThatIsTakenOutGetsNone() {
+        Registry registry = new Registry();
+        try (Instances instances = new Instances(3);
+                Client client = Client.standard()) {
+            Instances.Who who = client.create(Instances.Who.class, registry);
+            registry.say(instances.endpoint(0), instances.endpoint(1));
+            awaitAll(who, 2);
+            long asked = System.nanoTime();
+            registry.say(instances.endpoint(1), instances.endpoint(2));
+            await().atMost(Duration.ofSeconds(5))
+                    .pollInterval(Duration.ofMillis(1))
+                    .until(() -> who.who("x") == 2);
+            System.out.printf(
+                    "a new instance had its first call after %d ms%n", (System.nanoTime() - asked) / 1_000_000);
+            assertThat(spread(who, 200, false)).containsOnlyKeys(1, 2);
+        }
+    }
+
+    @Test
+    void aRegistryThatFailsFromTheBeginningIsTold() {
+        Registry registry = new Registry();
+        try (Client client = Client.standard()) {
+            Instances.Who who = client.create(Instances.Who.class, registry);
+            registry.fail();
+            assertThatThrownBy(() -> who.who("x")).isInstanceOfSatisfying(RPCXException.class, e -> {
+                assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                assertThat(e).hasMessageContaining("the registry is down");
+            });
+        }
+    }
+
+    @Test
+    void withoutAnyInstanceACallEndsWhenEachHasBeenTried() {
+        Endpoint[] gone;
+        try (Instances instances = new Instances(2)) {
+            gone = instances.endpoints();
+        }
+        try (Client client = Client.standard()) {
+            Instances.Who who = client.create(Instances.Who.class, Endpoints.of(gone));
+            assertThatThrownBy(() -> who.who("x"))
+                    .isInstanceOfSatisfying(
+                            RPCXException.class,
+                            e -> assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED));
+        }
+    }
+
+    @Test
+    void callsFollowTheWeights() {
+        try (Instances instances = new Instances(2);
+                Client client =
+                        Client.builder().choice(Choice.WEIGHTED_ROUND_ROBIN).build()) {
+            Endpoint one = instances.endpoint(0);
+            Endpoint other = instances.endpoint(1);
+            Instances.Who who = client.create(
+                    Instances.Who.class,
+                    Endpoints.of(new Endpoint(one.host(), one.port(), 3), new Endpoint(other.host(), other.port(), 1)));
+            awaitAll(who, 2);
+            assertThat(spread(who, 400, false)).isEqualTo(Map.of(0, 300, 1, 100));
+        }
+    }
+
+    @Test
+    void equalKeysGoToOneInstanceAndOthersAreSpread() {
+        Registry registry = new Registry();
+        try (Instances instances = new Instances(3);
+                Client client = Client.builder().choice(Choice.CONSISTENT_HASH).build()) {
+            Instances.Who who = client.create(Instances.Who.class, registry);
+            registry.say(instances.endpoints());
+            awaitAll(who, 3);
+            assertThat(spread(who, 100, true)).hasSize(1);
+            Map<String, Integer> before = new HashMap<>();
+            for (int i = 0; i < 300; i++) {
+                before.put("key" + i, who.who("key" + i));
+            }
+            int gone = before.get("key0");
+            registry.say(java.util.stream.IntStream.range(0, 3)
+                    .filter(i -> i != gone)
+                    .mapToObj(instances::endpoint)
+                    .toArray(Endpoint[]::new));
+            // what did not belong to the one that left stays where it was
+            before.forEach((key, instance) -> {
+                if (instance != gone) {
+                    assertThat(who.who(key)).as(key).isEqualTo(instance);
+                }
+            });
+        }
+    }
+
+    @Test
+    void anInstanceThatFailsCallAfterCallIsLeftOut() {
+        try (Instances instances = new Instances(3);
+                Client client = Client.standard()) {
+            ClientCluster cluster = new ClientCluster(client, 1, Choice.LEAST_LOADED);
+            cluster.start(Endpoints.of(instances.endpoints()));
+            Set<ClientAddress> seen = new HashSet<>();
+            await().until(() -> {
+                ClientConnection ready = cluster.ready(0);
+                if (ready != null) {
+                    seen.add(ready.address());
+                }
+                return seen.size() == 3;
+            });
+            ClientAddress sick = seen.iterator().next();
+            for (int i = 0; i < 5; i++) {
+                sick.ended(new RPCXException(RPCXException.Code.OVERLOADED, "sick"));
+            }
+            for (int i = 0; i < 200; i++) {
+                assertThat(java.util.Objects.requireNonNull(cluster.ready(0)).address())
+                        .isNotSameAs(sick);
+            }
+            // but never more than half: the second of three stays
+            ClientAddress second =
+                    seen.stream().filter(a -> a != sick).findFirst().orElseThrow();
+            for (int i = 0; i < 5; i++) {
+                second.ended(new RPCXException(RPCXException.Code.OVERLOADED, "sick"));
+            }
+            assertThat(second.health().isOut()).isFalse();
+            cluster.close();
+        }
+    }
+
+    @Test
+    void namesAreAskedForAgainAndAgain() {
+        AtomicInteger asked = new AtomicInteger();
+        AtomicReference<List<Endpoint>> found = new AtomicReference<>(List.of());
+        AtomicReference<Throwable> failed = new AtomicReference<>();
+        Endpoints changing = new EndpointsDns(
+                () -> {
+                    int time = asked.incrementAndGet();
+                    if (time == 2) {
+                        throw new java.io.IOException("no answer");
+                    }
+                    return List.of(new Endpoint("127.0.0.1", 9000 + time));
+                },
+                Duration.ofMillis(100));
+        try (Endpoints.Watch watch = changing.watch(new Endpoints.Listener() {
+            @Override
+            public void found(List<Endpoint> all) {
+                found.set(all);
+            }
+
+            @Override
+            public void failed(Throwable why) {
+                failed.set(why);
+            }
+        })) {
+            assertThat(watch).isNotNull();
+            await().until(() -> found.get().stream().anyMatch(e -> e.port() >= 9003));
+            assertThat(failed.get()).hasMessage("no answer");
+        }
+    }
+
+    @Test
+    void aHostNameIsFoundByTheSystem() throws Exception {
+        assertThat(DnsQuestion.addresses("localhost", 9000).ask()).contains(new Endpoint("127.0.0.1", 9000));
+    }
+
+    @Test
+    void servicesAreFoundInARealAnswerOfANameServer() throws Exception {
+        try (DatagramSocket nameServer = new DatagramSocket(0, InetAddress.getLoopbackAddress())) {
+            Thread answering = new Thread(() -> answer(nameServer));
+            answering.start();
+            DnsQuestion question = DnsQuestion.services(
+                    "_greeter._tcp.example.org",
+                    () -> List.of(new InetSocketAddress("127.0.0.1", nameServer.getLocalPort())));
+            assertThat(question.ask())
+                    .containsExactly(new Endpoint("a.example.org", 9001, 3), new Endpoint("b.example.org", 9002, 1));
+            answering.join();
+        }
+    }
+
+    /** Three records, one of them of a higher priority number; the targets' suffix is a pointer into the question. */
+    private static void answer(DatagramSocket nameServer) {
+        try {
+            DatagramPacket packet = new DatagramPacket(new byte[512], 512);
+            nameServer.receive(packet);
+            ByteBuffer out = ByteBuffer.allocate(512);
+            out.put(packet.getData(), 0, packet.getLength());
+            out.putShort(2, (short) 0x8180).putShort(6, (short) 3);
+            // where "example" begins: 12 of head, _greeter and _tcp with their lengths
+            int suffix = 12 + 9 + 5;
+            service(out, 1, 3, 9001, 'a', suffix);
+            service(out, 2, 9, 9009, 'c', suffix);
+            service(out, 1, 0, 9002, 'b', suffix);
+            nameServer.send(new DatagramPacket(out.array(), out.position(), packet.getSocketAddress()));
+        } catch (java.io.IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        }
+    }
+
+    private static void service(ByteBuffer out, int priority, int weight, int port, char host, int suffix) {
+        out.putShort((short) 0xC00C).putShort((short) 33).putShort((short) 1).putInt(60);
+        out.putShort((short) 10)
+                .putShort((short) priority)
+                .putShort((short) weight)
+                .putShort((short) port);
+        out.put((byte) 1).put((byte) host).putShort((short) (0xC000 | suffix));
+    }
+
+    @Test
+    void answersOfAnyBytesAreReadOrRefused() {
+        Random random = new Random(8);
+        for (int i = 0; i < 100_000; i++) {
+            byte[] bytes = new byte[random.nextInt(120)];
+            random.nextBytes(bytes);
+            if (bytes.length > 12) {
+                // far enough to reach the records
+                System.arraycopy(new byte[] {0, 7, (byte) 0x80, 0, 0, (byte) (i & 1), 0, 3}, 0, bytes, 0, 8);
+            }
+            try {
+                DnsMessage.answer(7, ByteBuffer.wrap(bytes));
+            } catch (java.io.IOException refused) {
+                assertThat(refused).hasMessageNotContaining("null");
+            }
+        }
+    }
+
+    @Test
+    void whatCannotBeAnEndpointIsRefused() {
+        assertThatThrownBy(() -> new Endpoint("", 1)).hasMessageContaining("host");
+        assertThatThrownBy(() -> new Endpoint("a", 0)).hasMessageContaining("1 to 65535");
+        assertThatThrownBy(() -> new Endpoint("a", 1, 0)).hasMessageContaining("1 to 1000");
+        assertThatThrownBy(() -> Endpoints.of()).hasMessageContaining("at least one");
+        assertThatThrownBy(() -> Endpoints.dns("a", 1, Duration.ofMillis(1))).hasMessageContaining("100 ms");
+        assertThatThrownBy(() -> Endpoints.srv("a..b")).hasMessageContaining("_greeter._tcp");
+        try (Client classic = Client.builder().classic().build()) {
+            assertThatThrownBy(() -> classic.create(Instances.Who.class, Endpoints.of(new Endpoint("a", 1))))
+                    .hasMessageContaining("classic");
+        }
+    }
+}

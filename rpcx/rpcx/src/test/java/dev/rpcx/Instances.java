@@ -1,0 +1,119 @@
+package dev.rpcx;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+
+/** Several servers of one service in this process, and the calls that each has executed. */
+final class Instances implements AutoCloseable {
+    @RPCXServer("counted")
+    static final class Counted {
+        final int instance;
+        volatile long parkMillis;
+        final AtomicLong executed = new AtomicLong();
+
+        Counted(int instance) {
+            this.instance = instance;
+        }
+
+        @Method
+        int who(String key) {
+            executed.incrementAndGet();
+            return instance;
+        }
+
+        /** Parks for as long as {@link #parkMillis} says. */
+        @Method
+        int slow(String key) {
+            executed.incrementAndGet();
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(parkMillis));
+            return instance;
+        }
+
+        @Method
+        int fail(String key) {
+            executed.incrementAndGet();
+            throw new RPCXException(RPCXException.Code.OVERLOADED, "sick");
+        }
+    }
+
+    @RPCXClient(remoteServerName = "counted")
+    interface Who {
+        int who(@RouteBy String key);
+
+        @Method("who")
+        CompletableFuture<Integer> whoLater(@RouteBy String key);
+
+        int slow(String key);
+
+        @Method(value = "slow", idempotent = true)
+        int slowTwice(String key);
+
+        @Method(value = "slow", idempotent = true)
+        CompletableFuture<Integer> slowTwiceLater(String key);
+
+        @Method(value = "slow", idempotent = true, hedgeMillis = 30)
+        int slowHedged(String key);
+
+        @Method(value = "slow", idempotent = true, hedgeMillis = 30)
+        CompletableFuture<Integer> slowHedgedLater(String key);
+
+        int fail(String key);
+
+        @Method(value = "fail", idempotent = true)
+        int failTwice(String key);
+    }
+
+    final List<Counted> services = new ArrayList<>();
+    private final List<Server> servers = new CopyOnWriteArrayList<>();
+
+    Instances(int count) {
+        for (int i = 0; i < count; i++) {
+            services.add(new Counted(i));
+            servers.add(start(i, 0));
+        }
+    }
+
+    private Server start(int instance, int port) {
+        return Server.builder(RegistryServer.registry(services.get(instance)))
+                .host("127.0.0.1")
+                .port(port)
+                .build()
+                .start();
+    }
+
+    Endpoint endpoint(int instance) {
+        return new Endpoint("127.0.0.1", servers.get(instance).port());
+    }
+
+    Endpoint[] endpoints() {
+        return java.util.stream.IntStream.range(0, servers.size())
+                .mapToObj(this::endpoint)
+                .toArray(Endpoint[]::new);
+    }
+
+    /** Stops an instance in peace, and starts it again on the same port. */
+    void restart(int instance) {
+        int port = servers.get(instance).port();
+        servers.get(instance).stop();
+        servers.set(instance, start(instance, port));
+    }
+
+    void stop(int instance) {
+        servers.get(instance).stop(Duration.ofMillis(100));
+    }
+
+    long executed() {
+        return services.stream().mapToLong(s -> s.executed.get()).sum();
+    }
+
+    @Override
+    public void close() {
+        servers.forEach(server -> server.stop(Duration.ofMillis(200)));
+    }
+}

@@ -1,0 +1,244 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** More calls than the server can finish, and clients that send what costs them nothing. */
+@Timeout(60)
+class OverloadTest {
+    @RPCXServer("busy")
+    static final class Busy {
+        final CountDownLatch release = new CountDownLatch(1);
+        final AtomicLong executed = new AtomicLong();
+
+        /** Two at a time, 4 ms each: 500 a second. */
+        private final java.util.concurrent.Semaphore workers = new java.util.concurrent.Semaphore(2, true);
+
+        @Method
+        String hello(String name) {
+            return name;
+        }
+
+        @Method
+        void block() throws InterruptedException {
+            release.await();
+        }
+
+        @Method
+        void work() throws InterruptedException {
+            workers.acquire();
+            try {
+                executed.incrementAndGet();
+                java.util.concurrent.locks.LockSupport.parkNanos(4_000_000);
+            } finally {
+                workers.release();
+            }
+        }
+    }
+
+    @RPCXClient(remoteServerName = "busy")
+    interface BusyClient {
+        String hello(String name);
+
+        CompletableFuture<Void> block();
+
+        @Method(timeoutMillis = 200)
+        CompletableFuture<Void> work();
+    }
+
+    private static Server.Builder serving(Busy busy) {
+        return Server.builder(RegistryServer.registry(busy)).host("127.0.0.1");
+    }
+
+    @Test
+    void oneCallMoreThanMayRunIsRefusedNotExecuted() {
+        Busy busy = new Busy();
+        Server server = serving(busy).maxRunning(8).build().start();
+        try (Client client = Client.standard()) {
+            BusyClient calls = client.create(BusyClient.class, "127.0.0.1", server.port());
+            List<CompletableFuture<Void>> running = new ArrayList<>();
+            for (int i = 0; i < 8; i++) {
+                running.add(calls.block());
+            }
+            await().until(() -> server.admission().running() == 8);
+            assertThatThrownBy(() -> calls.hello("one more")).isInstanceOfSatisfying(RPCXException.class, e -> {
+                assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+                assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            });
+            busy.release.countDown();
+            running.forEach(CompletableFuture::join);
+            await().until(() -> server.admission().running() == 0);
+            assertThat(calls.hello("again")).isEqualTo("again");
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    /** Five times what it can do, with 200 ms for each call. Without a limit nearly every call would be served too late. */
+    @Test
+    void inOverloadTheLimitSinksAndWhatIsTakenIsFinishedInTime() throws Exception {
+        Busy busy = new Busy();
+        Server server = serving(busy).build().start();
+        try (Client client = Client.standard()) {
+            BusyClient calls = client.create(BusyClient.class, "127.0.0.1", server.port());
+            AtomicInteger inTime = new AtomicInteger();
+            AtomicInteger refused = new AtomicInteger();
+            AtomicInteger late = new AtomicInteger();
+            AtomicInteger lowest = new AtomicInteger(Integer.MAX_VALUE);
+            long begin = System.nanoTime();
+            List<CompletableFuture<?>> all = new ArrayList<>();
+            int seconds = 4;
+            for (int i = 0; i < 2500 * seconds; i++) {
+                long at = begin + i * 400_000L;
+                for (long left = at - System.nanoTime(); left > 0; left = at - System.nanoTime()) {
+                    java.util.concurrent.locks.LockSupport.parkNanos(left);
+                }
+                boolean counts = i >= 1250 * seconds;
+                lowest.accumulateAndGet(server.admission().limit(), Math::min);
+                try {
+                    all.add(calls.work().handle((done, thrown) -> {
+                        boolean isRefused =
+                                thrown instanceof RPCXException e && e.code() == RPCXException.Code.OVERLOADED;
+                        if (!counts) {
+                            return null;
+                        }
+                        (thrown == null ? inTime : isRefused ? refused : late).incrementAndGet();
+                        return null;
+                    }));
+                } catch (RPCXException noSlot) {
+                    refused.addAndGet(counts ? 1 : 0);
+                }
+            }
+            CompletableFuture.allOf(all.toArray(new CompletableFuture<?>[0])).get(20, TimeUnit.SECONDS);
+            System.out.printf(
+                    "overload x5, the second half of %d s: %d in time of some %d possible, %d refused, %d late; lowest limit %d%n",
+                    seconds, inTime.get(), 250 * seconds, refused.get(), late.get(), lowest.get());
+            assertThat(lowest.get()).isLessThan(500);
+            // loose, for a machine that does other things as well
+            assertThat(inTime.get()).isGreaterThan(80 * seconds);
+            assertThat(refused.get()).isGreaterThan(late.get());
+            await().until(() -> server.admission().running() == 0);
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    @Test
+    void theLimitRisesAgainWhenCallsEndInTime() {
+        AdmissionLimit limit = new AdmissionLimit(100);
+        await().until(() -> {
+            for (int i = 0; i < 100; i++) {
+                limit.enter();
+            }
+            while (limit.running() > 0) {
+                limit.leave(System.nanoTime() - 1);
+            }
+            return limit.limit() < 50;
+        });
+        await().until(() -> {
+            while (limit.running() < limit.limit()) {
+                limit.enter();
+            }
+            while (limit.running() > 0) {
+                limit.leave(System.nanoTime() + 1_000_000_000L);
+            }
+            return limit.limit() == 100;
+        });
+    }
+
+    private static void expectEnd(Server server, ByteBuf flood, String why) throws Exception {
+        try (RawPeer raw = new RawPeer(server.port())) {
+            raw.send(RawPeer.preface());
+            raw.readPreface();
+            raw.send(flood);
+            RawPeer.Frame frame = raw.readAnswer();
+            while (frame.type() != Wire.ERROR) {
+                frame = raw.readAnswer();
+            }
+            assertThat(frame.id()).isZero();
+            RPCXException error = WireError.read(Unpooled.wrappedBuffer(frame.payload()));
+            assertThat(error.code()).isEqualTo(RPCXException.Code.PROTOCOL);
+            assertThat(error).hasMessageContaining(why);
+            raw.readToEnd();
+        }
+    }
+
+    private static ByteBuf times(int count, ByteBuf frame) {
+        ByteBuf all = Unpooled.buffer();
+        for (int i = 0; i < count; i++) {
+            all.writeBytes(frame.duplicate());
+        }
+        return all;
+    }
+
+    @Test
+    void floodsOfPingsCancelsAndSettingsEndTheirConnectionAndNoOther() throws Exception {
+        Server server = serving(new Busy()).build().start();
+        try (Client client = Client.standard()) {
+            BusyClient calls = client.create(BusyClient.class, "127.0.0.1", server.port());
+            assertThat(calls.hello("before")).isEqualTo("before");
+            ByteBuf none = Unpooled.EMPTY_BUFFER;
+            expectEnd(server, times(FloodGuard.PINGS_PER_SECOND + 1, RawPeer.frame(Wire.PING, 0, none)), "pings");
+            expectEnd(server, times(FloodGuard.SETTINGS + 1, RawPeer.frame(Wire.SETTINGS, 0, none)), "settings");
+            expectEnd(
+                    server,
+                    times(FloodGuard.CANCELS_PER_SECOND + 1, RawPeer.frame(Wire.CANCEL, 1 << 16, none)),
+                    "cancels");
+            assertThat(calls.hello("after")).isEqualTo("after");
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    @Test
+    void connectionsBeyondTheLimitOfAnAddressAreClosedBeforeAWordIsSaid() throws Exception {
+        Server server = serving(new Busy()).maxConnectionsPerAddress(2).build().start();
+        try (RawPeer one = new RawPeer(server.port());
+                RawPeer two = new RawPeer(server.port())) {
+            one.send(RawPeer.preface());
+            one.readPreface();
+            two.send(RawPeer.preface());
+            two.readPreface();
+            try (RawPeer three = new RawPeer(server.port())) {
+                assertThat(three.readToEnd()).isEmpty();
+            }
+            two.socket.close();
+            await().until(() -> {
+                try (RawPeer three = new RawPeer(server.port())) {
+                    three.send(RawPeer.preface());
+                    three.readPreface();
+                    return true;
+                } catch (java.io.IOException refused) {
+                    return false;
+                }
+            });
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    @Test
+    void aClientThatDoesNotEndItsPrefaceIsLeft() throws Exception {
+        Server server = serving(new Busy()).build().start();
+        try (RawPeer raw = new RawPeer(server.port())) {
+            raw.send(Unpooled.buffer().writeByte(Wire.MAGIC >>> 24));
+            assertThat(raw.readToEnd()).isEmpty();
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Calls that are made again: which, how often, and where. */
+@Timeout(60)
+class RetriesTest {
+    /** Many callers while the link to one of three instances is cut, again and again. */
+    private static ConcurrentLinkedQueue<RPCXException> cutUnderLoad(boolean idempotent, AtomicLong calls)
+            throws Exception {
+        ConcurrentLinkedQueue<RPCXException> failures = new ConcurrentLinkedQueue<>();
+        AtomicBoolean stop = new AtomicBoolean();
+        try (Instances instances = new Instances(3);
+                Link one = new Link(instances.endpoint(0).port());
+                Link other = new Link(instances.endpoint(1).port());
+                Client client = Client.standard()) {
+            instances.services.forEach(s -> s.parkMillis = 5);
+            Instances.Who who = client.create(
+                    Instances.Who.class,
+                    Endpoints.of(
+                            new Endpoint("127.0.0.1", one.port()),
+                            new Endpoint("127.0.0.1", other.port()),
+                            instances.endpoint(2)));
+            List<Thread> callers = new ArrayList<>();
+            for (int i = 0; i < 8; i++) {
+                boolean later = i % 2 == 0;
+                Thread caller = new Thread(() -> {
+                    while (!stop.get()) {
+                        try {
+                            if (!idempotent) {
+                                who.slow("x");
+                            } else if (later) {
+                                who.slowTwiceLater("x").join();
+                            } else {
+                                who.slowTwice("x");
+                            }
+                            calls.incrementAndGet();
+                        } catch (java.util.concurrent.CompletionException e) {
+                            failures.add((RPCXException) e.getCause());
+                        } catch (RPCXException e) {
+                            failures.add(e);
+                        }
+                    }
+                });
+                caller.start();
+                callers.add(caller);
+            }
+            for (int cut = 0; cut < 6; cut++) {
+                Link link = cut % 2 == 0 ? one : other;
+                Instances.Counted behind = instances.services.get(cut % 2);
+                long before = behind.executed.get();
+                await().until(() -> behind.executed.get() > before + 20);
+                link.cut();
+            }
+            stop.set(true);
+            for (Thread caller : callers) {
+                caller.join();
+            }
+        }
+        return failures;
+    }
+
+    @Test
+    void idempotentCallsLostWithTheirConnectionAreMadeAgain() throws Exception {
+        AtomicLong calls = new AtomicLong();
+        assertThat(cutUnderLoad(true, calls)).isEmpty();
+        assertThat(calls.get()).isGreaterThan(100);
+    }
+
+    @Test
+    void otherCallsLostWithTheirConnectionAreToldAsMaybeExecuted() throws Exception {
+        AtomicLong calls = new AtomicLong();
+        assertThat(cutUnderLoad(false, calls)).isNotEmpty().allSatisfy(e -> {
+            assertThat(e.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+            assertThat(e.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        });
+    }
+
+    @Test
+    void inAnOutageTheServersGetATenthMoreCalls() {
+        try (Instances instances = new Instances(2);
+                Client client = Client.standard()) {
+            Instances.Who who = client.create(Instances.Who.class, Endpoints.of(instances.endpoints()));
+            int calls = 2000;
+            for (int i = 0; i < calls; i++) {
+                assertThatThrownBy(() -> who.failTwice("x"))
+                        .isInstanceOfSatisfying(
+                                RPCXException.class,
+                                e -> assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED));
+            }
+            System.out.printf("in an outage %d calls became %d%n", calls, instances.executed());
+            // a tenth, and the ten that a client begins with
+            assertThat(instances.executed()).isBetween((long) calls + 100, calls * 11L / 10 + 10);
+            long before = instances.executed();
+            assertThatThrownBy(() -> who.fail("x")).isInstanceOf(RPCXException.class);
+            assertThat(instances.executed()).isEqualTo(before + 1);
+        }
+    }
+
+    @Test
+    void aHedgedCallIsAnsweredByTheQuickerInstance() throws Exception {
+        try (Instances instances = new Instances(2);
+                Client client = Client.standard()) {
+            Instances.Who who = client.create(Instances.Who.class, Endpoints.of(instances.endpoints()));
+            await().until(() -> who.who("x") == 0);
+            await().until(() -> who.who("x") == 1);
+            instances.services.get(0).parkMillis = 20_000;
+            for (int i = 0; i < 4; i++) {
+                assertThat(who.slowHedged("x")).isEqualTo(1);
+                assertThat(who.slowHedgedLater("x").get(10, TimeUnit.SECONDS)).isEqualTo(1);
+            }
+        }
+    }
+
+    @Test
+    void theCircuitOpensAfterFailuresAndClosesAfterATrial() {
+        AtomicLong clock = new AtomicLong();
+        CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
+        for (int i = 0; i < 19; i++) {
+            breaker.ended(true);
+        }
+        assertThat(breaker.permits()).isTrue();
+        breaker.ended(true);
+        assertThat(breaker.permits()).isFalse();
+        clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+        assertThat(breaker.permits()).as("the trial").isTrue();
+        assertThat(breaker.permits()).as("the others").isFalse();
+        breaker.ended(true);
+        clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(999));
+        assertThat(breaker.permits()).isFalse();
+        clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(1));
+        assertThat(breaker.permits()).isTrue();
+        breaker.ended(false);
+        assertThat(breaker.permits()).isTrue();
+        // half of the calls of ten seconds have to fail; older ones do not count
+        for (int i = 0; i < 30; i++) {
+            breaker.ended(i % 3 == 0);
+        }
+        assertThat(breaker.permits()).isTrue();
+        clock.addAndGet(TimeUnit.SECONDS.toNanos(11));
+        for (int i = 0; i < 20; i++) {
+            breaker.ended(true);
+        }
+        assertThat(breaker.permits()).isFalse();
+    }
+
+    @Test
+    void behindAnOpenCircuitNothingIsSent() {
+        try (Instances instances = new Instances(1);
+                Client client = Client.builder().circuitBreaker(0.5).build()) {
+            Instances.Who who = client.create(Instances.Who.class, Endpoints.of(instances.endpoints()));
+            for (int i = 0; i < 40; i++) {
+                assertThatThrownBy(() -> who.fail("x")).isInstanceOf(RPCXException.class);
+            }
+            assertThat(instances.executed()).isLessThan(25);
+            assertThatThrownBy(() -> who.fail("x")).isInstanceOfSatisfying(RPCXException.class, e -> {
+                assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                assertThat(e).hasMessageContaining("circuit");
+            });
+        }
+    }
+
+    @RPCXClient(remoteServerName = "counted")
+    interface HedgedButNotIdempotent {
+        @Method(hedgeMillis = 5)
+        int who(String key);
+    }
+
+    @Test
+    void hedgingNeedsAnIdempotentMethod() {
+        try (Client client = Client.standard()) {
+            assertThatThrownBy(() -> client.create(HedgedButNotIdempotent.class, "127.0.0.1", 9))
+                    .hasMessageContaining("hedgeMillis");
+            assertThatThrownBy(() -> Client.builder().circuitBreaker(0)).hasMessageContaining("circuitBreaker");
+        }
+    }
+}

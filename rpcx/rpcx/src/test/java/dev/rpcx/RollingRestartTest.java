@@ -1,0 +1,71 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Three instances restarted one after the other under load: no call fails. {@code -Drpcx.restarts=100} is the long form. */
+@Timeout(600)
+class RollingRestartTest {
+    private static final int RESTARTS = Integer.getInteger("rpcx.restarts", 9);
+    private static final int CALLERS = 6;
+
+    private final AtomicBoolean stop = new AtomicBoolean();
+    private final AtomicLong calls = new AtomicLong();
+    private final ConcurrentLinkedQueue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
+
+    @Test
+    void restartsUnderLoadFailNoCall() throws Exception {
+        try (Instances instances = new Instances(3);
+                Client client = Client.standard()) {
+            Instances.Who who = client.create(Instances.Who.class, Endpoints.of(instances.endpoints()));
+            List<Thread> callers = new ArrayList<>();
+            for (int i = 0; i < CALLERS; i++) {
+                boolean later = i % 2 == 0;
+                Thread caller = new Thread(() -> call(who, later));
+                caller.start();
+                callers.add(caller);
+            }
+            for (int restart = 0; restart < RESTARTS; restart++) {
+                int instance = restart % 3;
+                instances.restart(instance);
+                // the next only when this one takes calls again: that is what rolling means
+                long before = instances.services.get(instance).executed.get();
+                await().atMost(Duration.ofSeconds(5))
+                        .pollInterval(Duration.ofMillis(2))
+                        .until(() ->
+                                instances.services.get(instance).executed.get() > before + 20 || !failures.isEmpty());
+            }
+            stop.set(true);
+            for (Thread caller : callers) {
+                caller.join();
+            }
+            System.out.printf("rolling restarts: %d, calls: %d, failed: %d%n", RESTARTS, calls.get(), failures.size());
+            assertThat(failures).isEmpty();
+            assertThat(instances.executed()).isEqualTo(calls.get());
+        }
+    }
+
+    private void call(Instances.Who who, boolean later) {
+        while (!stop.get()) {
+            try {
+                if (later) {
+                    who.whoLater("key").join();
+                } else {
+                    who.who("key");
+                }
+                calls.incrementAndGet();
+            } catch (RuntimeException e) {
+                failures.add(e);
+            }
+        }
+    }
+}

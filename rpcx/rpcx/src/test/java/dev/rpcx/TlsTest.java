@@ -1,0 +1,162 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.security.Principal;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** TLS and mutual TLS: who is let in, who is not, and certificates that change. */
+@Timeout(60)
+class TlsTest {
+    @RPCXServer("secret")
+    static final class Secret {
+        @Method
+        String whoAmI() {
+            return CallContext.current()
+                    .orElseThrow()
+                    .principal()
+                    .map(Principal::getName)
+                    .orElse("nobody");
+        }
+    }
+
+    @RPCXClient(remoteServerName = "secret")
+    interface SecretClient {
+        String whoAmI();
+    }
+
+    @TempDir
+    static Path directory;
+
+    private static Certificates servers;
+    private static Certificates clients;
+    private static Certificates.Pair server;
+    private static Certificates.Pair former;
+    private static Certificates.Pair expired;
+    private static Certificates.Pair elsewhere;
+    private static Certificates.Pair alice;
+
+    @BeforeAll
+    static void make() throws Exception {
+        servers = new Certificates(directory, "servers");
+        clients = new Certificates(directory, "clients");
+        server = servers.make("server", "server", "dns:localhost,ip:127.0.0.1", "-1d", 30);
+        expired = servers.make("expired", "server", "dns:localhost,ip:127.0.0.1", "-9d", 3);
+        elsewhere = servers.make("elsewhere", "server", "dns:elsewhere.example.org", "-1d", 30);
+        alice = clients.make("alice", "alice", "dns:alice", "-1d", 30);
+        former = clients.make("former", "former", "dns:former", "-9d", 3);
+    }
+
+    private static Server serve(Tls tls) {
+        return Server.builder(RegistryServer.registry(new Secret()))
+                .host("127.0.0.1")
+                .tls(tls)
+                .build()
+                .start();
+    }
+
+    private static String ask(Tls tls, int port) {
+        Client.Builder builder = Client.builder().connectTimeout(Duration.ofSeconds(5));
+        try (Client client = (tls == null ? builder : builder.tls(tls)).build()) {
+            return client.create(SecretClient.class, "127.0.0.1", port).whoAmI();
+        }
+    }
+
+    private static void assertRefused(Tls tls, int port) {
+        assertThatThrownBy(() -> ask(tls, port)).isInstanceOfSatisfying(RPCXException.class, e -> {
+            assertThat(e.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+            assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        });
+    }
+
+    @Test
+    void aTrustedServerIsCalledAndAPlainClientIsNotServed() {
+        try (Server secure = serve(Tls.server(server.chain(), server.key()))) {
+            assertThat(ask(Tls.client().trusting(servers.authority), secure.port()))
+                    .isEqualTo("nobody");
+            assertRefused(null, secure.port());
+            assertRefused(Tls.client(), secure.port());
+        }
+    }
+
+    @Test
+    void anExpiredCertificateAndOneOfAnotherNameAreRefused() {
+        try (Server old = serve(Tls.server(expired.chain(), expired.key()));
+                Server other = serve(Tls.server(elsewhere.chain(), elsewhere.key()))) {
+            assertRefused(Tls.client().trusting(servers.authority), old.port());
+            assertRefused(Tls.client().trusting(servers.authority), other.port());
+            Tls expecting = Tls.client().trusting(servers.authority).expecting("elsewhere.example.org");
+            assertThat(ask(expecting, other.port())).isEqualTo("nobody");
+        }
+    }
+
+    @Test
+    void aClientWithoutCertificateOrWithAnotherOneIsRefused() {
+        try (Server mutual = serve(Tls.server(server.chain(), server.key()).requiringClientsOf(clients.authority))) {
+            Tls trusting = Tls.client().trusting(servers.authority);
+            assertThat(ask(trusting.as(alice.chain(), alice.key()), mutual.port()))
+                    .isEqualTo("CN=alice");
+            assertRefused(trusting, mutual.port());
+            assertRefused(trusting.as(elsewhere.chain(), elsewhere.key()), mutual.port());
+            assertRefused(trusting.as(former.chain(), former.key()), mutual.port());
+        }
+    }
+
+    @Test
+    void certificatesChangeUnderLoadAndNoCallFails() throws Exception {
+        Path chain = directory.resolve("changing.crt");
+        Path key = directory.resolve("changing.key");
+        Files.copy(server.chain(), chain);
+        Files.copy(server.key(), key);
+        Tls tls = Tls.server(chain, key);
+        AtomicBoolean stop = new AtomicBoolean();
+        AtomicLong calls = new AtomicLong();
+        try (Server changing = serve(tls);
+                Client client = Client.builder()
+                        .tls(Tls.client().trusting(servers.authority))
+                        .build()) {
+            SecretClient secret = client.create(SecretClient.class, "127.0.0.1", changing.port());
+            CompletableFuture<Void> load = CompletableFuture.runAsync(() -> {
+                while (!stop.get()) {
+                    secret.whoAmI();
+                    calls.incrementAndGet();
+                }
+            });
+            Files.copy(elsewhere.chain(), chain, StandardCopyOption.REPLACE_EXISTING);
+            Files.copy(elsewhere.key(), key, StandardCopyOption.REPLACE_EXISTING);
+            tls.reload();
+            Tls expecting = Tls.client().trusting(servers.authority).expecting("elsewhere.example.org");
+            assertThat(ask(expecting, changing.port())).isEqualTo("nobody");
+            assertRefused(Tls.client().trusting(servers.authority), changing.port());
+            // files that are half written change nothing
+            Files.writeString(key, "-----BEGIN", StandardCharsets.UTF_8);
+            assertThatThrownBy(tls::reload).hasMessageContaining("PKCS#8");
+            assertThat(ask(expecting, changing.port())).isEqualTo("nobody");
+            long before = calls.get();
+            org.awaitility.Awaitility.await().until(() -> calls.get() > before + 20);
+            stop.set(true);
+            load.join();
+        }
+    }
+
+    @Test
+    void aMistakeInTheFilesOrTheSideIsToldAtOnce() {
+        assertThatThrownBy(() -> Tls.server(server.key(), server.chain())).hasMessageContaining("PEM");
+        assertThatThrownBy(() -> Tls.client().requiringClientsOf(clients.authority))
+                .hasMessageContaining("client's Tls");
+        assertThatThrownBy(() -> Client.builder().tls(Tls.server(server.chain(), server.key())))
+                .hasMessageContaining("server's Tls");
+    }
+}
