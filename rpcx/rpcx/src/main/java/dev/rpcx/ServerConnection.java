@@ -45,7 +45,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         super(channel);
         this.server = server;
         this.keepAlive = new KeepAlive(this, server.keepAliveNanos());
-        loop().schedule(this::endUngreeted, Sniffer.SILENT_SECONDS, TimeUnit.SECONDS);
+        loop().schedule(this::endUngreeted, Sniffer.silentNanos(server), TimeUnit.NANOSECONDS);
     }
 
     /** Whom the client's certificate names. Set before the first request. */

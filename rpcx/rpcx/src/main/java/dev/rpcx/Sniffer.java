@@ -13,8 +13,11 @@ import org.jspecify.annotations.Nullable;
  * that can never be as large. A connection that says nothing is closed.
  */
 final class Sniffer extends ChannelInboundHandlerAdapter {
-    /** Time for the first byte. Source: nginx's client_header_timeout, shortened; a slot is all that a silent connection costs. */
-    static final long SILENT_SECONDS = 10;
+    /**
+     * Most time for the first byte, and for the preface; less where the server's keepAlive is less. Source: nginx's client_header_timeout,
+     * shortened; a slot is all that a silent connection costs.
+     */
+    private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private static final int NATIVE_FIRST_BYTE = Wire.MAGIC >>> 24;
 
@@ -27,7 +30,11 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
 
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
-        timer = ctx.executor().schedule(() -> ctx.close(), SILENT_SECONDS, TimeUnit.SECONDS);
+        timer = ctx.executor().schedule(() -> ctx.close(), silentNanos(server), TimeUnit.NANOSECONDS);
+    }
+
+    static long silentNanos(Server server) {
+        return Math.min(SILENT_NANOS, server.keepAliveNanos());
     }
 
     @Override

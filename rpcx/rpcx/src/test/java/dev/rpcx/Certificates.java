@@ -18,56 +18,61 @@ final class Certificates {
     record Pair(Path chain, Path key) {}
 
     private final Path directory;
+    private final Path store;
 
     /** What to trust for all that this authority has signed. */
     final Path authority;
 
     Certificates(Path directory, String name) throws Exception {
         this.directory = Files.createDirectories(directory.resolve(name));
+        this.store = this.directory.resolve("keys.p12");
         this.authority = this.directory.resolve("authority.crt");
         keytool("authority", "-genkeypair", "-keyalg", "EC", "-dname", "CN=" + name, "-ext", "bc:c");
-        keytool("authority", "-exportcert", "-rfc", "-file", authority.toString());
+        Files.writeString(
+                authority, pem("CERTIFICATE", keys().getCertificate("authority").getEncoded()));
     }
 
     /** @param start of its validity, as keytool takes it: {@code -1d} */
     Pair make(String file, String subject, String host, String start, int days) throws Exception {
-        Path request = directory.resolve(file + ".csr");
-        Path chain = directory.resolve(file + ".crt");
-        keytool(file, "-genkeypair", "-keyalg", "EC", "-dname", "CN=" + subject);
-        keytool(file, "-certreq", "-file", request.toString());
         keytool(
+                file,
+                "-genkeypair",
+                "-keyalg",
+                "EC",
+                "-dname",
+                "CN=" + subject,
+                "-signer",
                 "authority",
-                "-gencert",
-                "-rfc",
-                "-infile",
-                request.toString(),
-                "-outfile",
-                chain.toString(),
                 "-startdate",
                 start,
                 "-validity",
                 String.valueOf(days),
                 "-ext",
                 "SAN=" + host);
+        Path chain = directory.resolve(file + ".crt");
         Path key = directory.resolve(file + ".key");
-        Files.writeString(key, pem(key(file)));
+        KeyStore keys = keys();
+        Files.writeString(chain, pem("CERTIFICATE", keys.getCertificate(file).getEncoded()));
+        Files.writeString(
+                key,
+                pem("PRIVATE KEY", keys.getKey(file, PASSWORD.toCharArray()).getEncoded()));
         return new Pair(chain, key);
     }
 
-    private byte[] key(String file) throws IOException, GeneralSecurityException {
+    private KeyStore keys() throws IOException, GeneralSecurityException {
         KeyStore keys = KeyStore.getInstance("PKCS12");
-        try (InputStream in = Files.newInputStream(directory.resolve(file + ".p12"))) {
+        try (InputStream in = Files.newInputStream(store)) {
             keys.load(in, PASSWORD.toCharArray());
         }
-        return keys.getKey("own", PASSWORD.toCharArray()).getEncoded();
+        return keys;
     }
 
-    private void keytool(String store, String... command) throws IOException, InterruptedException {
+    private void keytool(String alias, String... command) throws IOException, InterruptedException {
         List<String> whole = new ArrayList<>();
         whole.add(Path.of(System.getProperty("java.home"), "bin", "keytool").toString());
         whole.addAll(List.of(command));
-        whole.addAll(List.of("-alias", "own", "-storetype", "PKCS12", "-storepass", PASSWORD));
-        whole.addAll(List.of("-keystore", directory.resolve(store + ".p12").toString()));
+        whole.addAll(List.of("-alias", alias, "-storetype", "PKCS12", "-storepass", PASSWORD));
+        whole.addAll(List.of("-keystore", store.toString(), "-J-XX:TieredStopAtLevel=1"));
         Process process = new ProcessBuilder(whole).redirectErrorStream(true).start();
         String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         if (process.waitFor() != 0) {
@@ -75,8 +80,8 @@ final class Certificates {
         }
     }
 
-    private static String pem(byte[] key) {
-        String lines = Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(key);
-        return "-----BEGIN PRIVATE KEY-----\n" + lines + "\n-----END PRIVATE KEY-----\n";
+    private static String pem(String what, byte[] bytes) {
+        String lines = Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(bytes);
+        return "-----BEGIN " + what + "-----\n" + lines + "\n-----END " + what + "-----\n";
     }
 }

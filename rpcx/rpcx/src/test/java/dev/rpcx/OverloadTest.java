@@ -233,7 +233,8 @@ class OverloadTest {
 
     @Test
     void aClientThatDoesNotEndItsPrefaceIsLeft() throws Exception {
-        Server server = serving(new Busy()).build().start();
+        Server server =
+                serving(new Busy()).keepAlive(Duration.ofMillis(300)).build().start();
         try (RawPeer raw = new RawPeer(server.port())) {
             raw.send(Unpooled.buffer().writeByte(Wire.MAGIC >>> 24));
             assertThat(raw.readToEnd()).isEmpty();

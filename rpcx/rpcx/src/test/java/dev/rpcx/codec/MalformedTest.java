@@ -238,7 +238,9 @@ class MalformedTest {
                 Codec<Object> codec = codecs(Texts.class).get(0);
                 codec.write(texts, out);
                 assertThat(out.readableBytes()).isEqualTo(4 << 20);
-                assertThat(codec.read(out)).usingRecursiveComparison().isEqualTo(texts);
+                Texts read = (Texts) codec.read(out);
+                assertThat(read.text()).isEqualTo(texts.text());
+                assertThat(read.bytes()).isEqualTo(texts.bytes());
                 out.release();
             }
         }

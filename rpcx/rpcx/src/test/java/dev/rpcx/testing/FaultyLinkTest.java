@@ -35,7 +35,7 @@ class FaultyLinkTest {
 
     @RPCXClient(remoteServerName = "echo")
     interface EchoClient {
-        @Method(timeoutMillis = 500)
+        @Method(timeoutMillis = 300)
         String echo(String text);
     }
 
