@@ -41,6 +41,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * its last trial, over all requests that it counted. What opens a connection is in the capture, and is small over so many.
  */
 class WireBytesTest {
+    private static final Pattern AT = Pattern.compile("\0at=127.0.0.1:(\\d+)");
     private static final Pattern REQUESTS = Pattern.compile("(?m)^parley_requests_total (\\d+)");
 
     @TempDir
@@ -88,7 +89,7 @@ class WireBytesTest {
                 List.of(MessageSpec.parse("text:1000")),
                 List.of(new Load.Closed(1)),
                 new Study.Effort(
-                        "tiny",
+                        "own",
                         1,
                         Duration.ZERO,
                         Duration.ofMillis(500),
@@ -116,8 +117,14 @@ class WireBytesTest {
         @Override
         public void booting(Plan.Boot boot, int bootIndex) {
             Thread.ofPlatform().daemon().start(() -> {
-                await().pollInterval(Duration.ofMillis(5)).until(() -> m1().isPresent());
-                capturing.complete(Capture.of(port(m1().orElseThrow())));
+                try {
+                    List<Integer> port = await().atMost(Duration.ofMinutes(1))
+                            .pollInterval(Duration.ofMillis(5))
+                            .until(() -> m1().map(WireBytesTest::ports).orElse(List.of()), found -> !found.isEmpty());
+                    capturing.complete(Capture.of(port.getFirst()));
+                } catch (RuntimeException e) {
+                    capturing.completeExceptionally(e);
+                }
             });
         }
 
@@ -133,9 +140,10 @@ class WireBytesTest {
                     .until(() -> seen[0] == (seen[0] = capture().toPort()));
         }
 
+        /** Where the run ended before a boot, nothing was captured. */
         @Override
         public void close() {
-            capture().close();
+            capturing.thenAccept(Capture::close);
         }
     }
 
@@ -147,8 +155,12 @@ class WireBytesTest {
     }
 
     private static int port(ProcessHandle service) {
-        return Integer.parseInt(find(Pattern.compile("\0at=127.0.0.1:(\\d+)"), commandLine(service))
-                .getFirst());
+        return ports(service).getFirst();
+    }
+
+    /** The one that its transport listens on; none where the process has just ended. */
+    private static List<Integer> ports(ProcessHandle service) {
+        return find(AT, commandLine(service)).stream().map(Integer::parseInt).toList();
     }
 
     private static long requests(ProcessHandle service) {

@@ -446,7 +446,8 @@ public abstract class TransportContract {
             never.await();
             return request;
         }));
-        var held = connect(at).send(Messages.ONLY_TEXT, new TestModelOnlyText("x"), TIMEOUT);
+        // longer than the five seconds in which the server has to be closed; over a broker nothing else ends the call
+        var held = connect(at).send(Messages.ONLY_TEXT, new TestModelOnlyText("x"), Duration.ofSeconds(6));
         assertThat(isHeld.await(20, TimeUnit.SECONDS)).isTrue();
 
         Thread closing = Thread.ofPlatform().start(server::close);
@@ -481,7 +482,7 @@ public abstract class TransportContract {
             return request;
         });
         warmUp(neighbour);
-        var held = neighbour.send(Messages.ONLY_TEXT, new TestModelOnlyText("held"), Duration.ofSeconds(60));
+        var held = neighbour.send(Messages.ONLY_TEXT, new TestModelOnlyText("held"), Duration.ofSeconds(15));
         await().atMost(TIMEOUT).until(() -> isHeld.getCount() == 0);
 
         breakBroker();
