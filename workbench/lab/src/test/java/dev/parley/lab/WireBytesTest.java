@@ -89,12 +89,7 @@ class WireBytesTest {
                 List.of(MessageSpec.parse("text:1000")),
                 List.of(new Load.Closed(1)),
                 new Study.Effort(
-                        "own",
-                        1,
-                        Duration.ZERO,
-                        Duration.ofMillis(500),
-                        Duration.ofMillis(500),
-                        Duration.ofSeconds(1)),
+                        "own", 1, Duration.ZERO, Duration.ofMillis(500), Duration.ofMillis(500), Duration.ofSeconds(1)),
                 1,
                 Duration.ofSeconds(1),
                 7,
