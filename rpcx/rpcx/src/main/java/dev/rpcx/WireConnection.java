@@ -221,20 +221,28 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Writes what was gathered; large messages add a fragment each as long as the socket takes them. */
+    /**
+     * Writes what was gathered; large messages add a fragment each as long as the socket takes them. A write can end the connection or
+     * come back here, so after each one {@link #large} may be another.
+     */
     private void flush() {
         while (!large.isEmpty() && channel.isWritable()) {
             gatherQueued();
-            Outbound message = large.remove();
+            Outbound message = large.poll();
+            if (message == null) {
+                break;
+            }
             int rest = message.body.readableBytes();
             int bytes = Math.min(rest, Wire.MAX_PAYLOAD_BYTES);
             int head = message.begun ? Wire.PART : message.head;
             message.begun = true;
             writeFrame(bytes < rest ? head | Wire.MORE : head, message.id, message.body, bytes);
-            if (bytes < rest) {
-                large.add(message);
-            } else {
+            if (bytes == rest) {
                 message.left();
+            } else if (closed) {
+                message.lost();
+            } else {
+                large.add(message);
             }
         }
         if (gatheredBytes > 0 || batch != null) {
