@@ -191,7 +191,13 @@ public final class Analysis {
     /** Not every topology has hops, and not every load a schedule to be late for. */
     private static boolean isOptional(Metric metric) {
         return switch (metric) {
-            case HOP_MEAN, HOP_MEDIAN, HOP_P99, COMPILING_SHARE, GENERATOR_CPU, GENERATOR_LATENESS_P99 -> true;
+            case HOP_MEAN,
+                    HOP_MEDIAN,
+                    HOP_P99,
+                    COMPILING_SHARE,
+                    GENERATOR_CPU,
+                    GENERATOR_LATENESS_P99,
+                    GENERATOR_CEILING -> true;
             default -> Metric.OF_SOME_LOADS.contains(metric);
         };
     }
@@ -327,7 +333,7 @@ public final class Analysis {
                     USERS_AT_FIRST_FAILURE,
                     HIGHEST_RATE,
                     WINDOW_LENGTH -> "client";
-            case GENERATOR_CPU, GENERATOR_LATENESS_P99 -> "generator";
+            case GENERATOR_CPU, GENERATOR_LATENESS_P99, GENERATOR_CEILING -> "generator";
         };
     }
 

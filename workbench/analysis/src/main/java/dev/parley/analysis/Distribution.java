@@ -5,6 +5,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.LongStream;
 import java.util.zip.DataFormatException;
 import org.HdrHistogram.Histogram;
 
@@ -30,9 +31,27 @@ public final class Distribution {
 
     /** Of histograms in HdrHistogram's compressed V2 encoding; none is a distribution of nothing. */
     public static Distribution merged(Collection<byte[]> encoded) {
+        if (encoded.size() == 1) {
+            return of(encoded.iterator().next());
+        }
         TreeMap<Long, Long> merged = new TreeMap<>();
         encoded.forEach(bytes -> addTo(merged, bytes));
         return of(merged);
+    }
+
+    /** Without a map between, since a run has tens of thousands of them. */
+    private static Distribution of(byte[] encoded) {
+        if (encoded.length == 0) {
+            return new Distribution(new long[0], new long[0]);
+        }
+        Histogram histogram = decoded(encoded);
+        LongStream.Builder values = LongStream.builder();
+        LongStream.Builder counts = LongStream.builder();
+        for (var bucket : histogram.recordedValues()) {
+            values.add(histogram.highestEquivalentValue(bucket.getValueIteratedTo()));
+            counts.add(bucket.getCountAddedInThisIterationStep());
+        }
+        return new Distribution(values.build().toArray(), counts.build().toArray());
     }
 
     static Distribution of(Map<Long, Long> ascending) {
@@ -45,18 +64,32 @@ public final class Distribution {
         if (encoded.length == 0) {
             return;
         }
+        Histogram histogram = decoded(encoded);
+        for (var bucket : histogram.recordedValues()) {
+            merged.merge(
+                    histogram.highestEquivalentValue(bucket.getValueIteratedTo()),
+                    bucket.getCountAddedInThisIterationStep(),
+                    Long::sum);
+        }
+    }
+
+    private static Histogram decoded(byte[] encoded) {
         try {
-            Histogram histogram = Histogram.decodeFromCompressedByteBuffer(ByteBuffer.wrap(encoded), 0);
-            for (var bucket : histogram.recordedValues()) {
-                merged.merge(
-                        histogram.highestEquivalentValue(bucket.getValueIteratedTo()),
-                        bucket.getCountAddedInThisIterationStep(),
-                        Long::sum);
-            }
+            return Histogram.decodeFromCompressedByteBuffer(ByteBuffer.wrap(encoded), 0);
         } catch (DataFormatException e) {
             throw new IllegalArgumentException("a histogram of " + encoded.length
                     + " bytes does not decode (expected: HdrHistogram, compressed V2): " + e.getMessage());
         }
+    }
+
+    /** Ascending. Not to be written to. */
+    long[] values() {
+        return values;
+    }
+
+    /** Of each value. Not to be written to. */
+    long[] counts() {
+        return counts;
     }
 
     public long total() {

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.SplittableRandom;
-import java.util.TreeMap;
 
 /** The measured window of one restart's trial, second by second, in a form that can be drawn from again and again. */
 final class TrialWindow {
@@ -41,20 +40,19 @@ final class TrialWindow {
         this.rows = all.stream()
                 .filter(s -> s.second() >= 0 && (ownSeconds.isPresent() || s.second() < Math.ceil(windowSeconds)))
                 .toList();
-        List<TreeMap<Long, Long>> perSecond = new ArrayList<>();
-        TreeMap<Long, Long> union = new TreeMap<>();
-        for (SecondRow row : rows) {
-            TreeMap<Long, Long> second = new TreeMap<>();
-            Distribution.addTo(second, row.responseTimes());
-            perSecond.add(second);
-            second.keySet().forEach(value -> union.put(value, 0L));
-        }
-        this.values = union.keySet().stream().mapToLong(Long::longValue).toArray();
-        for (TreeMap<Long, Long> second : perSecond) {
-            indexes.add(second.keySet().stream()
-                    .mapToInt(v -> Arrays.binarySearch(values, v))
+        List<Distribution> perSecond = rows.stream()
+                .map(row -> Distribution.merged(List.of(row.responseTimes())))
+                .toList();
+        this.values = perSecond.stream()
+                .flatMapToLong(second -> Arrays.stream(second.values()))
+                .sorted()
+                .distinct()
+                .toArray();
+        for (Distribution second : perSecond) {
+            indexes.add(Arrays.stream(second.values())
+                    .mapToInt(value -> Arrays.binarySearch(values, value))
                     .toArray());
-            counts.add(second.values().stream().mapToLong(Long::longValue).toArray());
+            counts.add(second.counts());
         }
     }
 

@@ -2,6 +2,7 @@ package dev.parley.cli;
 
 import dev.parley.lab.Catalog;
 import dev.parley.lab.Lab;
+import dev.parley.lab.LabException;
 import dev.parley.probe.MachineFacts;
 import dev.parley.probe.MachineMood;
 import java.io.IOException;
@@ -31,12 +32,13 @@ final class Doctor implements Callable<Integer> {
     private final List<String> concerns = new ArrayList<>();
 
     @Override
-    public Integer call() {
+    public Integer call() throws IOException, InterruptedException {
         MachineFacts.read().forEach(Doctor::tell);
         tell("jdk", System.getProperty("java.vendor") + " " + System.getProperty("java.vm.version"));
         cores();
         memory();
         noise();
+        ceiling();
         missing();
         if (concerns.isEmpty()) {
             System.out.println("fit to measure");
@@ -108,6 +110,19 @@ final class Doctor implements Callable<Integer> {
             concerns.add("a noisy machine: close other programs, or trust only large differences");
         }
         concerns.addAll(MachineMood.now().complaintsSince(before));
+    }
+
+    private void ceiling() throws IOException, InterruptedException {
+        Path logs = Files.createTempDirectory("parley-doctor");
+        try {
+            double perSecond = Lab.generatorCeiling(Catalog.read(), logs);
+            tell("generator", "%.0f requests/s at most, against a server that does nothing", perSecond);
+        } catch (LabException e) {
+            concerns.add(e.getMessage());
+        } finally {
+            Files.deleteIfExists(logs.resolve("ceiling.log"));
+            Files.deleteIfExists(logs);
+        }
     }
 
     private void missing() {

@@ -3,6 +3,7 @@ package dev.parley.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -21,6 +22,17 @@ class StudyCommandsTest {
         assertThat(result.err()).isEmpty();
         assertThat(result.exitCode()).isZero();
         assertThat(result.out()).startsWith(file + ": good, 675 trials; digest ");
+    }
+
+    @Test
+    void theExamplesAreGood() throws IOException {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(Typed.home().resolve("docs/examples/loads"))) {
+            for (Path file : files) {
+                Typed result = Typed.line("validate", file.toString());
+                assertThat(result.err()).isEmpty();
+                assertThat(result.out()).startsWith(file + ": good, ");
+            }
+        }
     }
 
     @Test

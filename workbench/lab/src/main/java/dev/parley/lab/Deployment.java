@@ -63,6 +63,7 @@ final class Deployment implements AutoCloseable {
     private final IntSupplier ports;
     private final Optional<Broker> broker;
     private final Databases databases;
+    private final Ceiling ceiling;
 
     /** A trial's rows, to be appended together. */
     record Measured(
@@ -74,6 +75,7 @@ final class Deployment implements AutoCloseable {
 
     /**
      * @param broker that the boot's technology needs
+     * @param ceiling of the load generator
      * @param ports where services listen, one at a time
      */
     Deployment(
@@ -84,8 +86,10 @@ final class Deployment implements AutoCloseable {
             LabListener listener,
             Optional<Broker> broker,
             Databases databases,
+            Ceiling ceiling,
             IntSupplier ports)
             throws InterruptedException {
+        this.ceiling = ceiling;
         this.broker = broker;
         this.databases = databases;
         this.ports = ports;
@@ -357,6 +361,8 @@ final class Deployment implements AutoCloseable {
                     figures.addAll(StepFigures.of(trial, steps, finished));
                     List<String> reasons = new ArrayList<>(finished.voidReasons());
                     reasons.addAll(probe.complaints());
+                    figures.add(new FigureRow(trial.id(), Metric.GENERATOR_CEILING, "generator", ceiling.perSecond()));
+                    ceiling.complaint(finished).ifPresent(reasons::add);
                     TrialRow row = new TrialRow(
                             trial, TrialRow.State.FINISHED, startedAt, Instant.now(), reasons, finished.firstFailure());
                     return new Measured(row, seconds, histograms, figures, finished);
@@ -364,6 +370,7 @@ final class Deployment implements AutoCloseable {
                 case Event.Done d -> throw unexpected(d);
                 case Event.Ready r -> throw unexpected(r);
                 case Event.Counted c -> throw unexpected(c);
+                case Event.Ceiling c -> throw unexpected(c);
                 case Event.Failed f -> throw unexpected(f);
             }
         }

@@ -34,6 +34,11 @@ final class Installations {
         return Installation.of(home, List.of("service"));
     }
 
+    /** The load generator alone, without a technology. */
+    Installation bareGenerator() {
+        return Installation.of(home, List.of("load"));
+    }
+
     /** A service that speaks {@code technology}; in front of a pair it also serves REST. */
     Installation service(String technology, Topology topology, Topology.Node node, String work) {
         List<String> modules = new ArrayList<>(List.of("service", catalog.module(technology)));

@@ -239,6 +239,7 @@ public final class Lab {
             store.appendLibraries(libraries);
         }
         listener.planned(plan);
+        Ceiling ceiling = plan.boots().isEmpty() ? Ceiling.NONE : ceiling(logs);
         Tally tally = new Tally();
         for (int i = 0; i < plan.boots().size(); i++) {
             Plan.Boot boot = plan.boots().get(i);
@@ -246,10 +247,32 @@ public final class Lab {
             if (boot.opensBlock()) {
                 emptyService(boot, store, logs);
             }
-            carryOut(boot, study, store, brokers.of(boot.technology()), databases, logs, tally);
+            carryOut(boot, study, store, brokers.of(boot.technology()), databases, ceiling, logs, tally);
         }
         store.buildViews();
         return new Ending(tally.finished, tally.failed, tally.voided, tally.firstFailure);
+    }
+
+    private Ceiling ceiling(Path logs) throws InterruptedException {
+        try {
+            return Ceiling.measured(installations.bareGenerator(), logs);
+        } catch (LabException e) {
+            if (isToldToEnd()) {
+                throw told(e);
+            }
+            throw e;
+        }
+    }
+
+    /**
+     * Requests a second that the load generator itself reaches on this machine, against a server that does nothing. Takes some three seconds.
+     *
+     * @param logs an existing folder
+     * @throws LabException where it cannot be measured
+     */
+    public static double generatorCeiling(Catalog catalog, Path logs) throws InterruptedException {
+        return Ceiling.measured(new Installations(Installations.home(), catalog).bareGenerator(), logs)
+                .perSecond();
     }
 
     /** What became of the trials so far. One thread. */
@@ -279,13 +302,14 @@ public final class Lab {
             RunStore store,
             Optional<Broker> broker,
             Databases databases,
+            Ceiling ceiling,
             Path logs,
             Tally tally)
             throws InterruptedException {
         List<TrialSpec> left = new ArrayList<>(boot.trials());
         Instant startedAt = Instant.now();
-        try (Deployment deployment =
-                new Deployment(boot, installations, logs, study.seed(), listener, broker, databases, Ports::free)) {
+        try (Deployment deployment = new Deployment(
+                boot, installations, logs, study.seed(), listener, broker, databases, ceiling, Ports::free)) {
             store.appendFigures(deployment.boot());
             deployment.rehearse();
             while (!left.isEmpty()) {

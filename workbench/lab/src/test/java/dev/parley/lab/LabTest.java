@@ -91,7 +91,8 @@ class LabTest {
                                 Metric.CPU_PER_REQUEST,
                                 Metric.COMPILING_SHARE,
                                 Metric.MEMORY_AFTER_LOAD,
-                                Metric.GENERATOR_CPU);
+                                Metric.GENERATOR_CPU,
+                                Metric.GENERATOR_CEILING);
                 assertThat(value(store, trial.id(), Metric.WIRE_OUT, FigureRow.SYSTEM))
                         .isGreaterThan(value(store, trial.id(), Metric.PAYLOAD_OUT, FigureRow.SYSTEM));
             }
@@ -144,7 +145,7 @@ class LabTest {
 
     @Test
     void aStoppedRunGoesOnAtTheNextTrialAndIsNeverMixedWithAnother() throws InterruptedException {
-        Study study = TinyRun.study(List.of("rpcx"), 2, WINDOW);
+        Study study = TinyRun.study(List.of("rpcx"), 1, WINDOW);
         TinyRun.Listener stopping = new TinyRun.Listener() {
             @Override
             public void trialEnded(TrialRow row, Optional<Glance> glance) {
@@ -160,8 +161,8 @@ class LabTest {
 
         TinyRun.Listener listener = new TinyRun.Listener();
         Lab.Ending ending = TinyRun.lab(listener).resume(Optional.of(study), out);
-        assertThat(ending.finished()).isEqualTo(3);
-        assertThat(listener.ended).extracting(row -> row.spec().id()).containsExactly(1, 2, 3);
+        assertThat(ending.finished()).isEqualTo(1);
+        assertThat(listener.ended).extracting(row -> row.spec().id()).containsExactly(1);
         assertThat(TinyRun.lab(listener).resume(Optional.<Study>empty(), out).finished())
                 .isZero();
         try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
@@ -169,15 +170,15 @@ class LabTest {
             assertThat(store.trials())
                     .extracting(TrialRow::state)
                     .containsOnly(State.FINISHED)
-                    .hasSize(4);
+                    .hasSize(2);
             assertThat(store.histograms())
                     .filteredOn(h -> h.kind() == HistogramRow.Kind.RESPONSE)
                     .extracting(HistogramRow::trialId)
-                    .containsExactly(0, 1, 2, 3);
+                    .containsExactly(0, 1);
             assertThat(store.figures())
                     .filteredOn(f -> f.metric() == Metric.BOOT_TIME)
                     .extracting(f -> f.trialId() + " " + f.subject())
-                    .containsExactlyInAnyOrder("0 empty", "0 m1", "0 m2", "2 empty", "2 m1", "2 m2");
+                    .containsExactlyInAnyOrder("0 empty", "0 m1", "0 m2");
         }
     }
 
@@ -233,6 +234,7 @@ class LabTest {
                             listener,
                             Optional.empty(),
                             none,
+                            Ceiling.NONE,
                             ports::next)) {
                 assertThat(deployment.boot()).isNotEmpty();
             }
@@ -243,22 +245,43 @@ class LabTest {
     }
 
     @Test
-    void aLabThatIsKilledLeavesNoProcessAndItsFinishedTrials() throws IOException, InterruptedException {
-        Process lab = labWithAFinishedTrial();
+    void aLabThatIsKilledInMidTrialLeavesNoProcessAndGoesOnWithoutLosingOrDoublingATrial()
+            throws IOException, InterruptedException {
+        Process lab = labThatSaid("under way 1", 2);
         List<ProcessHandle> children = lab.descendants().toList();
         assertThat(children).hasSizeGreaterThanOrEqualTo(3);
         lab.destroyForcibly();
 
         nothingIsLeft(lab, children);
         try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
-            assertThat(store.trials()).extracting(TrialRow::state).contains(State.FINISHED);
+            assertThat(store.trials()).extracting(TrialRow::state).containsExactly(State.FINISHED);
             assertThat(store.unfinished()).isNotEmpty();
+        }
+
+        Study study = TinyRun.study(List.of("rpcx"), 2, TinyRun.PRINTED_WINDOW);
+        TinyRun.Listener listener = new TinyRun.Listener();
+        Lab.Ending ending = TinyRun.lab(listener).resume(Optional.<Study>empty(), out);
+        assertThat(ending.finished()).isEqualTo(3);
+        assertThat(listener.ended).extracting(row -> row.spec().id()).containsExactly(1, 2, 3);
+        try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
+            assertThat(store.plan()).isEqualTo(Plan.of(study).trials());
+            assertThat(store.unfinished()).isEmpty();
+            assertThat(store.trials())
+                    .extracting(row -> row.spec().id() + " " + row.state())
+                    .containsExactly("0 FINISHED", "1 FINISHED", "2 FINISHED", "3 FINISHED");
+            assertThat(store.histograms())
+                    .filteredOn(h -> h.kind() == HistogramRow.Kind.RESPONSE)
+                    .extracting(HistogramRow::trialId)
+                    .containsExactly(0, 1, 2, 3);
+            assertThat(store.seconds())
+                    .extracting(s -> s.trialId() + "/" + s.second())
+                    .doesNotHaveDuplicates();
         }
     }
 
     @Test
     void aLabThatIsToldToEndMarksTheTrialUnderWay() throws IOException, InterruptedException {
-        Process lab = labWithAFinishedTrial();
+        Process lab = labThatSaid("ended 0", 100);
         List<ProcessHandle> children = lab.descendants().toList();
         assertThat(children).hasSizeGreaterThanOrEqualTo(3);
         lab.destroy();
@@ -270,7 +293,7 @@ class LabTest {
         }
     }
 
-    private Process labWithAFinishedTrial() throws IOException {
+    private Process labThatSaid(String awaited, int restarts) throws IOException {
         Process lab = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "--enable-native-access=ALL-UNNAMED",
@@ -279,14 +302,15 @@ class LabTest {
                         "-cp",
                         System.getProperty("java.class.path"),
                         TinyRun.class.getName(),
-                        out.toString())
+                        out.toString(),
+                        Integer.toString(restarts))
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
         List<String> said = new ArrayList<>();
         BufferedReader lines = new BufferedReader(new InputStreamReader(lab.getInputStream(), StandardCharsets.UTF_8));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             said.add(line);
-            if (line.startsWith("ended 0")) {
+            if (line.startsWith(awaited)) {
                 return lab;
             }
         }

@@ -93,22 +93,31 @@ final class TinyRun {
         }
     }
 
-    /** {@code TinyRun FOLDER}: many trials of 800 ms, until told to end. */
+    /** {@code TinyRun FOLDER RESTARTS}: two trials of 800 ms each restart, until told to end. */
     public static void main(String[] args) {
         try {
-            endless(Path.of(args[0]));
+            printing(Path.of(args[0]), Integer.parseInt(args[1]));
         } catch (InterruptedException told) {
             System.out.println("told to end");
         }
     }
 
-    private static void endless(Path folder) throws InterruptedException {
+    static final Duration PRINTED_WINDOW = Duration.ofMillis(800);
+
+    private static void printing(Path folder, int restarts) throws InterruptedException {
         lab(new Listener() {
+                    @Override
+                    public void progress(TrialSpec trial, Event.Progress progress) {
+                        if (progress.phase() == Event.Phase.WINDOW && progress.elapsedMs() > 0) {
+                            System.out.println("under way " + trial.id());
+                        }
+                    }
+
                     @Override
                     public void trialEnded(TrialRow row, Optional<Glance> glance) {
                         System.out.println("ended " + row.spec().id() + " " + row.state());
                     }
                 })
-                .run(study(List.of("rpcx"), 100, Duration.ofMillis(800)), folder, "a test");
+                .run(study(List.of("rpcx"), restarts, PRINTED_WINDOW), folder, "a test");
     }
 }

@@ -77,14 +77,19 @@ final class Caller {
     private void call(int worker, Target over, int step, long scenario, Outcomes outcomes, long dueNs)
             throws InterruptedException {
         inFlight.incrementAndGet();
+        outcomes.entered(dueNs);
         Target own = over;
         try {
             long sentNs = clock.nowNs();
             own = use == ClientUse.PER_CALL ? over.ownClient() : over;
             boolean isRight = own.call(step, scenario);
-            outcomes.answered(worker, isRight, dueNs, sentNs, clock.nowNs());
+            long nowNs = clock.nowNs();
+            outcomes.left(nowNs);
+            outcomes.answered(worker, isRight, dueNs, sentNs, nowNs);
         } catch (RuntimeException e) {
-            outcomes.failed(e, dueNs, clock.nowNs());
+            long nowNs = clock.nowNs();
+            outcomes.left(nowNs);
+            outcomes.failed(e, dueNs, nowNs);
             clock.restNs(clock.nowNs() + REST_AFTER_FAILURE_NS);
         } finally {
             inFlight.decrementAndGet();

@@ -10,7 +10,8 @@ import com.fasterxml.jackson.annotation.JsonTypeInfo;
     @JsonSubTypes.Type(value = Command.AwaitReady.class, name = "await-ready"),
     @JsonSubTypes.Type(value = Command.Count.class, name = "count"),
     @JsonSubTypes.Type(value = Command.Release.class, name = "release"),
-    @JsonSubTypes.Type(value = Command.RunTrial.class, name = "run-trial")
+    @JsonSubTypes.Type(value = Command.RunTrial.class, name = "run-trial"),
+    @JsonSubTypes.Type(value = Command.Ceiling.class, name = "ceiling")
 })
 public sealed interface Command {
     /**
@@ -54,4 +55,10 @@ public sealed interface Command {
             long callTimeoutMs,
             int inFlightMost)
             implements Command {}
+
+    /**
+     * What the generator itself reaches with closed clients against {@link EchoServer} at {@code port} of this machine. Answered by
+     * {@link Event.Ceiling}.
+     */
+    record Ceiling(int port, int clients, long warmUpMs, long windowMs) implements Command {}
 }

@@ -87,7 +87,7 @@ final class Engine {
                     clock.nowNs(),
                     new CallException(CallException.Code.DEADLINE_EXCEEDED, "never ended, not even by its time-out"));
             long windowNs = load.isCounted() ? tally.countedNs() : windowEndedNs - windowBeganNs;
-            finish(trial, tally, script, windowNs, warmUpMs, isStable, cpuShare, littlesLaw(load, occupancy));
+            finish(trial, tally, script, windowNs, warmUpMs, isStable, cpuShare, littlesLaw(load, occupancy, tally));
         } finally {
             driver.close();
         }
@@ -256,12 +256,12 @@ final class Engine {
         }
     }
 
-    private static double littlesLaw(Load load, Occupancy occupancy) {
+    private static double littlesLaw(Load load, Occupancy occupancy, Tally tally) {
         double share = switch (load) {
             case Load.Closed _, Load.Staircase _, Load.Held _ -> occupancy.share();
-            case Load.Open _, Load.RateRamp _, Load.Users _, Load.HighestRate _ -> 1;
-            // no number of clients is kept up
-            case Load.Burst _, Load.Rounds _ -> 1;
+            case Load.Open _, Load.RateRamp _, Load.Users _, Load.HighestRate _, Load.Burst _ -> tally.littlesLaw();
+            // requests wait for a thread of their pool, which is no part of their time
+            case Load.Rounds _ -> 1;
         };
         // clients that never came back have failed requests to show for it
         return Double.isNaN(share) ? 0 : share;

@@ -15,6 +15,7 @@ import java.util.List;
     @JsonSubTypes.Type(value = Event.Step.class, name = "step"),
     @JsonSubTypes.Type(value = Event.Distribution.class, name = "distribution"),
     @JsonSubTypes.Type(value = Event.Finished.class, name = "finished"),
+    @JsonSubTypes.Type(value = Event.Ceiling.class, name = "ceiling"),
     @JsonSubTypes.Type(value = Event.Failed.class, name = "failed")
 })
 public sealed interface Event {
@@ -101,8 +102,8 @@ public sealed interface Event {
      * @param isStable whether latency was stable at its end
      * @param cpuShare of the generator over the window, 1 being one core
      * @param latenessP99Ns actual minus intended send time; 0 for closed loads
-     * @param littlesLaw loads that keep up a number of clients: rate × mean time in the system ÷ clients, however requests ended, 1 when all
-     *     is well; 1 for other loads
+     * @param littlesLaw rate × mean time in the system, however requests ended, over the clients of a load that keeps up a number of them,
+     *     or over the mean number of requests in the system, counted on its own; 1 when all is well, and for rounds
      * @param usersAtFirstFailure requests or users under way when the first outcome that was no success was seen; 0 if none
      * @param highestRate of a search: requests a second at which its limit was met; 0 for other loads
      * @param voidReasons why the generator itself would not believe these figures
@@ -132,6 +133,9 @@ public sealed interface Event {
             return replied + late + wrong + failed + notSent;
         }
     }
+
+    /** @param perSecond right replies a second of the server that does nothing: no technology's figure can be believed near it */
+    record Ceiling(double perSecond) implements Event {}
 
     /** The command could not be carried out. */
     record Failed(String message) implements Event {}

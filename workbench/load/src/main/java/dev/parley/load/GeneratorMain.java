@@ -95,6 +95,7 @@ public final class GeneratorMain {
                 tell(new Event.Done());
             }
             case Command.RunTrial run -> run(run);
+            case Command.Ceiling ceiling -> ceiling(ceiling);
         }
     }
 
@@ -190,6 +191,28 @@ public final class GeneratorMain {
                                 run.inFlightMost(),
                                 session().seed()),
                         target);
+    }
+
+    private void ceiling(Command.Ceiling ceiling) throws InterruptedException {
+        Duration warmUp = Duration.ofMillis(ceiling.warmUpMs());
+        Event[] last = new Event[1];
+        try (EchoTarget echo = new EchoTarget(ceiling.port())) {
+            new Engine(Clock.SYSTEM, event -> last[0] = event)
+                    .run(
+                            new Engine.Trial(
+                                    0,
+                                    new Load.Closed(ceiling.clients()),
+                                    new TrialSpec.Window(warmUp, warmUp, Duration.ofMillis(ceiling.windowMs())),
+                                    PROBE_TIMEOUT,
+                                    PROBE_TIMEOUT,
+                                    ceiling.clients(),
+                                    0),
+                            echo);
+        }
+        if (!(last[0] instanceof Event.Finished finished) || finished.replied() == 0) {
+            throw new CallException(CallException.Code.UNAVAILABLE, "the server that does nothing gave no right reply");
+        }
+        tell(new Event.Ceiling(finished.replied() * 1e9 / finished.windowNs()));
     }
 
     private void tell(Event event) {

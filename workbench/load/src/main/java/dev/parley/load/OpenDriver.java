@@ -53,6 +53,7 @@ final class OpenDriver implements Driver {
     }
 
     private void pace() {
+        clock.sharpen();
         try {
             while (true) {
                 Handed handed = next.take();

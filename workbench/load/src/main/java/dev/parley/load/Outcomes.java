@@ -29,6 +29,10 @@ final class Outcomes {
     private final LongAdder failed = new LongAdder();
     private final LongAdder notSent = new LongAdder();
     private final LongAdder twice = new LongAdder();
+    /** Moments left less moments entered; wraps, as differences of moments may. */
+    private final LongAdder inSystemNs = new LongAdder();
+
+    private final LongAdder inSystem = new LongAdder();
     private final AtomicReference<@Nullable Throwable> firstFailure = new AtomicReference<>();
     private final Histogram service = new Histogram(DIGITS);
 
@@ -46,6 +50,18 @@ final class Outcomes {
     /** A request falls due: exactly one of the other methods is called for it later. */
     void due(long requests) {
         due.add(requests);
+    }
+
+    /** A request is in the system from now on: from the moment it was due, for an open load. */
+    void entered(long dueNs) {
+        inSystem.increment();
+        inSystemNs.add(-dueNs);
+    }
+
+    /** A request is in the system no longer, however it ended. */
+    void left(long nowNs) {
+        inSystem.decrement();
+        inSystemNs.add(nowNs);
     }
 
     /** An answer came, right or wrong. {@code dueNs} equals {@code sentNs} in closed loads. */
@@ -123,6 +139,23 @@ final class Outcomes {
 
     long due() {
         return due.sum();
+    }
+
+    /** The number of requests in the system, integrated over time: what rate × mean time must come to. Once all have left. */
+    long inSystemNs() {
+        return inSystemNs.sum();
+    }
+
+    /** What entered and never left has failed: those few share the mean of the moments at which they entered. */
+    void closeInSystem(Throwable cause, long nowNs) {
+        long stuck = inSystem.sum();
+        if (stuck > 0) {
+            long meanNs = (inSystemNs.sum() + stuck * nowNs) / stuck;
+            for (long i = 0; i < stuck; i++) {
+                left(nowNs);
+                failed(cause, nowNs - meanNs, nowNs);
+            }
+        }
     }
 
     long twice() {

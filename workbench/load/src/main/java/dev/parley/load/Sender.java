@@ -41,6 +41,7 @@ final class Sender {
     void arrive(Outcomes outcomes, long dueNs) {
         underWay.incrementAndGet();
         outcomes.due(places);
+        outcomes.entered(dueNs);
         long nowNs = clock.nowNs();
         outcomes.sent(dueNs, nowNs);
         go(new InFlight(outcomes, dueNs, dueNs, nowNs, 0, index.getAndIncrement()));
@@ -97,6 +98,7 @@ final class Sender {
                 outcomes.toldTwice();
                 return;
             }
+            outcomes.left(nowNs);
             if (failure != null) {
                 outcomes.failed(CallException.of(failure), dueNs, nowNs);
             } else {
@@ -115,6 +117,7 @@ final class Sender {
             int nextPlace = place + 1;
             if (nextPlace < places && !isStopped) {
                 long nowNs = clock.nowNs();
+                outcomes.entered(nowNs);
                 return new InFlight(
                         outcomes,
                         arrivedNs,

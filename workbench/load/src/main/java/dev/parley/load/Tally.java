@@ -21,6 +21,8 @@ final class Tally {
     private Outcomes.Counts atSecond = Outcomes.Counts.NONE;
     private long wrongAnywhere;
     private long toldTwice;
+    private double inSystemNs;
+    private double recordedNs;
     private long countedNs;
     private int seconds;
     private int parts;
@@ -91,6 +93,7 @@ final class Tally {
     /** What has no outcome by now gets none of its own: it counts as failed. Then all parts are told. */
     void closeAll(boolean isEach, long nowNs, Throwable cause) {
         for (Part part : open) {
+            part.outcomes.closeInSystem(cause, nowNs);
             for (long left = part.outcomes.due() - part.ended(); left > 0; left--) {
                 part.outcomes.failed(cause, part.beganNs, nowNs);
             }
@@ -108,7 +111,10 @@ final class Tally {
         Outcomes.Counts counts = part.outcomes.counts();
         Histogram services = part.outcomes.serviceTimes();
         Histogram delays = part.outcomes.sendDelays();
+        Histogram errors = part.outcomes.errorTimes();
         Histogram scenarios = part.outcomes.scenarioTimes();
+        inSystemNs += part.outcomes.inSystemNs();
+        recordedNs += sum(part.responses) + sum(errors);
         wrongAnywhere += counts.wrong();
         toldTwice += part.outcomes.twice();
         if (firstFailure.isEmpty()) {
@@ -122,7 +128,7 @@ final class Tally {
             closed = closed.plus(counts);
             service.add(services);
             sendDelay.add(delays);
-            error.add(part.outcomes.errorTimes());
+            error.add(errors);
             scenario.add(scenarios);
             if (isEach) {
                 tellSecond(part.responses, counts);
@@ -146,6 +152,18 @@ final class Tally {
                 counts.notSent(),
                 Encoded.of(part.responses),
                 Encoded.of(scenarios)));
+    }
+
+    private static double sum(Histogram histogram) {
+        return histogram.getTotalCount() == 0 ? 0 : histogram.getMean() * histogram.getTotalCount();
+    }
+
+    /**
+     * Little's law of requests that come whether or not earlier ones are done: rate × mean time, from the distributions, over the mean number in
+     * the system, from a count of its own. 1 when all is well, and where no request was ever in the system.
+     */
+    double littlesLaw() {
+        return inSystemNs > 0 ? recordedNs / inSystemNs : 1;
     }
 
     /** Notes how many were under way when something first went wrong. */

@@ -32,8 +32,9 @@ record VoidReasons(
                     latenessP99Ns / 1e6, latenessMostNs / 1e6));
         }
         if (Math.abs(littlesLaw - 1) > LITTLE_OFF_MOST) {
-            reasons.add(
-                    text("Little's law is off: rate × mean time is %.2f of the clients (0.95 to 1.05)", littlesLaw));
+            reasons.add(text(
+                    "Little's law is off: rate × mean time is %.2f of the %s (0.95 to 1.05)",
+                    littlesLaw, keepsClients() ? "clients" : "requests in the system"));
         }
         long due = replied + counts.sum();
         if (due == 0) {
@@ -48,6 +49,10 @@ record VoidReasons(
             reasons.add(toldTwice + " requests ended twice");
         }
         return reasons;
+    }
+
+    private boolean keepsClients() {
+        return load instanceof Load.Closed || load instanceof Load.Staircase || load instanceof Load.Held;
     }
 
     /** 1 ms, or a tenth of the interval between two arrivals. Requests of a burst are due together: sending them takes the time it takes. */

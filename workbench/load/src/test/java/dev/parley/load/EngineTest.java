@@ -1,6 +1,7 @@
 package dev.parley.load;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
@@ -65,9 +66,9 @@ class EngineTest {
     @ValueSource(ints = {1_000, 10_000})
     void openArrivalsAreCountedExactly(int perSecond) throws Exception {
         Event.Finished finished =
-                finished(run(trial(new Load.Open(perSecond, Arrivals.EVEN), Duration.ofSeconds(2), 100_000), (Behaviour)
+                finished(run(trial(new Load.Open(perSecond, Arrivals.EVEN), Duration.ofSeconds(1), 100_000), (Behaviour)
                         index -> CompletableFuture.completedFuture(true)));
-        assertThat(finished.due()).isEqualTo(2L * perSecond);
+        assertThat(finished.due()).isEqualTo(perSecond);
         assertThat(finished.wrong() + finished.failed()).isZero();
     }
 
@@ -85,7 +86,7 @@ class EngineTest {
         Engine.Trial open = new Engine.Trial(
                 1,
                 new Load.Open(200, Arrivals.EVEN),
-                new TrialSpec.Window(Duration.ofMillis(300), Duration.ofMillis(300), Duration.ofSeconds(2)),
+                new TrialSpec.Window(Duration.ofMillis(300), Duration.ofMillis(300), Duration.ofSeconds(1)),
                 Duration.ofSeconds(1),
                 Duration.ofSeconds(2),
                 1000,
@@ -115,11 +116,11 @@ class EngineTest {
             default -> CompletableFuture.completedFuture(true);
         };
         Event.Finished finished =
-                finished(run(trial(new Load.Open(500, Arrivals.EVEN), Duration.ofSeconds(2), 10_000), mixed));
-        assertThat(finished.due()).isEqualTo(1000);
-        assertThat(finished.wrong()).isBetween(99L, 101L);
-        assertThat(finished.late()).isBetween(99L, 101L);
-        assertThat(finished.failed()).isBetween(199L, 201L);
+                finished(run(trial(new Load.Open(500, Arrivals.EVEN), Duration.ofSeconds(1), 10_000), mixed));
+        assertThat(finished.due()).isEqualTo(500);
+        assertThat(finished.wrong()).isBetween(49L, 51L);
+        assertThat(finished.late()).isBetween(49L, 51L);
+        assertThat(finished.failed()).isBetween(99L, 101L);
         assertThat(finished.voidReasons()).anyMatch(reason -> reason.contains("wrong replies"));
         assertThat(finished.firstFailure()).isNotEmpty();
     }
@@ -148,21 +149,44 @@ class EngineTest {
             later.schedule(() -> reply.complete(true), 5, TimeUnit.MILLISECONDS);
             return reply;
         };
-        Event.Finished finished = finished(run(trial(new Load.Closed(8), Duration.ofSeconds(2), 0), fiveMilliseconds));
+        Event.Finished finished = finished(run(trial(new Load.Closed(8), Duration.ofSeconds(1), 0), fiveMilliseconds));
         assertThat(finished.littlesLaw()).isBetween(0.95, 1.05);
-        assertThat(finished.replied()).isBetween(1000L, 3200L);
+        assertThat(finished.replied()).isBetween(500L, 1600L);
+    }
+
+    @Test
+    void littlesLawOfOpenLoadsTellsTimesThatAreMissingOrTooLong() {
+        List<Event> events = new ArrayList<>();
+        for (double recorded : new double[] {1, 0.9, 1.1}) {
+            Tally tally = new Tally(1, events::add);
+            Part part = Part.held("open", 1000, 1_000_000_000, new Outcomes(Long.MAX_VALUE));
+            tally.open(part);
+            for (long i = 0; i < 1000; i++) {
+                long dueNs = i * 1_000_000;
+                part.outcomes.due(1);
+                part.outcomes.entered(dueNs);
+                part.outcomes.left(dueNs + 5_000_000);
+                part.outcomes.answered(0, true, dueNs, dueNs, dueNs + (long) (5_000_000 * recorded));
+            }
+            tally.take();
+            tally.closeAll(false, 2_000_000_000, new IllegalStateException("none is left"));
+            assertThat(tally.littlesLaw()).isCloseTo(recorded, within(0.001));
+            VoidReasons reasons = new VoidReasons(
+                    new Load.Open(1000, Arrivals.EVEN), tally.counts(), 1000, 0, 0, 0, 0, tally.littlesLaw());
+            assertThat(reasons.all()).hasSize(recorded == 1 ? 0 : 1);
+        }
     }
 
     @Test
     void secondsAddUpToTheWindow() throws Exception {
         List<Event> events =
-                run(trial(new Load.Open(1000, Arrivals.POISSON), Duration.ofSeconds(3), 10_000), (Behaviour)
+                run(trial(new Load.Open(1000, Arrivals.POISSON), Duration.ofSeconds(2), 10_000), (Behaviour)
                         index -> CompletableFuture.completedFuture(true));
         long bySecond = events.stream()
                 .filter(Event.Second.class::isInstance)
                 .mapToLong(e -> ((Event.Second) e).replied())
                 .sum();
-        assertThat(events.stream().filter(Event.Second.class::isInstance)).hasSize(3);
+        assertThat(events.stream().filter(Event.Second.class::isInstance)).hasSize(2);
         assertThat(finished(events).replied()).isEqualTo(bySecond);
     }
 

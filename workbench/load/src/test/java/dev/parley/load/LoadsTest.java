@@ -46,8 +46,13 @@ class LoadsTest {
 
     private static List<Event> run(Load load, Target target, Duration warmUp, Duration callTimeout)
             throws InterruptedException {
+        return run(Clock.SYSTEM, load, target, warmUp, callTimeout);
+    }
+
+    private static List<Event> run(Clock clock, Load load, Target target, Duration warmUp, Duration callTimeout)
+            throws InterruptedException {
         List<Event> events = new ArrayList<>();
-        new Engine(Clock.SYSTEM, events::add)
+        new Engine(clock, events::add)
                 .run(
                         new Engine.Trial(
                                 1,
@@ -114,7 +119,7 @@ class LoadsTest {
             most.accumulateAndGet(inside.incrementAndGet(), Math::max);
             return fiveMilliseconds.answer(index).whenComplete((right, failure) -> inside.decrementAndGet());
         });
-        Load staircase = inTime("staircase:10-200:+10:30s", 0.01);
+        Load staircase = inTime("staircase:10-200:+10:30s", 0.005);
         List<Event> events = run(staircase, watched, Duration.ZERO, Duration.ofSeconds(2));
         List<Event.Step> steps = all(events, Event.Step.class);
         assertThat(steps).hasSize(20);
@@ -303,16 +308,25 @@ class LoadsTest {
         // answers at once up to 100 requests in any tenth of a second, and after that too late
         AtomicLong slot = new AtomicLong();
         AtomicInteger inSlot = new AtomicInteger();
+        SimulatedClock clock = new SimulatedClock();
         Behaviour limited = index -> {
-            long now = System.nanoTime() / 100_000_000;
+            long now = clock.nowNs() / 100_000_000;
             if (slot.getAndSet(now) != now) {
                 inSlot.set(0);
             }
-            return inSlot.incrementAndGet() <= 100
-                    ? CompletableFuture.completedFuture(true)
-                    : after(120_000).answer(index);
+            if (inSlot.incrementAndGet() <= 100) {
+                return CompletableFuture.completedFuture(true);
+            }
+            CompletableFuture<Boolean> late = new CompletableFuture<>();
+            clock.at(clock.nowNs() + 120_000_000, () -> late.complete(true));
+            return late;
         };
-        List<Event> events = run(Load.parse("highest:100-100000:p90:50ms:1s"), limited);
+        List<Event> events = run(
+                clock,
+                Load.parse("highest:100-100000:p90:50ms:5s"),
+                limited,
+                Duration.ofMillis(100),
+                Duration.ofSeconds(2));
         // Poisson arrivals at 1 000/s fill a tenth of a second with more than 100 half of the time
         assertThat(finished(events).highestRate()).isBetween(700.0, 1200.0);
         List<Event.Step> tries = all(events, Event.Step.class);

@@ -1,11 +1,11 @@
 package dev.parley.load;
 
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
-import java.util.Set;
 
 /**
  * Time that goes on to the next thing that happens as soon as every thread that ever waited for it waits again, or waits for something else:
@@ -18,7 +18,9 @@ final class SimulatedClock implements Clock {
             new PriorityQueue<>(Comparator.comparingLong(Happening::atNs).thenComparingLong(Happening::order));
     private final Map<Thread, Long> waiting = new HashMap<>();
     /** The thread that makes the clock is its engine's: time waits for it from the beginning. */
-    private final Set<Thread> known = new HashSet<>(Set.of(Thread.currentThread()));
+    private final List<Thread> known = new ArrayList<>(List.of(Thread.currentThread()));
+
+    private final Thread[] there = new Thread[1024];
 
     private long order;
     private volatile long nowNs = 1;
@@ -36,7 +38,9 @@ final class SimulatedClock implements Clock {
     @Override
     public synchronized void awaitNs(long dueNs) throws InterruptedException {
         Thread me = Thread.currentThread();
-        known.add(me);
+        if (!known.contains(me)) {
+            known.add(me);
+        }
         if (dueNs <= nowNs) {
             return;
         }
@@ -60,20 +64,27 @@ final class SimulatedClock implements Clock {
     }
 
     private boolean isQuiet() {
-        known.removeIf(thread -> thread.getState() == Thread.State.TERMINATED);
-        return !isOneOnItsWay()
-                && known.stream()
-                        .allMatch(thread -> waiting.containsKey(thread) || thread.getState() == Thread.State.WAITING);
+        for (int i = known.size() - 1; i >= 0; i--) {
+            Thread thread = known.get(i);
+            if (!waiting.containsKey(thread)) {
+                Thread.State state = thread.getState();
+                if (state == Thread.State.TERMINATED) {
+                    known.remove(i);
+                } else if (state != Thread.State.WAITING) {
+                    return false;
+                }
+            }
+        }
+        return !isOneOnItsWay();
     }
 
     /** A driver's thread that has begun and has not waited yet: time must not go on without it. */
     private boolean isOneOnItsWay() {
-        Thread[] threads = new Thread[1024];
-        int count = Thread.currentThread().getThreadGroup().enumerate(threads);
+        int count = Thread.currentThread().getThreadGroup().enumerate(there);
         for (int i = 0; i < count; i++) {
-            Thread thread = threads[i];
-            if (!known.contains(thread)
-                    && (thread.getName().equals("pacer") || thread.getName().startsWith("client-"))
+            Thread thread = there[i];
+            if ((thread.getName().equals("pacer") || thread.getName().startsWith("client-"))
+                    && !known.contains(thread)
                     && (thread.getState() == Thread.State.RUNNABLE || thread.getState() == Thread.State.BLOCKED)) {
                 return true;
             }
@@ -82,8 +93,10 @@ final class SimulatedClock implements Clock {
     }
 
     private void goOn() {
-        Map.Entry<Thread, Long> first =
-                waiting.entrySet().stream().min(Map.Entry.comparingByValue()).orElseThrow();
+        Map.Entry<Thread, Long> first = waiting.entrySet().iterator().next();
+        for (Map.Entry<Thread, Long> one : waiting.entrySet()) {
+            first = one.getValue() < first.getValue() ? one : first;
+        }
         Happening next = happenings.peek();
         if (next != null && next.atNs() <= first.getValue()) {
             happenings.remove();

@@ -64,7 +64,11 @@ public enum Metric {
     HIGHEST_RATE("1/s", Better.HIGHER, "highest rate at which the load's limit was met"),
     WINDOW_LENGTH("s", Better.NEITHER, "length of the measured window, where the load's work decides it"),
     GENERATOR_CPU("%", Better.NEITHER, "processor use of the load generator in percent of one core"),
-    GENERATOR_LATENESS_P99("ms", Better.NEITHER, "99th percentile of actual minus intended send time");
+    GENERATOR_LATENESS_P99("ms", Better.NEITHER, "99th percentile of actual minus intended send time"),
+    GENERATOR_CEILING(
+            "1/s",
+            Better.NEITHER,
+            "requests a second that the load generator itself reaches against a server that does nothing");
 
     /** Which way is good. */
     public enum Better {

@@ -8,13 +8,14 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Counters of what a machine does to those who measure on it: processor time stolen by a hypervisor, pages swapped. Two readings around
- * a window tell whether the window is to be believed.
+ * Counters of what a machine does to those who measure on it: processor time stolen by a hypervisor, pages swapped, cores
+ * slowed down for their heat or their quota. Two readings around a window tell whether the window is to be believed.
  *
  * @param busyTicks of all cores, stolen ones included
  * @param totalTicks of all cores, idle ones included
+ * @param throttled how often a core grew too hot, or this process's control groups had used up their quota
  */
-public record MachineMood(long stolenTicks, long busyTicks, long totalTicks, long swappedPages) {
+public record MachineMood(long stolenTicks, long busyTicks, long totalTicks, long swappedPages, long throttled) {
 
     /** Above this share of all processor time stolen, a window is void: it moved the median by more than the usual tie band here. */
     static final double STOLEN_SHARE_MOST = 0.02;
@@ -22,13 +23,16 @@ public record MachineMood(long stolenTicks, long busyTicks, long totalTicks, lon
     /** All zero where {@code /proc} is not there. */
     public static MachineMood now() {
         try {
-            return parse(Files.readString(Path.of("/proc/stat")), Files.readString(Path.of("/proc/vmstat")));
+            return parse(
+                    Files.readString(Path.of("/proc/stat")),
+                    Files.readString(Path.of("/proc/vmstat")),
+                    Throttles.HERE.count());
         } catch (IOException elsewhere) {
-            return new MachineMood(0, 0, 0, 0);
+            return new MachineMood(0, 0, 0, 0, 0);
         }
     }
 
-    static MachineMood parse(String stat, String vmstat) {
+    static MachineMood parse(String stat, String vmstat, long throttled) {
         String[] fields =
                 stat.lines().findFirst().orElse("cpu 0 0 0 0 0 0 0 0").strip().split("\\s+");
         // user nice system idle iowait irq softirq steal. Source: proc_stat(5)
@@ -41,7 +45,8 @@ public record MachineMood(long stolenTicks, long busyTicks, long totalTicks, lon
                 Long.parseLong(fields[8]),
                 total - idle,
                 total,
-                counter(vmstat, "pswpin ") + counter(vmstat, "pswpout "));
+                counter(vmstat, "pswpin ") + counter(vmstat, "pswpout "),
+                throttled);
     }
 
     /** Share of all cores' time that was not idle since {@code before}, 0 to 1. */
@@ -63,6 +68,10 @@ public record MachineMood(long stolenTicks, long busyTicks, long totalTicks, lon
         long swapped = swappedPages - before.swappedPages;
         if (swapped > 0) {
             complaints.add(swapped + " pages swapped");
+        }
+        long slowed = throttled - before.throttled;
+        if (slowed > 0) {
+            complaints.add("the processor was throttled " + slowed + " times, by heat or by a quota");
         }
         return complaints;
     }

@@ -255,7 +255,8 @@ final class SampleStore {
                         FigureRow.SYSTEM,
                         spec.technology().equals("rest") ? 34 : 4),
                 new FigureRow(id, Metric.FIRST_CALL, "client", 90 + typicalMs),
-                new FigureRow(id, Metric.GENERATOR_CPU, "generator", 31)));
+                new FigureRow(id, Metric.GENERATOR_CPU, "generator", 31),
+                new FigureRow(id, Metric.GENERATOR_CEILING, "generator", 60_000)));
         for (int m = 1; m <= 5; m++) {
             figures.add(new FigureRow(id, Metric.CPU_SHARE, "m" + m, 18 + m + random.nextDouble()));
             figures.add(new FigureRow(id, Metric.MEMORY_AFTER_LOAD, "m" + m, 95 + 3 * typicalMs + m));
