@@ -28,6 +28,8 @@ public record Study(
         long seed,
         Limits limits) {
 
+    public static final int RESTARTS_MOST = 1_000;
+
     /** More trials than this are a mistake in a range rather than a study: at three seconds each they take a month. */
     private static final long TRIALS_MOST = 1_000_000;
 
@@ -78,8 +80,8 @@ public record Study(
         topologies = each("topology", topologies);
         messages = each("message", messages);
         loads = each("load", loads);
-        if (restarts < 1 || restarts > 1000) {
-            throw new BadInput("restarts", restarts, "1 to 1000");
+        if (restarts < 1 || restarts > RESTARTS_MOST) {
+            throw new BadInput("restarts", restarts, "1 to " + RESTARTS_MOST);
         }
         if (!limit.isPositive()) {
             throw new BadInput("limit", limit, "longer than nothing");

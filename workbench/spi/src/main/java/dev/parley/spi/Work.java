@@ -4,6 +4,7 @@ import dev.parley.model.BadInput;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Topology;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
@@ -75,11 +76,13 @@ public interface Work {
     }
 
     static Work named(String name) {
+        List<String> there = new ArrayList<>();
         for (Work work : ServiceLoader.load(Work.class)) {
             if (work.name().equals(name)) {
                 return work;
             }
+            there.add(work.name());
         }
-        throw new BadInput("work", name, "one whose module is on the class path");
+        throw new BadInput("work", name, "one on the class path: " + String.join(", ", there));
     }
 }

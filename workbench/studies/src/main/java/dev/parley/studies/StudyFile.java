@@ -152,7 +152,7 @@ public final class StudyFile {
         List<MessageSpec> messages = messages(fields, topologies, work);
         List<Load> loads = loads(fields);
         Optional<Integer> given = Optional.ofNullable(fields.get("restarts"))
-                .flatMap(value -> value.read("a whole number", Integer::parseInt));
+                .flatMap(value -> value.read("a whole number", StudyFile::restarts));
         Effort effort = effort(in, fields, given);
         int restarts = given.orElse(effort.restarts());
         Duration limit = in.one("success-within", SUCCESS_WITHIN, "a time such as 1s", StudyFile::longerThanNothing);
@@ -322,6 +322,14 @@ public final class StudyFile {
                 && least.equals(named.warmUpLeast())
                 && most.equals(named.warmUpMost());
         return isNamed ? named : new Effort("own", restarts.orElse(named.restarts()), rehearsal, least, most, window);
+    }
+
+    private static int restarts(String text) {
+        int restarts = Integer.parseInt(text);
+        if (restarts < 1 || restarts > Study.RESTARTS_MOST) {
+            throw new BadInput("", text, "1 to " + Study.RESTARTS_MOST);
+        }
+        return restarts;
     }
 
     private static Duration longerThanNothing(String text) {

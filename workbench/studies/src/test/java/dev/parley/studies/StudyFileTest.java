@@ -128,11 +128,17 @@ class StudyFileTest {
                   - closed: {clients: none}
                   - open: {per-second: -1}
                 colour: red
+                restarts: 0
                 """));
         assertThat(bad.mistakes())
                 .extracting(m -> m.line() + " " + m.key())
                 .containsExactlyInAnyOrder(
-                        "1 technologies", "1 ", "3 loads[0].closed.clients", "4 loads[1].open", "5 colour");
+                        "1 technologies",
+                        "1 ",
+                        "3 loads[0].closed.clients",
+                        "4 loads[1].open",
+                        "5 colour",
+                        "6 restarts");
         assertThat(bad.mistakes()).extracting(BadStudy.Mistake::line).isSorted();
     }
 
