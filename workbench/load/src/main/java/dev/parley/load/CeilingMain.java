@@ -277,6 +277,8 @@ public final class CeilingMain {
                 .append(System.getProperty("java.vendor"))
                 .append(' ')
                 .append(System.getProperty("java.vm.version"))
+                .append("\n- commit: ")
+                .append(System.getProperty("parley.commit", "unknown"))
                 .append("\n- seed of the order: ")
                 .append(SEED)
                 .append(
