@@ -19,7 +19,6 @@ import dev.parley.model.TrialRow.State;
 import dev.parley.model.TrialSpec;
 import dev.parley.spi.Work;
 import dev.parley.store.RunStore;
-import dev.parley.studies.StudyText;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -144,45 +143,6 @@ class LabTest {
     }
 
     @Test
-    void aStoppedRunGoesOnAtTheNextTrialAndIsNeverMixedWithAnother() throws InterruptedException {
-        Study study = TinyRun.study(List.of("rpcx"), 1, WINDOW);
-        TinyRun.Listener stopping = new TinyRun.Listener() {
-            @Override
-            public void trialEnded(TrialRow row, Optional<Glance> glance) {
-                Thread.currentThread().interrupt();
-            }
-        };
-        assertThatThrownBy(() -> TinyRun.lab(stopping).run(study, out, "a test"))
-                .isInstanceOf(InterruptedException.class);
-        assertThatThrownBy(() ->
-                        TinyRun.lab(stopping).resume(Optional.of(TinyRun.study(List.of("rpcx"), 3, WINDOW)), out))
-                .isInstanceOf(BadInput.class)
-                .hasMessageContaining("digest");
-
-        TinyRun.Listener listener = new TinyRun.Listener();
-        Lab.Ending ending = TinyRun.lab(listener).resume(Optional.of(study), out);
-        assertThat(ending.finished()).isEqualTo(1);
-        assertThat(listener.ended).extracting(row -> row.spec().id()).containsExactly(1);
-        assertThat(TinyRun.lab(listener).resume(Optional.<Study>empty(), out).finished())
-                .isZero();
-        try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
-            assertThat(store.study().orElseThrow().digest()).isEqualTo(StudyText.digest(study));
-            assertThat(store.trials())
-                    .extracting(TrialRow::state)
-                    .containsOnly(State.FINISHED)
-                    .hasSize(2);
-            assertThat(store.histograms())
-                    .filteredOn(h -> h.kind() == HistogramRow.Kind.RESPONSE)
-                    .extracting(HistogramRow::trialId)
-                    .containsExactly(0, 1);
-            assertThat(store.figures())
-                    .filteredOn(f -> f.metric() == Metric.BOOT_TIME)
-                    .extracting(f -> f.trialId() + " " + f.subject())
-                    .containsExactlyInAnyOrder("0 empty", "0 m1", "0 m2");
-        }
-    }
-
-    @Test
     void limitsHoldForTheServicesOfATrial() throws InterruptedException {
         Study free = TinyRun.study(List.of("rpcx"), 1, WINDOW);
         Limits limits = new Limits(
@@ -245,7 +205,7 @@ class LabTest {
     }
 
     @Test
-    void aLabThatIsKilledInMidTrialLeavesNoProcessAndGoesOnWithoutLosingOrDoublingATrial()
+    void aLabThatIsKilledInMidTrialLeavesNoProcessAndGoesOnWithoutLosingDoublingOrMixingATrial()
             throws IOException, InterruptedException {
         Process lab = labThatSaid("under way 1", 2);
         List<ProcessHandle> children = lab.descendants().toList();
@@ -260,9 +220,15 @@ class LabTest {
 
         Study study = TinyRun.study(List.of("rpcx"), 2, TinyRun.PRINTED_WINDOW);
         TinyRun.Listener listener = new TinyRun.Listener();
-        Lab.Ending ending = TinyRun.lab(listener).resume(Optional.<Study>empty(), out);
+        assertThatThrownBy(() -> TinyRun.lab(listener)
+                        .resume(Optional.of(TinyRun.study(List.of("rpcx"), 3, TinyRun.PRINTED_WINDOW)), out))
+                .isInstanceOf(BadInput.class)
+                .hasMessageContaining("digest");
+        Lab.Ending ending = TinyRun.lab(listener).resume(Optional.of(study), out);
         assertThat(ending.finished()).isEqualTo(3);
         assertThat(listener.ended).extracting(row -> row.spec().id()).containsExactly(1, 2, 3);
+        assertThat(TinyRun.lab(listener).resume(Optional.<Study>empty(), out).finished())
+                .isZero();
         try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
             assertThat(store.plan()).isEqualTo(Plan.of(study).trials());
             assertThat(store.unfinished()).isEmpty();
@@ -276,6 +242,10 @@ class LabTest {
             assertThat(store.seconds())
                     .extracting(s -> s.trialId() + "/" + s.second())
                     .doesNotHaveDuplicates();
+            assertThat(store.figures())
+                    .filteredOn(f -> f.metric() == Metric.BOOT_TIME)
+                    .extracting(f -> f.trialId() + " " + f.subject())
+                    .containsExactlyInAnyOrder("0 empty", "0 m1", "0 m2", "2 empty", "2 m1", "2 m2");
         }
     }
 
