@@ -324,6 +324,7 @@ public final class Analysis {
                     CLIENTS_AT_BEST,
                     CLIENTS_AT_LIMIT,
                     STEP_THROUGHPUT,
+                    STEP_ANSWERED,
                     STEP_LATENCY_MEAN,
                     STEP_LATENCY_P99,
                     STEP_SUCCESS_SHARE,

@@ -9,6 +9,7 @@ import dev.parley.model.BadInput;
 import dev.parley.model.Study;
 import dev.parley.process.Children;
 import dev.parley.process.ProcessException;
+import dev.parley.report.PaperRecord;
 import dev.parley.report.PaperReport;
 import dev.parley.report.PaperRun;
 import dev.parley.report.Report;
@@ -74,6 +75,18 @@ final class Reproduce implements Callable<Integer> {
             description = "Go on with what was begun in DIR; NAME can be left out.")
     private Optional<Path> resumed = Optional.empty();
 
+    @Option(
+            names = "--read",
+            paramLabel = "DIR",
+            description = "Write the pages of DIR anew from its stores, and run nothing.")
+    private Optional<Path> read = Optional.empty();
+
+    @Option(
+            names = "--record",
+            paramLabel = "FILE.md",
+            description = "Also write a page to be kept: what held, what did not, what depends; with --read from what was run before.")
+    private Optional<Path> record = Optional.empty();
+
     @Option(names = "--plan", description = "Say how many trials and about how long, and run nothing.")
     private boolean isPlan;
 
@@ -97,7 +110,17 @@ final class Reproduce implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         Catalog catalog = Catalog.read();
-        Asked asked = resumed.isPresent() ? begun(resumed.get()) : asked();
+        record.filter(file -> !file.toString().endsWith(".md")).ifPresent(file -> {
+            throw new BadInput("--record", file, "a name that ends in .md");
+        });
+        if (read.isPresent()) {
+            if (resumed.isPresent() || isPlan) {
+                throw new BadInput("--read", read.get(), "neither --resume nor --plan, since nothing is run");
+            }
+            Asked begun = begun(read.get(), "--read");
+            return carriedOut(begun.papers(), begun, read.get(), catalog, false);
+        }
+        Asked asked = resumed.isPresent() ? begun(resumed.get(), "--resume") : asked();
         List<Paper> papers = asked.papers();
         plan(papers, asked.scale(), catalog);
         if (isPlan) {
@@ -105,7 +128,7 @@ final class Reproduce implements Callable<Integer> {
         }
         Path folder = resumed.isPresent() ? resumed.get() : Job.folder(out);
         Files.writeString(folder.resolve(MARK), "name: " + asked.name() + "\nscale: " + asked.scale() + "\n");
-        return measured(papers, asked, folder, catalog);
+        return carriedOut(papers, asked, folder, catalog, true);
     }
 
     private Asked asked() {
@@ -117,12 +140,12 @@ final class Reproduce implements Callable<Integer> {
                 Scale.named(wanted).orElseThrow(() -> new BadInput("--scale", wanted, "quick, standard or paper")));
     }
 
-    private Asked begun(Path folder) throws IOException {
+    private Asked begun(Path folder, String option) throws IOException {
         if (out.isPresent()) {
-            throw new BadInput("--out", out.get(), "not together with --resume, which goes on in its own folder");
+            throw new BadInput("--out", out.get(), "not together with " + option + ", which has its own folder");
         }
         if (!Files.isRegularFile(folder.resolve(MARK))) {
-            throw new BadInput("--resume", folder, "a folder in which parley reproduce was begun");
+            throw new BadInput(option, folder, "a folder in which parley reproduce was begun");
         }
         Map<String, String> mark = new LinkedHashMap<>();
         Files.readAllLines(folder.resolve(MARK)).forEach(line -> {
@@ -134,7 +157,7 @@ final class Reproduce implements Callable<Integer> {
         Asked begun = new Asked(
                 mark.getOrDefault("name", ""),
                 Scale.named(mark.getOrDefault("scale", ""))
-                        .orElseThrow(() -> new BadInput("--resume", folder, "a folder with a whole " + MARK)));
+                        .orElseThrow(() -> new BadInput(option, folder, "a folder with a whole " + MARK)));
         name.filter(given -> !given.equals(begun.name())).ifPresent(given -> {
             throw new BadInput("NAME", given, begun.name() + ", which was begun in " + folder);
         });
@@ -150,13 +173,14 @@ final class Reproduce implements Callable<Integer> {
         int trials = 0;
         for (Paper paper : papers) {
             for (Paper.Part part : paper.parts()) {
-                Optional<Scale.Scaled> scaled = part.study(here, scale);
+                Feasible feasible = feasible(part, here, scale, catalog);
                 List<String> missing = new ArrayList<>(part.missing(here));
-                Optional<String> obstacle = scaled.flatMap(s -> obstacle(s.study(), catalog));
-                obstacle.ifPresent(missing::add);
+                if (!feasible.why().isEmpty()) {
+                    missing.add(feasible.why());
+                }
                 String left = missing.isEmpty() ? "" : "; not here: " + String.join(", ", missing);
-                if (scaled.isPresent() && obstacle.isEmpty()) {
-                    Plan plan = Plan.of(scaled.get().study());
+                if (feasible.scaled().isPresent()) {
+                    Plan plan = Plan.of(feasible.scaled().get().study());
                     sum = sum.plus(plan.estimate());
                     trials += plan.trials().size();
                     System.out.println(paper.name() + "/" + part.name() + ": "
@@ -170,6 +194,28 @@ final class Reproduce implements Callable<Integer> {
         }
         System.out.println("in all " + trials + " trials, about " + Progress.text(sum)
                 + ", and longer where a load goes on until its work is done; scale " + scale + ": " + scale.rule());
+    }
+
+    /**
+     * What of a part can be measured on this machine.
+     *
+     * @param scaled empty where nothing can
+     * @param why it cannot, or not within its limits; empty where everything can
+     */
+    private record Feasible(Optional<Scale.Scaled> scaled, String why) {}
+
+    private Feasible feasible(Paper.Part part, List<String> here, Scale scale, Catalog catalog) {
+        Optional<Scale.Scaled> scaled = part.study(here, scale);
+        Optional<String> obstacle = scaled.flatMap(s -> obstacle(s.study(), catalog));
+        if (obstacle.isEmpty()) {
+            return new Feasible(scaled, "");
+        }
+        Optional<Scale.Scaled> unlimited = part.bounds() == Paper.Bounds.WANTED
+                ? scaled.map(Scale.Scaled::withoutLimits)
+                        .filter(s -> obstacle(s.study(), catalog).isEmpty())
+                : Optional.empty();
+        return new Feasible(
+                unlimited, unlimited.isPresent() ? "its test bed, measured without; " + obstacle.get() : obstacle.get());
     }
 
     /**
@@ -191,7 +237,9 @@ final class Reproduce implements Callable<Integer> {
         }
     }
 
-    private int measured(List<Paper> papers, Asked asked, Path folder, Catalog catalog) throws IOException {
+    /** @param isRun false where the pages alone are to be written, from what is in the stores */
+    private int carriedOut(List<Paper> papers, Asked asked, Path folder, Catalog catalog, boolean isRun)
+            throws IOException {
         int failed = 0;
         List<PaperReport> reports = new ArrayList<>();
         try (Children.Hold _ = Children.hold()) {
@@ -199,9 +247,9 @@ final class Reproduce implements Callable<Integer> {
                 List<PaperRun.PartRun> runs = new ArrayList<>();
                 for (Paper.Part part : paper.parts()) {
                     Path own = folder.resolve(paper.name()).resolve(part.name());
-                    Part done = new Part(part, part.study(catalog.names(), asked.scale()), own);
+                    Part done = new Part(part, feasible(part, catalog.names(), asked.scale(), catalog), own);
                     try {
-                        failed += done.carryOut(catalog);
+                        failed += isRun ? done.carryOut(catalog) : 0;
                     } catch (InterruptedException e) {
                         System.err.println("parley: interrupted; finished trials are kept: ./parley reproduce --resume "
                                 + folder + " goes on");
@@ -215,6 +263,7 @@ final class Reproduce implements Callable<Integer> {
                 System.out.println(report.line());
             }
             System.out.println("report: " + PaperReport.index(folder, reports));
+            record.ifPresent(file -> System.out.println("record: " + PaperRecord.write(file, reports)));
         }
         return failed > 0 ? 1 : 0;
     }
@@ -224,22 +273,18 @@ final class Reproduce implements Callable<Integer> {
         private final Paper.Part part;
         private final Optional<Scale.Scaled> scaled;
         private final Path folder;
-        private String why = "";
+        private String why;
 
-        Part(Paper.Part part, Optional<Scale.Scaled> scaled, Path folder) {
+        Part(Paper.Part part, Feasible feasible, Path folder) {
             this.part = part;
-            this.scaled = scaled;
+            this.scaled = feasible.scaled();
+            this.why = feasible.why();
             this.folder = folder;
         }
 
         /** How many trials failed, or 1 where none could begin: the other parts are measured all the same. */
         int carryOut(Catalog catalog) throws InterruptedException, IOException {
             if (scaled.isEmpty()) {
-                return 0;
-            }
-            Optional<String> obstacle = obstacle(scaled.get().study(), catalog);
-            if (obstacle.isPresent()) {
-                why = obstacle.get();
                 return 0;
             }
             Files.createDirectories(folder);
@@ -250,7 +295,9 @@ final class Reproduce implements Callable<Integer> {
                 Lab.Ending ending = Files.exists(folder.resolve(Lab.STORE_FILE))
                         ? lab.resume(scaled.map(Scale.Scaled::study), folder)
                         : lab.run(scaled.get().study(), folder, Job.command(spec));
-                ending.firstFailure().ifPresent(first -> why = ending.failed() + " trials failed; the first: " + first);
+                ending.firstFailure()
+                        .ifPresent(first -> why = (why.isEmpty() ? "" : why + "; ") + ending.failed()
+                                + " trials failed; the first: " + first);
                 return ending.failed();
             } catch (LabException | ProcessException e) {
                 why = String.valueOf(e.getMessage());

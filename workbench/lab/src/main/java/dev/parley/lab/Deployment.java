@@ -252,11 +252,16 @@ final class Deployment implements AutoCloseable {
 
     /**
      * What heats the JVMs before the first trial: {@value #REHEARSING_CLIENTS} closed clients with each message of the boot in turn,
-     * whatever loads follow, since one client alone would take minutes to have the hot code compiled. Nothing of it is kept.
+     * whatever loads follow, since one client alone would take minutes to have the hot code compiled. Nothing of it is kept. Where there is
+     * no time for all messages, the first of the boot's trials: half of the code is the same for each.
      */
     void rehearse() throws InterruptedException {
-        List<MessageSpec> messages =
-                boot.trials().stream().map(TrialSpec::message).distinct().toList();
+        long time = Math.max(1, boot.rehearsal().dividedBy(REHEARSED_WINDOW.multipliedBy(2)));
+        List<MessageSpec> messages = boot.trials().stream()
+                .map(TrialSpec::message)
+                .distinct()
+                .limit(time)
+                .toList();
         Duration each = boot.rehearsal().dividedBy(messages.size()).minus(REHEARSED_WINDOW);
         if (!each.isPositive()) {
             return;

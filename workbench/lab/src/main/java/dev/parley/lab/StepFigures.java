@@ -52,6 +52,11 @@ final class StepFigures {
         List<FigureRow> figures = new ArrayList<>();
         figures.add(new FigureRow(id, Metric.STEP_TIME, step.label(), step.lengthNs() / 1e6));
         figures.add(new FigureRow(id, Metric.STEP_THROUGHPUT, step.label(), perSecond(step)));
+        figures.add(new FigureRow(
+                id,
+                Metric.STEP_ANSWERED,
+                step.label(),
+                (step.replied() + step.late()) * 1e9 / Math.max(1, step.lengthNs())));
         figures.add(new FigureRow(id, Metric.STEP_SUCCESS_SHARE, step.label(), 100 * share(step)));
         if (responses.getTotalCount() > 0) {
             figures.add(new FigureRow(id, Metric.STEP_LATENCY_MEAN, step.label(), responses.getMean() / 1e6));

@@ -54,6 +54,7 @@ public enum Metric {
             Better.HIGHER,
             "clients at which a staircase gave out: the first step with under half of its requests a success; absent if none"),
     STEP_THROUGHPUT("1/s", Better.HIGHER, "throughput of one step, round or try of a load; its subject names it"),
+    STEP_ANSWERED("1/s", Better.HIGHER, "right replies a second in one step, those after the limit too"),
     STEP_LATENCY_MEAN("ms", Better.LOWER, "mean response time in one step, round or try of a load"),
     STEP_LATENCY_P99("ms", Better.LOWER, "99th percentile of response time in one step, round or try of a load"),
     STEP_SUCCESS_SHARE("%", Better.HIGHER, "success share in one step, round or try of a load"),

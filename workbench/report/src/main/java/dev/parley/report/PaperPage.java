@@ -4,11 +4,10 @@ import dev.parley.model.Metric;
 import dev.parley.report.PaperRun.Found;
 import dev.parley.report.PaperRun.PartRun;
 import dev.parley.report.PaperRun.Place;
-import dev.parley.studies.Agreement;
 import dev.parley.studies.Cell;
 import dev.parley.studies.Claim;
+import dev.parley.studies.Curve;
 import dev.parley.studies.Judgement;
-import dev.parley.studies.Judgement.Finding;
 import dev.parley.studies.Judgement.Verdict;
 import dev.parley.studies.Measured;
 import dev.parley.studies.Paper;
@@ -16,11 +15,9 @@ import dev.parley.studies.PublishedFigure;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import java.util.stream.Collectors;
 
 /** A paper's tables with ours beside theirs, and its claims with our verdicts: one HTML file without script, and the same as CSV. */
@@ -85,6 +82,11 @@ final class PaperPage {
         return counts;
     }
 
+    /** Metric, Kendall's tau, number of pairs. */
+    List<List<String>> orders() {
+        return Orders.byMetric(rows);
+    }
+
     List<Row> rows() {
         return rows;
     }
@@ -142,7 +144,8 @@ final class PaperPage {
         }
     }
 
-    String html() {
+    /** @param hasParts whether the parts' own reports stand beside the page */
+    String html(boolean hasParts) {
         StringBuilder html = new StringBuilder("<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
                 + "<meta name=viewport content=\"width=device-width, initial-scale=1\"><meta name=color-scheme content=\"light dark\">"
                 + "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
@@ -151,81 +154,23 @@ final class PaperPage {
         html.append("<header><h1>" + Html.escaped(paper.title()) + "</h1>\n<p class=facts>"
                 + Html.escaped(paper.citation()) + "</p>\n<p class=flags>");
         counts().forEach((verdict, n) ->
-                html.append("<span class='flag " + style(verdict) + "'>" + n + " " + verdict.words() + "</span> "));
+                html.append("<span class='flag " + ClaimTable.style(verdict) + "'>" + n + " " + verdict.words() + "</span> "));
         html.append("<span class=flag>scale " + run.scale() + ": "
                 + Html.escaped(run.scale().rule()) + "</span></p>\n"
-                + "<nav aria-label=Sections><a href=\"#claims\">Claims</a> <a href=\"#tables\">Tables</a> <a href=\"#parts\">How it was measured</a></nav>"
+                + "<nav aria-label=Sections><a href=\"#claims\">Claims</a>"
+                + (paper.criteria().isEmpty() ? "" : " <a href=\"#criteria\">Criteria</a>")
+                + (paper.curves().isEmpty() ? "" : " <a href=\"#curves\">Curves</a>")
+                + " <a href=\"#tables\">Tables</a> <a href=\"#parts\">How it was measured</a></nav>"
                 + "</header>\n<main>\n");
-        html.append(claims());
+        html.append(new ClaimTable(judgements).html());
+        html.append(new CriteriaTable(run).html());
+        html.append(curves());
         html.append(tables());
-        html.append(parts());
+        html.append(parts(hasParts));
         return html.append(
                         "</main><footer>Made by Parley from the stores of the parts; <code>./parley reproduce --resume</code> makes it again."
                                 + "</footer></body></html>\n")
                 .toString();
-    }
-
-    private String claims() {
-        StringBuilder html = new StringBuilder(
-                "<section id=claims><h2>What the paper concludes</h2>\n<p class=lead>Each conclusion in our words, its place, and what this "
-                        + "machine says. A claim is decided only where the 95 % interval of the ratio excludes the border and every figure rests "
-                        + "on at least three restarts; whatever is missing leaves it open. <a class=csv download=\"claims.csv\" href=\""
-                        + Html.dataUri(claimsCsv())
-                        + "\">CSV</a></p>\n<div class=scroll><table class=claims><thead><tr><th scope=col>Claim</th>"
-                        + "<th scope=col>Place</th><th scope=col>Here</th><th scope=col>Why</th></tr></thead><tbody>\n");
-        judgements.forEach((claim, judgement) -> html.append("<tr id=\"" + Html.escaped(claim.id()) + "\"><td>"
-                + Html.escaped(claim.sentence())
-                + (claim.note().isEmpty() ? "" : "<small>" + Html.escaped(claim.note()) + "</small>") + "</td><td>"
-                + Html.escaped(claim.place()) + "</td><td><b class=" + style(judgement.verdict()) + ">"
-                + judgement.verdict().words() + "</b></td><td>" + why(judgement) + "</td></tr>\n"));
-        return html.append("</tbody></table></div></section>\n").toString();
-    }
-
-    private static String why(Judgement judgement) {
-        List<Finding> findings = judgement.findings();
-        if (findings.isEmpty()) {
-            return "nothing measured decides it";
-        }
-        Set<String> missing = new LinkedHashSet<>();
-        findings.stream().filter(f -> f.ratio().isMissing()).forEach(f -> missing.add(f.why()));
-        List<Finding> compared =
-                findings.stream().filter(f -> !f.ratio().isMissing()).toList();
-        long holding =
-                compared.stream().filter(f -> f.verdict() == Verdict.HOLDS).count();
-        long not = compared.stream()
-                .filter(f -> f.verdict() == Verdict.DOES_NOT_HOLD)
-                .count();
-        StringBuilder html = new StringBuilder(
-                findings.size() == 1
-                        ? Html.escaped(findings.getFirst().why())
-                        : holding + " of " + findings.size() + " comparisons hold, " + not + " do not, "
-                                + (findings.size() - holding - not) + " open");
-        if (findings.size() > 1) {
-            missing.stream().limit(2).forEach(m -> html.append("<small>" + Html.escaped(m) + "</small>"));
-        }
-        html.append("<details><summary>each comparison</summary>");
-        html.append(Html.table(
-                List.of("comparison", "left", "right", "outcome"),
-                findings.stream()
-                        .map(f -> List.of(
-                                f.what(),
-                                figure(f.left()),
-                                figure(f.right()),
-                                f.verdict().words() + ": " + f.why()))
-                        .toList()));
-        return html.append("</details>").toString();
-    }
-
-    private static String figure(Measured measured) {
-        return measured.isMissing() ? "–" : Figures.brief(measured.value());
-    }
-
-    private static String style(Verdict verdict) {
-        return switch (verdict) {
-            case HOLDS -> "good";
-            case DOES_NOT_HOLD -> "bad";
-            case NOT_DECIDED -> "hint";
-        };
     }
 
     private String tables() {
@@ -233,17 +178,27 @@ final class PaperPage {
                 "<section id=tables><h2>Tables and figures</h2>\n<p class=lead>Theirs, ours with its 95 % interval, and ours over theirs. "
                         + "Their machines, languages and libraries were others, so that the ratio says little by itself; whether it is the same "
                         + "for all, and whether the order is, says more. Order: Kendall's tau, 1 for the same, −1 for the opposite.</p>\n");
-        html.append(orders());
+        List<List<String>> orders = orders();
+        if (!orders.isEmpty()) {
+            html.append("<h3>Order of the technologies under the same condition, all tables together</h3>"
+                    + Html.table(List.of("metric", "Kendall's tau", "pairs"), orders));
+        }
         Map<String, List<Row>> byPlace = rows.stream()
                 .collect(Collectors.groupingBy(r -> r.theirs().place(), LinkedHashMap::new, Collectors.toList()));
         byPlace.forEach((place, own) -> {
             html.append("<figure><figcaption><h3>" + Html.escaped(place) + " <span>" + Html.escaped(paper.name())
-                    + "</span></h3><span>" + Html.escaped(order(own)) + " <a class=csv download=\""
+                    + "</span></h3><span>" + Html.escaped(Orders.of(own)) + " <a class=csv download=\""
                     + Html.escaped(fileName(place))
                     + ".csv\" href=\"" + Html.dataUri(csv(own)) + "\">CSV</a></span></figcaption>\n");
             own.stream()
                     .collect(Collectors.groupingBy(r -> r.theirs().unit(), LinkedHashMap::new, Collectors.toList()))
-                    .forEach((unit, some) -> html.append(new Scatter(some, unit).svg()));
+                    .forEach((unit, some) -> {
+                        some.stream()
+                                .collect(Collectors.groupingBy(
+                                        r -> r.theirs().metric(), LinkedHashMap::new, Collectors.toList()))
+                                .forEach((metric, few) -> html.append(new SideBySide(few, place, unit).svg()));
+                        html.append(new Scatter(some, unit).svg());
+                    });
             html.append("<details" + (own.size() <= 12 ? " open" : "") + "><summary>" + own.size()
                     + " figures</summary><div class=scroll>" + table(own) + "</div></details></figure>\n");
         });
@@ -268,72 +223,23 @@ final class PaperPage {
         return html.append("</section>\n").toString();
     }
 
-    private String orders() {
-        Map<String, List<Row>> byMetric = rows.stream()
-                .filter(r -> r.isBoth() && !r.theirs().technology().contains("/"))
-                .collect(Collectors.groupingBy(r -> r.theirs().metric(), LinkedHashMap::new, Collectors.toList()));
-        List<List<String>> lines = new ArrayList<>();
-        byMetric.forEach((metric, some) -> {
-            Agreement agreement = Agreement.of(groups(some));
-            if (agreement.pairs() > 0) {
-                lines.add(List.of(metric, tau(agreement), Integer.toString(agreement.pairs())));
-            }
-        });
-        return lines.isEmpty()
-                ? ""
-                : "<h3>Order of the technologies under the same condition, all tables together</h3>"
-                        + Html.table(List.of("metric", "Kendall's tau", "pairs"), lines);
-    }
-
-    /** Rows of one condition and metric, one of each technology. */
-    private static List<List<Agreement.Pair>> groups(List<Row> some) {
-        return some.stream()
-                .filter(Row::isBoth)
-                .collect(Collectors.groupingBy(
-                        r -> List.of(
-                                r.theirs().metric(),
-                                r.theirs().topology(),
-                                r.theirs().message(),
-                                r.theirs().load(),
-                                r.theirs().subject(),
-                                r.theirs().part(),
-                                r.part(),
-                                r.load()),
-                        LinkedHashMap::new,
-                        Collectors.toMap(
-                                r -> r.theirs().technology(),
-                                r -> new Agreement.Pair(
-                                        r.theirs().value(), r.ours().value()),
-                                (a, b) -> a,
-                                LinkedHashMap::new)))
-                .values()
-                .stream()
-                .map(of -> List.copyOf(of.values()))
-                .toList();
-    }
-
-    private static String order(List<Row> own) {
-        Agreement technologies = Agreement.of(groups(own));
-        if (technologies.pairs() > 0) {
-            return "order of technologies: tau " + tau(technologies);
+    /** Charts of a metric against a number that grows. */
+    private String curves() {
+        if (paper.curves().isEmpty()) {
+            return "";
         }
-        Map<String, List<Agreement.Pair>> byMetric = own.stream()
-                .filter(Row::isBoth)
-                .collect(Collectors.groupingBy(
-                        r -> r.theirs().metric() + r.part(),
-                        LinkedHashMap::new,
-                        Collectors.mapping(
-                                r -> new Agreement.Pair(
-                                        r.theirs().value(), r.ours().value()),
-                                Collectors.toList())));
-        Agreement conditions = Agreement.of(List.copyOf(byMetric.values()));
-        return conditions.pairs() > 0 ? "order of conditions: tau " + tau(conditions) : "";
-    }
-
-    private static String tau(Agreement agreement) {
-        return Double.isNaN(agreement.tau())
-                ? "none (ties)"
-                : String.format(Locale.ROOT, "%.2f", agreement.tau()).replace('-', '−');
+        StringBuilder html = new StringBuilder("<section id=curves><h2>Curves</h2>\n<p class=lead>The paper's charts of what "
+                + "grows, from our figures: the median over restarts with its 95 % interval. Hollow marks are the paper's own, "
+                + "where it gives numbers.</p>\n");
+        for (Curve curve : paper.curves()) {
+            CurvePage drawn = new CurvePage(run, curve);
+            html.append(
+                    drawn.isEmpty()
+                            ? "<figure><figcaption><h3>" + Html.escaped(curve.place())
+                                    + "</h3></figcaption><p class=none>Not measured in this run.</p></figure>\n"
+                            : drawn.html());
+        }
+        return html.append("</section>\n").toString();
     }
 
     private static String table(List<Row> own) {
@@ -372,7 +278,7 @@ final class PaperPage {
                 .collect(Collectors.joining(", "));
     }
 
-    private String parts() {
+    private String parts(boolean hasParts) {
         StringBuilder html = new StringBuilder("<section id=parts><h2>How it was measured</h2>\n");
         for (PartRun part : run.parts()) {
             List<List<String>> facts = new ArrayList<>();
@@ -400,10 +306,10 @@ final class PaperPage {
                         analysis.trials().size() + " of " + analysis.plan().size() + " ended"));
             });
             if (!part.why().isEmpty()) {
-                facts.add(List.of("Not measured", part.why()));
+                facts.add(List.of(part.analysis().isPresent() ? "Not as published" : "Not measured", part.why()));
             }
             html.append("<h3>" + Html.escaped(part.part().name())
-                    + (part.analysis().isPresent()
+                    + (hasParts && part.analysis().isPresent()
                             ? " <span><a href=\"" + Html.escaped(part.part().name()) + "/" + Report.HTML
                                     + "\">its whole report</a></span>"
                             : "")
@@ -412,12 +318,16 @@ final class PaperPage {
         return html.append("</section>\n").toString();
     }
 
-    private static String fileName(String place) {
+    static String fileName(String place) {
         return place.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]+", "-");
     }
 
     String csv() {
         return csv(rows);
+    }
+
+    String claimsCsv() {
+        return new ClaimTable(judgements).csv();
     }
 
     private static String csv(List<Row> some) {
@@ -450,29 +360,5 @@ final class PaperPage {
                     .append('\n');
         }
         return csv.toString();
-    }
-
-    String claimsCsv() {
-        StringBuilder csv =
-                new StringBuilder("id,place,sentence,verdict,comparisons,hold,do_not_hold,expression,note\n");
-        judgements.forEach((claim, judgement) -> csv.append(List.of(
-                                claim.id(),
-                                claim.place(),
-                                claim.sentence(),
-                                judgement.verdict().words(),
-                                Integer.toString(judgement.findings().size()),
-                                Long.toString(count(judgement, Verdict.HOLDS)),
-                                Long.toString(count(judgement, Verdict.DOES_NOT_HOLD)),
-                                claim.expression(),
-                                claim.note())
-                        .stream()
-                        .map(SummaryFiles::quoted)
-                        .collect(Collectors.joining(",")))
-                .append('\n'));
-        return csv.toString();
-    }
-
-    private static long count(Judgement judgement, Verdict verdict) {
-        return judgement.findings().stream().filter(f -> f.verdict() == verdict).count();
     }
 }

@@ -25,6 +25,14 @@ public final class PaperReport {
         return new PaperReport(run);
     }
 
+    PaperRun run() {
+        return run;
+    }
+
+    PaperPage page() {
+        return page;
+    }
+
     public Map<Verdict, Long> counts() {
         return page.counts();
     }
@@ -56,7 +64,14 @@ public final class PaperReport {
     public Path writeTo(Path folder) {
         Report.write(folder.resolve(FIGURES), page.csv());
         Report.write(folder.resolve(CLAIMS), page.claimsCsv());
-        return Report.write(folder.resolve(HTML), page.html());
+        return Report.write(folder.resolve(HTML), page.html(true));
+    }
+
+    /** The same for a place where the parts' own reports do not stand beside it. */
+    void writeAlone(Path folder) {
+        Report.write(folder.resolve(FIGURES), page.csv());
+        Report.write(folder.resolve(CLAIMS), page.claimsCsv());
+        Report.write(folder.resolve(HTML), page.html(false));
     }
 
     /** One line a paper, each with the way to its page. */

@@ -24,6 +24,9 @@ public final class PaperRun {
     /** The mean of the steps that count: zhang drops the first of its rounds. */
     private static final String COUNTED = "counted";
 
+    /** The mean of all steps, the first round too. */
+    private static final String ALL = "all";
+
     private static final String NOT_COUNTED = "round 0";
 
     private final Paper paper;
@@ -165,7 +168,11 @@ public final class PaperRun {
                 technology,
                 situation,
                 metric,
-                name -> subject.equals(COUNTED) ? !name.equals(NOT_COUNTED) : name.equals(subject));
+                name -> switch (subject) {
+                    case ALL -> true;
+                    case COUNTED -> !name.equals(NOT_COUNTED);
+                    default -> name.equals(subject);
+                });
     }
 
     private String why(Cell cell) {

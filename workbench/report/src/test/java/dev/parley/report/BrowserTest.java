@@ -3,16 +3,10 @@ package dev.parley.report;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
-import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,18 +18,11 @@ class BrowserTest {
     @TempDir
     static Path folder;
 
-    private static Path browser;
+    private static Chromium browser;
 
     @BeforeAll
     static void findBrowser() throws IOException {
-        Optional<Path> found = Stream.of(System.getenv("PATH").split(java.io.File.pathSeparator))
-                .flatMap(dir -> Stream.of("chromium", "chromium-browser", "google-chrome", "chrome")
-                        .map(name -> Path.of(dir, name)))
-                .filter(Files::isExecutable)
-                .findFirst();
-        Assumptions.assumeTrue(
-                found.isPresent(), "no chromium or chrome on the PATH: the page was not tried in a browser");
-        browser = found.orElseThrow();
+        browser = Chromium.in(folder);
         Report.of(SampleStore.compare(Files.createDirectory(folder.resolve("well")), 3))
                 .writeTo(folder.resolve("well"));
         Report.of(SampleStore.troubled(Files.createDirectory(folder.resolve("troubled"))))
@@ -72,7 +59,7 @@ class BrowserTest {
                   }).map((t) => t.textContent)).join("|"));
                   note("paper", getComputedStyle(page.body).backgroundColor);
                 });</script>""".formatted(run, width));
-        List<String> output = run(frame, scheme);
+        List<String> output = browser.document(frame, scheme);
         String dom = String.join("\n", output);
         assertThat(output).filteredOn(line -> line.contains("CONSOLE")).isEmpty();
         assertThat(dom).contains("data-drawn=\"true\"", "data-overflow=\"0\"", "data-outside=\"\"");
@@ -85,41 +72,5 @@ class BrowserTest {
         var found = Pattern.compile("data-" + name + "=\"(\\d+)\"").matcher(dom);
         assertThat(found.find()).as(name + " in " + dom).isTrue();
         return Integer.parseInt(found.group(1));
-    }
-
-    /** The document after its scripts, and what the browser logged. */
-    private static List<String> run(Path page, int scheme) throws Exception {
-        Path log = folder.resolve("chromium.log");
-        List<String> command = new ArrayList<>(List.of(
-                browser.toString(),
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-quic",
-                "--no-first-run",
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-                "--allow-file-access-from-files",
-                "--user-data-dir=" + Files.createTempDirectory(folder, "profile"),
-                "--blink-settings=preferredColorScheme=" + scheme,
-                "--window-size=1400,3200",
-                "--enable-logging=stderr",
-                "--virtual-time-budget=5000",
-                "--dump-dom",
-                page.toUri().toString()));
-        Process process = new ProcessBuilder(command)
-                .redirectErrorStream(true)
-                .redirectOutput(log.toFile())
-                .start();
-        try {
-            assertThat(process.waitFor(90, TimeUnit.SECONDS))
-                    .as("the browser ends within 90 s")
-                    .isTrue();
-        } finally {
-            process.descendants().forEach(ProcessHandle::destroyForcibly);
-            process.destroyForcibly();
-        }
-        return Files.readAllLines(log, StandardCharsets.UTF_8);
     }
 }

@@ -34,6 +34,11 @@ class PaperReportTest {
             year: 2026
             published: somewhere
             conditions: {few: [closed:1], both: [closed:1, closed:16]}
+            criteria:
+              - {criterion: Speed, shows: median, figure: "latency_median[message=text:1000, load=closed:1]", unit: ms}
+              - {criterion: Architecture, shows: what is in it, fact: components}
+            curves:
+              - {place: Figure 9, about: A curve, metric: latency_median, unit: ms, across: amount, axis: clients, panels: [message], lines: [technology]}
             metrics: {gain: "100 * (latency_median[technology=@first] / latency_median[technology=@second] - 1)"}
             parts: [{part: one, place: all of it, about: a test}]
             """,
@@ -162,6 +167,72 @@ class PaperReportTest {
                 .findFirst()
                 .orElseThrow();
         assertThat(Double.parseDouble(row.split(",")[9])).isBetween(1e6, 1e8);
+    }
+
+    @Test
+    void inABrowserEveryDrawingHasItsAxesAndItsData() throws Exception {
+        Chromium browser = Chromium.in(folder);
+        report(5, claim("so", of("rest") + " < 1000")).writeTo(folder);
+        Path frame = Files.writeString(folder.resolve("frame.html"), """
+                <!doctype html><iframe id=f src="paper.html" style="width:700px;height:3000px;border:0"></iframe>
+                <script>document.getElementById("f").addEventListener("load", () => {
+                  const page = document.getElementById("f").contentDocument;
+                  const note = (name, value) => document.body.setAttribute("data-" + name, value);
+                  const drawings = [...page.querySelectorAll("svg")];
+                  note("drawings", drawings.length);
+                  note("axes", drawings.every((d) => [...d.querySelectorAll("text.axis")].some((t) => /\\(.+\\)/.test(t.textContent))));
+                  note("marks", Math.min(...drawings.map((d) => d.querySelectorAll("circle").length)));
+                  note("data", [...page.querySelectorAll("figure")].every((f) => f.querySelector("a.csv[download]")));
+                  note("named", [...page.querySelectorAll("figure h3")].every((h) => h.textContent.endsWith("own")));
+                  note("overflow", page.documentElement.scrollWidth - page.documentElement.clientWidth);
+                  note("outside", drawings.flatMap((d) => [...d.querySelectorAll("text")].filter((t) => {
+                    const box = t.getBoundingClientRect(), all = d.getBoundingClientRect();
+                    return box.left < all.left - 1 || box.right > all.right + 1 || box.bottom > all.bottom + 1;
+                  }).map((t) => t.textContent)).join("|"));
+                });</script>""");
+        List<String> output = browser.document(frame, 1);
+        assertThat(output).filteredOn(line -> line.contains("CONSOLE")).isEmpty();
+        assertThat(String.join("\n", output))
+                .contains("data-drawings=\"4\"")
+                .contains("data-axes=\"true\"")
+                .contains("data-data=\"true\"")
+                .contains("data-named=\"true\"")
+                .contains("data-overflow=\"0\"")
+                .contains("data-outside=\"\"")
+                .doesNotContain("data-marks=\"0\"");
+        assertThat(new String(browser.printed(folder.resolve("paper.html")), java.nio.charset.StandardCharsets.ISO_8859_1))
+                .startsWith("%PDF");
+    }
+
+    @Test
+    void theRecordSaysWhatHeldAndWhatDepends() throws IOException {
+        PaperReport report = report(
+                5,
+                claim("so", of("rest") + " < 1000")
+                        + claim("false", of("rest") + " > 1000")
+                        + claim("open", of("kafka") + " < 1000")
+                        + claim("other", of("grpc") + " < 1000"));
+        Path file = PaperRecord.write(folder.resolve("kept/2026-01-02-own.md"), List.of(report));
+        assertThat(Files.readString(file))
+                .contains("Command: `")
+                .contains("| own | 2 | 1 | 1 | 5 of 6 published figures")
+                .contains("## What held")
+                .contains("## What did not hold")
+                .contains("not measured: kafka");
+        assertThat(folder.resolve("kept/2026-01-02-own/own"))
+                .isDirectoryContaining("glob:**paper.html")
+                .isDirectoryContaining("glob:**figures.csv")
+                .isDirectoryContaining("glob:**claims.csv");
+        assertThat(Files.readString(folder.resolve("kept/2026-01-02-own/own/paper.html")))
+                .doesNotContain("its whole report");
+    }
+
+    @Test
+    void criteriaStandSideBySide() throws IOException {
+        report(5, "").writeTo(folder);
+        assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
+                .contains("<section id=criteria>", "what is in it", "id=curves", "download=\"criteria.csv\"")
+                .contains("<b>" + Figures.brief(median("rest")) + "</b> ms");
     }
 
     @Test

@@ -11,8 +11,9 @@ import java.util.function.Function;
  * @param sentence what the paper concludes
  * @param expression how it is decided, in the language of docs/studies.md; empty where no measurement of this workbench decides it
  * @param note what a reader must know about the way it is decided, or why it is not; empty as a rule
+ * @param beside id of the claim of which this is the same, measured or read another way; empty as a rule
  */
-public record Claim(String id, String place, String sentence, String expression, String note) {
+public record Claim(String id, String place, String sentence, String expression, String note, String beside) {
 
     static List<Claim> read(String file, String text) {
         return Csv.read(file, text).stream()
@@ -30,7 +31,8 @@ public record Claim(String id, String place, String sentence, String expression,
                             row.text("place"),
                             row.text("sentence"),
                             row.text("expression"),
-                            row.text("note"));
+                            row.text("note"),
+                            row.text("beside"));
                     if (!claim.expression.isEmpty()) {
                         ExpressionParser.statement(file + ":" + row.line(), claim.expression);
                     }

@@ -36,6 +36,8 @@ import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
  * @param conditions loads that a short form in figures and claims stands for; a figure of a condition with several loads is shown beside
  *     each of them
  * @param metrics what a metric of the paper is in the workbench's own, as an expression
+ * @param curves charts that it prints of a metric against a growing number
+ * @param criteria by which it holds technologies against each other
  */
 public record Paper(
         String name,
@@ -47,6 +49,8 @@ public record Paper(
         List<Part> parts,
         Map<String, List<Load>> conditions,
         Map<String, String> metrics,
+        List<Curve> curves,
+        List<Criterion> criteria,
         List<PublishedFigure> figures,
         List<Claim> claims) {
 
@@ -54,15 +58,16 @@ public record Paper(
     public static final List<String> NAMES = List.of("kazanavicius", "weerasinghe", "niswar", "iwanowski", "zhang");
 
     private static final Set<String> KEYS =
-            Set.of("paper", "title", "authors", "year", "published", "doi", "conditions", "metrics", "parts");
+            Set.of("paper", "title", "authors", "year", "published", "doi", "conditions", "metrics", "curves", "criteria", "parts");
 
     /**
      * One of a paper's experiments, or one way of reading it.
      *
      * @param about what it measures, and where the paper leaves something open how it was read
      * @param text a study file, with the published plan
+     * @param bounds what becomes of it on a machine that cannot keep the study's limits
      */
-    public record Part(String name, String place, String about, String file, String text) {
+    public record Part(String name, String place, String about, String file, String text, Bounds bounds) {
         private Map<String, Object> keys() {
             return Paper.map(file, text);
         }
@@ -121,10 +126,28 @@ public record Paper(
         }
     }
 
+    /** What a part's limits are to it. */
+    public enum Bounds {
+        /** Without them it would be another part over again: it is left out, and the page says why. */
+        NEEDED,
+        /** The paper's test bed: without them it is measured all the same, and the page says so. */
+        WANTED;
+
+        static Bounds read(String place, Object value) {
+            return switch (String.valueOf(value)) {
+                case "needed" -> NEEDED;
+                case "wanted" -> WANTED;
+                default -> throw new BadInput(place, value, "needed or wanted");
+            };
+        }
+    }
+
     public Paper {
         parts = List.copyOf(parts);
         conditions = Map.copyOf(conditions);
         metrics = Map.copyOf(metrics);
+        curves = List.copyOf(curves);
+        criteria = List.copyOf(criteria);
         figures = List.copyOf(figures);
         claims = List.copyOf(claims);
         if (parts.stream().map(Part::name).distinct().count() < parts.size()) {
@@ -132,6 +155,12 @@ public record Paper(
         }
         if (claims.stream().map(Claim::id).distinct().count() < claims.size()) {
             throw new BadInput(name + ": claims", claims.stream().map(Claim::id).toList(), "ids, each once");
+        }
+        for (Claim claim : claims) {
+            if (!claim.beside().isEmpty()
+                    && claims.stream().noneMatch(c -> c.id().equals(claim.beside()))) {
+                throw new BadInput(name + ": claims: beside", claim.beside(), "the id of one of the claims");
+            }
         }
     }
 
@@ -178,7 +207,10 @@ public record Paper(
                         text(file + ": parts: place", part.get("place")),
                         text(file + ": parts: about", part.get("about")),
                         folder + "/" + study,
-                        files.apply(study)));
+                        files.apply(study),
+                        part.get("limits") == null
+                                ? Bounds.NEEDED
+                                : Bounds.read(file + ": parts: limits", part.get("limits"))));
             }
         }
         if (parts.isEmpty()) {
@@ -201,6 +233,12 @@ public record Paper(
                 parts,
                 conditions,
                 metrics,
+                each(file, keys, "curves").entrySet().stream()
+                        .map(one -> Curve.read(one.getKey(), one.getValue()))
+                        .toList(),
+                each(file, keys, "criteria").entrySet().stream()
+                        .map(one -> Criterion.read(one.getKey(), one.getValue()))
+                        .toList(),
                 PublishedFigure.read(folder + "/figures.csv", files.apply("figures.csv")),
                 Claim.read(folder + "/claims.csv", files.apply("claims.csv")));
     }
@@ -234,6 +272,43 @@ public record Paper(
                 pair);
     }
 
+    /** What a criterion comes to for one technology, from whatever figures there are. */
+    public Measured measured(Criterion criterion, String technology, Function<Cell, Measured> measurements) {
+        Cell of = new Cell(criterion.name(), Map.of("technology", technology));
+        return Expression.figure(
+                ExpressionParser.figure(criterion.name(), criterion.figure()),
+                inner -> measured(inner.within(of), measurements),
+                Map.of());
+    }
+
+    /** The same from the paper's own figures, in its own units. */
+    public Measured published(Criterion criterion, String technology) {
+        Cell of = new Cell(criterion.name(), Map.of("technology", technology));
+        return Expression.figure(
+                ExpressionParser.figure(criterion.name(), criterion.figure()),
+                inner -> published(inner.within(of)),
+                Map.of());
+    }
+
+    /** The paper's own figure of a cell, in its unit. */
+    private Measured published(Cell cell) {
+        return figures.stream()
+                .filter(f -> f.metric().equals(cell.metric())
+                        && !f.isDrawn()
+                        && cell.condition("technology").equals(f.technology())
+                        && isOrAny(cell.condition("message"), f.message())
+                        && isOrAny(cell.condition("load"), f.load())
+                        && isOrAny(cell.condition("topology"), f.topology())
+                        && isOrAny(cell.condition("subject"), f.subject()))
+                .findFirst()
+                .map(f -> Measured.number(f.value()))
+                .orElse(Measured.missing("not published: " + cell));
+    }
+
+    private static boolean isOrAny(String wanted, String is) {
+        return wanted.isEmpty() || is.isEmpty() || wanted.equals(is);
+    }
+
     /** As a list of references has it. */
     public String citation() {
         return authors + " (" + year + "): " + title + ". " + published + (doi.isEmpty() ? "." : ". doi:" + doi);
@@ -250,6 +325,22 @@ public record Paper(
         }
         map.forEach((name, value) -> section.put(String.valueOf(name), value));
         return section;
+    }
+
+    /** The members of a list, each under the place where it stands. */
+    private static Map<String, Object> each(String file, Map<String, Object> keys, String key) {
+        Map<String, Object> each = new LinkedHashMap<>();
+        Object given = keys.get(key);
+        if (given == null) {
+            return each;
+        }
+        if (!(given instanceof List<?> list)) {
+            throw new BadInput(file + ": " + key, given, "a list");
+        }
+        for (Object one : list) {
+            each.put(file + ": " + key + "[" + each.size() + "]", one);
+        }
+        return each;
     }
 
     private static Map<String, Object> map(String file, String text) {

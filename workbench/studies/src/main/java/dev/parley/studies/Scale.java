@@ -1,5 +1,6 @@
 package dev.parley.studies;
 
+import dev.parley.model.Limits;
 import dev.parley.model.Load;
 import dev.parley.model.Study;
 import dev.parley.model.Study.Effort;
@@ -16,14 +17,15 @@ import java.util.Optional;
 public enum Scale {
     /** Enough to see the order, and where the interval is narrow to decide on it. */
     QUICK(
-            "steps of 30 s cut to 200 ms, loads of 60 s to 2 s; windows of at most 1 s; bursts and rounds 3 times; 3 restarts",
+            "steps of 30 s cut to 100 ms, loads of 60 s to 1 s; windows of at most 1 s; bursts and rounds 3 times; 3 restarts",
             3,
-            Duration.ofSeconds(2),
-            Duration.ofMillis(200),
-            Duration.ofMillis(600),
+            Duration.ofMillis(1500),
+            Duration.ofMillis(100),
+            Duration.ofMillis(400),
             Duration.ofSeconds(1),
-            1 / 150.0,
-            1 / 30.0,
+            Duration.ofMillis(300),
+            1 / 300.0,
+            1 / 60.0,
             3),
     STANDARD(
             "steps of 30 s cut to a tenth, loads of 60 s to a quarter; windows of at most 30 s; bursts and rounds as published; 5 restarts",
@@ -32,6 +34,7 @@ public enum Scale {
             Duration.ofSeconds(2),
             Duration.ofSeconds(10),
             Duration.ofSeconds(30),
+            Duration.ofSeconds(2),
             0.1,
             0.25,
             Integer.MAX_VALUE),
@@ -39,6 +42,7 @@ public enum Scale {
     PAPER(
             "as published",
             Integer.MAX_VALUE,
+            Duration.ofDays(1),
             Duration.ofDays(1),
             Duration.ofDays(1),
             Duration.ofDays(1),
@@ -56,6 +60,7 @@ public enum Scale {
     private final Duration warmUpLeastMost;
     private final Duration warmUpMostMost;
     private final Duration windowMost;
+    private final Duration countedMost;
     private final double stepFactor;
     private final double lengthFactor;
     private final int timesMost;
@@ -67,6 +72,7 @@ public enum Scale {
             Duration warmUpLeastMost,
             Duration warmUpMostMost,
             Duration windowMost,
+            Duration countedMost,
             double stepFactor,
             double lengthFactor,
             int timesMost) {
@@ -76,6 +82,7 @@ public enum Scale {
         this.warmUpLeastMost = warmUpLeastMost;
         this.warmUpMostMost = warmUpMostMost;
         this.windowMost = windowMost;
+        this.countedMost = countedMost;
         this.stepFactor = stepFactor;
         this.lengthFactor = lengthFactor;
         this.timesMost = timesMost;
@@ -89,6 +96,24 @@ public enum Scale {
     public record Scaled(Study study, Map<Load, Load> loads) {
         public Scaled {
             loads = Map.copyOf(loads);
+        }
+
+        /** The same on all of the machine. */
+        public Scaled withoutLimits() {
+            return new Scaled(
+                    new Study(
+                            study.title(),
+                            study.technologies(),
+                            study.topologies(),
+                            study.work(),
+                            study.messages(),
+                            study.loads(),
+                            study.effort(),
+                            study.restarts(),
+                            study.limit(),
+                            study.seed(),
+                            Limits.NONE),
+                    loads);
         }
     }
 
@@ -113,6 +138,8 @@ public enum Scale {
                 .loads()
                 .forEach(load -> loads.put(load, of(load, published.effort().window())));
         Effort effort = published.effort();
+        boolean dropsFirst = published.loads().stream().allMatch(load -> load instanceof Load.Rounds);
+        boolean isCounted = published.loads().stream().allMatch(Load::isCounted);
         Study study = new Study(
                 published.title(),
                 published.technologies(),
@@ -128,8 +155,10 @@ public enum Scale {
                         restarts(published.restarts()),
                         least(effort.rehearsal(), rehearsalMost),
                         least(effort.warmUpLeast(), warmUpLeastMost),
-                        least(effort.warmUpMost(), warmUpMostMost),
-                        least(effort.window(), windowMost)),
+                        // a load that drops its own first round is warmed up by it
+                        least(effort.warmUpMost(), dropsFirst ? warmUpLeastMost : warmUpMostMost),
+                        // loads that are over when their work is done have no window: about as long as they take, for the estimate
+                        least(effort.window(), isCounted ? countedMost : windowMost)),
                 restarts(published.restarts()),
                 published.limit(),
                 published.seed(),

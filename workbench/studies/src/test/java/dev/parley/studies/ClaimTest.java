@@ -37,7 +37,7 @@ class ClaimTest {
     }
 
     private Judgement judge(String expression) {
-        return new Claim("it", "here", "is so", expression, "").judge(this::find);
+        return new Claim("it", "here", "is so", expression, "", "").judge(this::find);
     }
 
     @ParameterizedTest
@@ -110,7 +110,7 @@ class ClaimTest {
 
     @Test
     void aClaimThatNothingDecidesIsNotDecided() {
-        assertThat(new Claim("it", "here", "is so", "", "of architecture")
+        assertThat(new Claim("it", "here", "is so", "", "of architecture", "")
                         .judge(this::find)
                         .verdict())
                 .isEqualTo(Verdict.NOT_DECIDED);

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.FieldSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class PaperTest {
     private static final List<String> NAMES = Paper.NAMES;
@@ -127,6 +128,106 @@ class PaperTest {
         }
     }
 
+    /** Zhang's claims held against zhang's own tables, and against the same with two technologies' rows exchanged. */
+    @Test
+    void aPapersOwnFiguresHoldItsClaimsAndExchangedOnesTurnThem() {
+        Paper zhang = Paper.named("zhang");
+        for (Claim claim : zhang.claims()) {
+            if (!claim.id().matches("(time|time-559|tps-1269)-(grpc|openfeign)")) {
+                continue;
+            }
+            assertThat(claim.judge(cell -> own(zhang, cell, Map.of())).verdict())
+                    .as(claim.id())
+                    .isEqualTo(Judgement.Verdict.HOLDS);
+            String rival = claim.id().substring(claim.id().lastIndexOf('-') + 1);
+            assertThat(claim.judge(cell -> own(zhang, cell, Map.of("rpcx", rival, rival, "rpcx")))
+                            .verdict())
+                    .as(claim.id() + ", exchanged")
+                    .isEqualTo(Judgement.Verdict.DOES_NOT_HOLD);
+            String other = rival.equals("grpc") ? "openfeign" : "grpc";
+            assertThat(claim.judge(cell -> own(zhang, cell, Map.of(other, "websocket")))
+                            .verdict())
+                    .as(claim.id() + ", the third technology lost")
+                    .isEqualTo(Judgement.Verdict.HOLDS);
+        }
+    }
+
+    private static Measured own(Paper paper, Cell cell, Map<String, String> exchanged) {
+        String technology = cell.condition("technology");
+        String wanted = exchanged.getOrDefault(technology, technology);
+        return paper.figures().stream()
+                .filter(f -> f.metric().equals(cell.metric())
+                        && f.technology().equals(wanted)
+                        && f.load().equals(cell.condition("load")))
+                .findFirst()
+                .map(f -> Measured.of(f.value(), new double[] {f.value()}, Judgement.LEAST_RESTARTS))
+                .orElse(Measured.missing("not published: " + cell));
+    }
+
+    /** A misspelt load or metric would draw an empty chart. */
+    @ParameterizedTest
+    @FieldSource("NAMES")
+    void everyCurveHasSomethingToDraw(String name) {
+        Paper paper = Paper.named(name);
+        for (Curve curve : paper.curves()) {
+            assertThat(paper.parts().stream()
+                            .mapToLong(part -> published(part).loads().stream()
+                                    .filter(load -> curve.load().isEmpty()
+                                            || paper.loads(curve.load(), published(part))
+                                                    .contains(load))
+                                    .filter(load -> curve.across() == Curve.Across.AMOUNT
+                                            || curve.across() == Curve.Across.STEP && load instanceof Load.Staircase
+                                            || load instanceof Load.Rounds)
+                                    .count())
+                            .sum())
+                    .as(curve.place())
+                    .isPositive();
+            assertThat(paper.metrics().containsKey(curve.metric())
+                            || Arrays.stream(Metric.values()).anyMatch(m -> m.key().equals(curve.metric())))
+                    .as(curve.metric())
+                    .isTrue();
+        }
+    }
+
+    @Test
+    void theEightCriteriaStandWithThePapersOwnFigures() {
+        Paper paper = Paper.named("kazanavicius");
+        assertThat(paper.criteria().stream().map(Criterion::name).distinct()).hasSize(8);
+        for (Criterion criterion : paper.criteria()) {
+            if (criterion.fact().isEmpty()) {
+                paper.measured(criterion, "rest", cell -> {
+                    assertThat(matches(paper, cell)).as(criterion + ": " + cell).isEqualTo(1);
+                    return Measured.number(1);
+                });
+            }
+        }
+        Map<String, Double> theirs = new java.util.HashMap<>();
+        paper.criteria().stream()
+                .filter(c -> c.fact().isEmpty())
+                .forEach(c -> theirs.merge(c.name(), paper.published(c, "rest").value(), (a, b) -> a));
+        assertThat(theirs)
+                .containsEntry("Performance", 7.527)
+                .containsEntry("Message size", 172.0)
+                .containsEntry("Memory size", 69.0)
+                .containsEntry("Storage size", 4.71)
+                .containsEntry("Boot time", 3100.0);
+    }
+
+    @Test
+    void aTestBedIsNeededOrOnlyWanted() {
+        assertThat(Paper.named("weerasinghe").parts())
+                .extracting(Part::bounds)
+                .containsOnly(Paper.Bounds.WANTED);
+        assertThat(Paper.named("iwanowski").parts())
+                .extracting(Part::bounds)
+                .containsOnly(Paper.Bounds.NEEDED);
+        Part rates = Paper.named("weerasinghe").parts().getFirst();
+        Scale.Scaled quick = rates.study(rates.technologies(), Scale.QUICK).orElseThrow();
+        assertThat(quick.study().limits().hasShares()).isTrue();
+        assertThat(quick.withoutLimits().study().limits().isNone()).isTrue();
+        assertThat(quick.withoutLimits().study().loads()).isEqualTo(quick.study().loads());
+    }
+
     @Test
     void aSlowRateKeepsTheNumberOfItsRequests() {
         Part part = Paper.named("niswar").parts().get(1);
@@ -158,13 +259,15 @@ class PaperTest {
         assertThat(change.value()).isEqualTo(75);
     }
 
-    @Test
-    void theGuidesExampleIsWhole() {
-        Paper paper = Paper.read(Path.of("../../docs/examples/short-messages"));
+    @ParameterizedTest
+    @ValueSource(strings = {"short-messages", "kept-connections"})
+    void theGuidesExamplesAreWhole(String example) {
+        Paper paper = Paper.read(Path.of("../../docs/examples/" + example));
         assertThat(paper.claims()).hasSize(2);
         Study study = published(paper.parts().getFirst());
         assertThat(paper.figures())
                 .isNotEmpty()
+                .filteredOn(figure -> !figure.isPlanned())
                 .allSatisfy(
                         figure -> assertThat(paper.loads(figure.load(), study)).hasSize(1));
     }

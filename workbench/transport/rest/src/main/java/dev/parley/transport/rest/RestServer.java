@@ -37,10 +37,11 @@ final class RestServer implements Transport.Server {
         this.server = server;
     }
 
-    static RestServer start(Contract contract, Location at, Handler handler) {
+    /** @param closes whether each reply is its connection's last */
+    static RestServer start(Contract contract, Location at, Handler handler, boolean closes) {
         HttpRouting.Builder routes = HttpRouting.builder();
         for (Operation<?, ?> operation : contract.operations()) {
-            route(routes, "/" + contract.name() + "/" + operation.name(), operation, handler);
+            route(routes, "/" + contract.name() + "/" + operation.name(), operation, handler, closes);
         }
         WebServer server = WebServer.builder()
                 .host(at.host())
@@ -65,16 +66,22 @@ final class RestServer implements Transport.Server {
     }
 
     private static <Q extends Record, R extends Record> void route(
-            HttpRouting.Builder routes, String path, Operation<Q, R> operation, Handler handler) {
+            HttpRouting.Builder routes, String path, Operation<Q, R> operation, Handler handler, boolean closes) {
         switch (operation.kind()) {
             case FETCH -> {
                 // an operation that sends no body has an empty record: one instance serves all calls
                 Q nothing = JsonCodec.decode("{}".getBytes(StandardCharsets.UTF_8), operation.request());
-                routes.get(path, (request, response) -> answer(operation, handler, nothing, request, response));
+                routes.get(path, (request, response) ->
+                        answer(operation, handler, nothing, request, last(response, closes)));
             }
             case QUERY, MUTATION ->
-                routes.post(path, (request, response) -> answer(operation, handler, null, request, response));
+                routes.post(path, (request, response) ->
+                        answer(operation, handler, null, request, last(response, closes)));
         }
+    }
+
+    private static ServerResponse last(ServerResponse response, boolean closes) {
+        return closes ? response.header(HeaderValues.CONNECTION_CLOSE) : response;
     }
 
     private static <Q extends Record, R extends Record> void answer(

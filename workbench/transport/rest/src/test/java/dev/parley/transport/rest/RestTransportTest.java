@@ -4,7 +4,7 @@ import dev.parley.spi.Transport;
 import dev.parley.transport.contract.TransportContract;
 
 class RestTransportTest extends TransportContract {
-    private final Transport rest = new RestTransport();
+    private final Transport rest = new RestTransport(false);
 
     @Override
     protected Transport transport() {
