@@ -98,8 +98,7 @@ public final class PaperRecord {
 
     /** Claims that were measured or read in more than one way: the first as the paper has it, the others below. */
     private void depends(StringBuilder page) {
-        page.append("\n## What depends on how it is measured\n\nThe same conclusion, measured or read another way.\n\n"
-                + "| paper | conclusion | here | measured |\n| --- | --- | --- | --- |\n");
+        StringBuilder lines = new StringBuilder();
         for (PaperReport report : reports) {
             Map<String, List<Claim>> ways = new LinkedHashMap<>();
             for (Claim claim : report.run().paper().claims()) {
@@ -113,21 +112,30 @@ public final class PaperRecord {
                         .toList());
                 all.addAll(others);
                 for (Claim claim : all) {
-                    page.append(line(report, claim, claim.beside().isEmpty() ? "" : "– "));
+                    lines.append(line(report, claim, claim.beside().isEmpty() ? "" : "– "));
                 }
             });
         }
+        table(page, "What depends on how it is measured", lines);
+    }
+
+    private static void table(StringBuilder page, String heading, StringBuilder lines) {
+        page.append("\n## " + heading + "\n\n"
+                + (lines.isEmpty()
+                        ? "None.\n"
+                        : "| paper | conclusion | here | measured |\n| --- | --- | --- | --- |\n" + lines));
     }
 
     private void verdict(StringBuilder page, String heading, Verdict wanted) {
-        page.append("\n## " + heading + "\n\n| paper | conclusion | here | measured |\n| --- | --- | --- | --- |\n");
+        StringBuilder lines = new StringBuilder();
         for (PaperReport report : reports) {
             for (Claim claim : report.run().paper().claims()) {
                 if (judgement(report, claim).verdict() == wanted) {
-                    page.append(line(report, claim, ""));
+                    lines.append(line(report, claim, ""));
                 }
             }
         }
+        table(page, heading, lines);
     }
 
     private static Judgement judgement(PaperReport report, Claim claim) {
