@@ -1,6 +1,5 @@
 package dev.parley.load;
 
-import com.sun.management.OperatingSystemMXBean;
 import dev.parley.load.Event.Phase;
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
@@ -8,7 +7,6 @@ import dev.parley.model.Load.Arrivals;
 import dev.parley.model.Load.ClientUse;
 import dev.parley.model.TrialSpec;
 import dev.parley.spi.CallException;
-import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.function.Consumer;
 import org.HdrHistogram.Histogram;
@@ -63,13 +61,13 @@ final class Engine {
             long warmUpMs = (clock.nowNs() - warmUpBeganNs) / 1_000_000;
 
             events.accept(new Event.Progress(trial.trialId(), Phase.WINDOW, 0, 0, 0, 0, driver.inFlight()));
-            long cpuBeforeNs = cpuNs();
+            long cpuBeforeNs = OwnCpu.ns();
             Tally tally = new Tally(trial.trialId(), events);
             Script script = new Script(load, trial.window().length().toNanos(), limitNs, patienceNs(trial, target));
             long windowBeganNs = window(trial, driver, script, tally, occupancy);
             long windowEndedNs = clock.nowNs();
             occupancy.end(windowEndedNs);
-            double cpuShare = (double) (cpuNs() - cpuBeforeNs) / (windowEndedNs - windowBeganNs);
+            double cpuShare = (double) (OwnCpu.ns() - cpuBeforeNs) / (windowEndedNs - windowBeganNs);
             driver.stop();
             progress(
                     trial,
@@ -315,11 +313,5 @@ final class Engine {
 
     private void tell(Trial trial, HistogramRow.Kind kind, Histogram histogram) {
         events.accept(new Event.Distribution(trial.trialId(), kind.key(), Encoded.of(histogram)));
-    }
-
-    private static long cpuNs() {
-        return ManagementFactory.getOperatingSystemMXBean() instanceof OperatingSystemMXBean system
-                ? Math.max(0, system.getProcessCpuTime())
-                : 0;
     }
 }
