@@ -230,7 +230,7 @@ final class CurvePage {
                 + Figures.brief(p.low()) + " – " + Figures.brief(p.high()) + ")"
                 + (Double.isFinite(p.theirs()) ? ", theirs " + Figures.brief(p.theirs()) : "") + " " + curve.unit());
         plot.add(
-                "<line x1=%.1f y1=%.1f x2=%.1f y2=%.1f style=\"%s\" /><circle cx=%.1f cy=%.1f r=2.5 style=\"fill:var(%s)\"><title>%s</title></circle>",
+                "<line x1=%.1f y1=%.1f x2=%.1f y2=%.1f style=\"%s\" /><circle cx=%.1f cy=%.1f r=2.5 style=\"%s\"><title>%s</title></circle>",
                 plot.x(across, p.x()),
                 plot.y(up, p.low()),
                 plot.x(across, p.x()),
@@ -238,7 +238,7 @@ final class CurvePage {
                 style.replaceAll(";stroke" + DASHES + ".*", ""),
                 plot.x(across, p.x()),
                 plot.y(up, p.value()),
-                Plot.colour(p.told().getOrDefault("technology", "")),
+                Plot.fill(p.told().getOrDefault("technology", "")),
                 told);
         if (Double.isFinite(p.theirs())) {
             plot.add(

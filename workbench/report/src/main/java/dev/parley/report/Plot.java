@@ -100,7 +100,7 @@ final class Plot {
             double at = x(axis, tick);
             add(
                     "<line class=rule x1=%.1f y1=%d x2=%.1f y2=%d /><text x=%.1f y=%d text-anchor=middle>%s</text>",
-                    at, top, at, top + height, at, top + height + 16, Figures.brief(tick));
+                    at, top, at, top + height, at, top + height + 16, label(tick));
         }
         add(
                 "<text class=axis x=%d y=%d text-anchor=middle>%s</text>",
@@ -112,11 +112,16 @@ final class Plot {
             double at = y(axis, tick);
             add(
                     "<line class=rule x1=%d y1=%.1f x2=%d y2=%.1f /><text x=%d y=%.1f text-anchor=end>%s</text>",
-                    left, at, left + width, at, left - 6, at + 4, Figures.brief(tick));
+                    left, at, left + width, at, left - 6, at + 4, label(tick));
         }
         add(
                 "<text class=axis transform=\"translate(14 %d) rotate(-90)\" text-anchor=middle>%s</text>",
                 top + height / 2, Html.escaped(axis.title()));
+    }
+
+    private static String label(double tick) {
+        String text = Figures.brief(tick);
+        return text.contains(".") ? text.replaceAll("0+$", "").replaceAll("\\.$", "") : text;
     }
 
     /** @param format of {@link String#format(Locale, String, Object...)}; its texts are escaped by the caller */
@@ -128,6 +133,11 @@ final class Plot {
     String svg(String kind, String title, int allWidth, int allHeight) {
         return "<svg class=\"scatter " + kind + "\" role=img viewBox=\"0 0 " + allWidth + " " + allHeight + "\"><title>"
                 + Html.escaped(title) + "</title>\n" + svg + "</svg>\n";
+    }
+
+    /** The fill of a technology's mark; that of a variant is paler. */
+    static String fill(String technology) {
+        return "fill:var(" + colour(technology) + ")" + (technology.contains("-") ? ";opacity:.5" : "");
     }
 
     /** A technology has the colour that it has in every other report. */

@@ -38,10 +38,10 @@ final class Scatter {
                 rows.stream().map(r -> r.theirs().technology()).distinct().toList();
         for (Row row : rows) {
             plot.add(
-                    "<circle cx=%.1f cy=%.1f r=4 style=\"fill:var(%s)\"><title>%s</title></circle>",
+                    "<circle cx=%.1f cy=%.1f r=4 style=\"%s\"><title>%s</title></circle>",
                     plot.x(across, row.theirs().value()),
                     plot.y(up, row.ours().value()),
-                    Plot.colour(row.theirs().technology()),
+                    Plot.fill(row.theirs().technology()),
                     Html.escaped(row.theirs().technology() + ", " + row.theirs().message() + ", "
                             + row.theirs().load() + ", "
                             + row.theirs().metric() + ": theirs " + row.theirs().written() + " " + unit + ", ours "
@@ -50,10 +50,10 @@ final class Scatter {
         for (int i = 0; i < technologies.size(); i++) {
             int at = TOP + 14 + 20 * i;
             plot.add(
-                    "<circle cx=%d cy=%d r=4 style=\"fill:var(%s)\"/><text x=%d y=%d>%s</text>",
+                    "<circle cx=%d cy=%d r=4 style=\"%s\"/><text x=%d y=%d>%s</text>",
                     LEFT + SIDE + 20,
                     at - 4,
-                    Plot.colour(technologies.get(i)),
+                    Plot.fill(technologies.get(i)),
                     LEFT + SIDE + 30,
                     at,
                     Html.escaped(technologies.get(i)));

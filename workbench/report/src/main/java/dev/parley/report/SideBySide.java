@@ -76,7 +76,7 @@ final class SideBySide {
         if (row.isMeasured() && row.ours().value() >= 0) {
             plot.add(
                     "<line x1=%.1f y1=%.1f x2=%.1f y2=%.1f style=\"stroke:var(%s)\" /><circle cx=%.1f cy=%.1f r=3.5"
-                            + " style=\"fill:var(%s)\"><title>%s</title></circle>",
+                            + " style=\"%s\"><title>%s</title></circle>",
                     plot.x(axis, Math.max(0, row.ours().low())),
                     at,
                     plot.x(axis, Math.max(0, row.ours().high())),
@@ -84,7 +84,7 @@ final class SideBySide {
                     colour,
                     plot.x(axis, row.ours().value()),
                     at,
-                    colour,
+                    Plot.fill(f.technology()),
                     told);
         }
     }
@@ -94,8 +94,8 @@ final class SideBySide {
         for (String technology :
                 rows.stream().map(r -> r.theirs().technology()).distinct().toList()) {
             plot.add(
-                    "<circle cx=%d cy=10 r=4 style=\"fill:var(%s)\"/><text x=%d y=14>%s</text>",
-                    at, Plot.colour(technology), at + 8, Html.escaped(technology));
+                    "<circle cx=%d cy=10 r=4 style=\"%s\"/><text x=%d y=14>%s</text>",
+                    at, Plot.fill(technology), at + 8, Html.escaped(technology));
             at += 24 + 7 * technology.length();
         }
         plot.add(

@@ -71,12 +71,13 @@ final class RestServer implements Transport.Server {
             case FETCH -> {
                 // an operation that sends no body has an empty record: one instance serves all calls
                 Q nothing = JsonCodec.decode("{}".getBytes(StandardCharsets.UTF_8), operation.request());
-                routes.get(path, (request, response) ->
-                        answer(operation, handler, nothing, request, last(response, closes)));
+                routes.get(
+                        path,
+                        (request, response) -> answer(operation, handler, nothing, request, last(response, closes)));
             }
             case QUERY, MUTATION ->
-                routes.post(path, (request, response) ->
-                        answer(operation, handler, null, request, last(response, closes)));
+                routes.post(
+                        path, (request, response) -> answer(operation, handler, null, request, last(response, closes)));
         }
     }
 
