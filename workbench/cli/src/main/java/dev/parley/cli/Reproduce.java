@@ -64,6 +64,12 @@ final class Reproduce implements Callable<Integer> {
     private Optional<String> scale = Optional.empty();
 
     @Option(
+            names = "--restarts",
+            paramLabel = "N",
+            description = "So many restarts in place of the scale's; 1 to try everything once. Under 3 no claim is decided.")
+    private Optional<Integer> restarts = Optional.empty();
+
+    @Option(
             names = "--out",
             paramLabel = "DIR",
             description = "Where results go. Default: a new folder results/<date-time>/.")
@@ -97,7 +103,16 @@ final class Reproduce implements Callable<Integer> {
     private CommandSpec spec = CommandSpec.create();
 
     /** What was asked for, in a form that {@link #MARK} keeps. */
-    private record Asked(String name, Scale scale) {
+    private record Asked(String name, Scale scale, Optional<Integer> restarts) {
+        Optional<Scale.Scaled> study(Paper.Part part, List<String> here) {
+            return part.study(here, scale).map(s -> restarts.map(s::withRestarts).orElse(s));
+        }
+
+        String mark() {
+            return "name: " + name + "\nscale: " + scale + "\n"
+                    + restarts.map(n -> "restarts: " + n + "\n").orElse("");
+        }
+
         List<Paper> papers() {
             if (name.equals("all")) {
                 return Paper.NAMES.stream().map(Paper::named).toList();
@@ -122,12 +137,12 @@ final class Reproduce implements Callable<Integer> {
         }
         Asked asked = resumed.isPresent() ? begun(resumed.get(), "--resume") : asked();
         List<Paper> papers = asked.papers();
-        plan(papers, asked.scale(), catalog);
+        plan(papers, asked, catalog);
         if (isPlan) {
             return 0;
         }
         Path folder = resumed.isPresent() ? resumed.get() : Job.folder(out);
-        Files.writeString(folder.resolve(MARK), "name: " + asked.name() + "\nscale: " + asked.scale() + "\n");
+        Files.writeString(folder.resolve(MARK), asked.mark());
         return carriedOut(papers, asked, folder, catalog, true);
     }
 
@@ -135,9 +150,13 @@ final class Reproduce implements Callable<Integer> {
         String given = name.orElseThrow(() ->
                 new BadInput("NAME", "none", "one of " + String.join(", ", Paper.NAMES) + ", all, or --resume DIR"));
         String wanted = scale.orElse(Scale.QUICK.toString());
+        restarts.filter(n -> n < 1 || n > 1000).ifPresent(n -> {
+            throw new BadInput("--restarts", n, "1 to 1000");
+        });
         return new Asked(
                 given,
-                Scale.named(wanted).orElseThrow(() -> new BadInput("--scale", wanted, "quick, standard or paper")));
+                Scale.named(wanted).orElseThrow(() -> new BadInput("--scale", wanted, "quick, standard or paper")),
+                restarts);
     }
 
     private Asked begun(Path folder, String option) throws IOException {
@@ -157,23 +176,30 @@ final class Reproduce implements Callable<Integer> {
         Asked begun = new Asked(
                 mark.getOrDefault("name", ""),
                 Scale.named(mark.getOrDefault("scale", ""))
-                        .orElseThrow(() -> new BadInput(option, folder, "a folder with a whole " + MARK)));
+                        .orElseThrow(() -> new BadInput(option, folder, "a folder with a whole " + MARK)),
+                Optional.ofNullable(mark.get("restarts")).map(Integer::valueOf));
         name.filter(given -> !given.equals(begun.name())).ifPresent(given -> {
             throw new BadInput("NAME", given, begun.name() + ", which was begun in " + folder);
         });
         scale.filter(given -> !given.equals(begun.scale().toString())).ifPresent(given -> {
             throw new BadInput("--scale", given, begun.scale() + ", with which " + folder + " was begun");
         });
+        restarts.filter(given -> !begun.restarts().equals(Optional.of(given))).ifPresent(given -> {
+            throw new BadInput(
+                    "--restarts",
+                    given,
+                    begun.restarts().map(n -> "" + n).orElse("none") + ", with which " + folder + " was begun");
+        });
         return begun;
     }
 
-    private void plan(List<Paper> papers, Scale scale, Catalog catalog) {
+    private void plan(List<Paper> papers, Asked asked, Catalog catalog) {
         List<String> here = catalog.names();
         Duration sum = Duration.ZERO;
         int trials = 0;
         for (Paper paper : papers) {
             for (Paper.Part part : paper.parts()) {
-                Feasible feasible = feasible(part, here, scale, catalog);
+                Feasible feasible = feasible(asked, part, here, catalog);
                 List<String> missing = new ArrayList<>(part.missing(here));
                 if (!feasible.why().isEmpty()) {
                     missing.add(feasible.why());
@@ -193,7 +219,8 @@ final class Reproduce implements Callable<Integer> {
             }
         }
         System.out.println("in all " + trials + " trials, about " + Progress.text(sum)
-                + ", and longer where a load goes on until its work is done; scale " + scale + ": " + scale.rule());
+                + ", and longer where a load goes on until its work is done; scale " + asked.scale() + ": "
+                + asked.scale().rule() + asked.restarts().map(n -> "; here " + n + " restarts").orElse(""));
     }
 
     /**
@@ -204,8 +231,8 @@ final class Reproduce implements Callable<Integer> {
      */
     private record Feasible(Optional<Scale.Scaled> scaled, String why) {}
 
-    private Feasible feasible(Paper.Part part, List<String> here, Scale scale, Catalog catalog) {
-        Optional<Scale.Scaled> scaled = part.study(here, scale);
+    private Feasible feasible(Asked asked, Paper.Part part, List<String> here, Catalog catalog) {
+        Optional<Scale.Scaled> scaled = asked.study(part, here);
         Optional<String> obstacle = scaled.flatMap(s -> obstacle(s.study(), catalog));
         if (obstacle.isEmpty()) {
             return new Feasible(scaled, "");
@@ -247,7 +274,7 @@ final class Reproduce implements Callable<Integer> {
                 List<PaperRun.PartRun> runs = new ArrayList<>();
                 for (Paper.Part part : paper.parts()) {
                     Path own = folder.resolve(paper.name()).resolve(part.name());
-                    Part done = new Part(part, feasible(part, catalog.names(), asked.scale(), catalog), own);
+                    Part done = new Part(part, feasible(asked, part, catalog.names(), catalog), own);
                     try {
                         failed += isRun ? done.carryOut(catalog) : 0;
                     } catch (InterruptedException e) {

@@ -100,6 +100,16 @@ public enum Scale {
 
         /** The same on all of the machine. */
         public Scaled withoutLimits() {
+            return with(study.restarts(), Limits.NONE);
+        }
+
+        /** The same with more or fewer restarts. */
+        public Scaled withRestarts(int restarts) {
+            return with(restarts, study.limits());
+        }
+
+        private Scaled with(int restarts, Limits limits) {
+            Effort effort = study.effort();
             return new Scaled(
                     new Study(
                             study.title(),
@@ -108,11 +118,17 @@ public enum Scale {
                             study.work(),
                             study.messages(),
                             study.loads(),
-                            study.effort(),
-                            study.restarts(),
+                            new Effort(
+                                    effort.name(),
+                                    restarts,
+                                    effort.rehearsal(),
+                                    effort.warmUpLeast(),
+                                    effort.warmUpMost(),
+                                    effort.window()),
+                            restarts,
                             study.limit(),
                             study.seed(),
-                            Limits.NONE),
+                            limits),
                     loads);
         }
     }
