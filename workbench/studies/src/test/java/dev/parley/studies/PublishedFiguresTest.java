@@ -37,6 +37,14 @@ class PublishedFiguresTest {
         "iwanowski, '5.2.2, Table 5', 32",
         "iwanowski, '5.2.2, Table 6', 32",
         "iwanowski, '5.3, Table 7', 32",
+        "kazanavicius, Table 4, 6",
+        "kazanavicius, Table 6, 6",
+        "kazanavicius, Table 8, 6",
+        "niswar, 'V-A, Figure 9', 6",
+        "niswar, 'V-A, Figure 10', 6",
+        "niswar, 'V-B, Figure 12', 3",
+        "niswar, 'V-B, Figure 14', 3",
+        "niswar, 'V-B, Figure 15', 3",
         "zhang, Table 2, 40",
         "zhang, Table 3, 165",
         "zhang, Table 4, 165",
@@ -128,6 +136,16 @@ class PublishedFiguresTest {
             contradicted += follows ? 0 : 1;
         }
         assertThat(contradicted).isEqualTo(1);
+    }
+
+    /** Section 5.5: REST has the smallest request and response together, 357 B. */
+    @Test
+    void requestAndResponseOfRestAreTogetherWhatTheTextSays() {
+        assertThat(KAZANAVICIUS.stream()
+                        .filter(f -> f.place().equals("Table 2") && f.metric().startsWith("wire_"))
+                        .mapToDouble(PublishedFigure::value)
+                        .sum())
+                .isEqualTo(357);
     }
 
     @Test
