@@ -66,7 +66,8 @@ final class Reproduce implements Callable<Integer> {
     @Option(
             names = "--restarts",
             paramLabel = "N",
-            description = "So many restarts in place of the scale's; 1 to try everything once. Under 3 no claim is decided.")
+            description =
+                    "So many restarts in place of the scale's; 1 to try everything once. Under 3 no claim is decided.")
     private Optional<Integer> restarts = Optional.empty();
 
     @Option(
@@ -90,7 +91,8 @@ final class Reproduce implements Callable<Integer> {
     @Option(
             names = "--record",
             paramLabel = "FILE.md",
-            description = "Also write a page to be kept: what held, what did not, what depends; with --read from what was run before.")
+            description =
+                    "Also write a page to be kept: what held, what did not, what depends; with --read from what was run before.")
     private Optional<Path> record = Optional.empty();
 
     @Option(names = "--plan", description = "Say how many trials and about how long, and run nothing.")
@@ -105,7 +107,8 @@ final class Reproduce implements Callable<Integer> {
     /** What was asked for, in a form that {@link #MARK} keeps. */
     private record Asked(String name, Scale scale, Optional<Integer> restarts) {
         Optional<Scale.Scaled> study(Paper.Part part, List<String> here) {
-            return part.study(here, scale).map(s -> restarts.map(s::withRestarts).orElse(s));
+            return part.study(here, scale)
+                    .map(s -> restarts.map(s::withRestarts).orElse(s));
         }
 
         String mark() {
@@ -220,7 +223,8 @@ final class Reproduce implements Callable<Integer> {
         }
         System.out.println("in all " + trials + " trials, about " + Progress.text(sum)
                 + ", and longer where a load goes on until its work is done; scale " + asked.scale() + ": "
-                + asked.scale().rule() + asked.restarts().map(n -> "; here " + n + " restarts").orElse(""));
+                + asked.scale().rule()
+                + asked.restarts().map(n -> "; here " + n + " restarts").orElse(""));
     }
 
     /**
@@ -242,7 +246,8 @@ final class Reproduce implements Callable<Integer> {
                         .filter(s -> obstacle(s.study(), catalog).isEmpty())
                 : Optional.empty();
         return new Feasible(
-                unlimited, unlimited.isPresent() ? "its test bed, measured without; " + obstacle.get() : obstacle.get());
+                unlimited,
+                unlimited.isPresent() ? "its test bed, measured without; " + obstacle.get() : obstacle.get());
     }
 
     /**

@@ -29,10 +29,12 @@ final class CriteriaTable {
         Set<String> technologies = new LinkedHashSet<>();
         run.parts().forEach(part -> technologies.addAll(part.part().technologies()));
         long different = criteria.stream().map(Criterion::name).distinct().count();
-        StringBuilder html = new StringBuilder("<section id=criteria><h2>Its criteria</h2>\n<p class=lead>The " + different
-                + " criteria by which the paper holds the technologies against each other: theirs, and ours below. <a class=csv download=\"criteria.csv\" href=\""
-                + Html.dataUri(csv(technologies)) + "\">CSV</a></p>\n<div class=scroll><table class=criteria><thead><tr>"
-                + "<th scope=col>Criterion</th><th scope=col>What</th>");
+        StringBuilder html =
+                new StringBuilder("<section id=criteria><h2>Its criteria</h2>\n<p class=lead>The " + different
+                        + " criteria by which the paper holds the technologies against each other: theirs, and ours below. <a class=csv download=\"criteria.csv\" href=\""
+                        + Html.dataUri(csv(technologies))
+                        + "\">CSV</a></p>\n<div class=scroll><table class=criteria><thead><tr>"
+                        + "<th scope=col>Criterion</th><th scope=col>What</th>");
         technologies.forEach(t -> html.append("<th scope=col>" + Html.escaped(t) + "</th>"));
         html.append("</tr></thead><tbody>\n");
         String before = "";
@@ -41,10 +43,11 @@ final class CriteriaTable {
                     + "</th><td>" + Html.escaped(criterion.shows()) + "</td>");
             before = criterion.name();
             for (String technology : technologies) {
-                html.append(criterion.fact().isEmpty()
-                        ? "<td class=number><span class=interval>" + theirs(criterion, technology) + "</span><br>"
-                                + ours(criterion, technology) + "</td>"
-                        : "<td><small>" + Html.escaped(fact(criterion, technology)) + "</small></td>");
+                html.append(
+                        criterion.fact().isEmpty()
+                                ? "<td class=number><span class=interval>" + theirs(criterion, technology)
+                                        + "</span><br>" + ours(criterion, technology) + "</td>"
+                                : "<td><small>" + Html.escaped(fact(criterion, technology)) + "</small></td>");
             }
             html.append("</tr>\n");
         }

@@ -57,14 +57,17 @@ final class CurvePage {
             }
             Scale.Scaled plan = part.plan().get();
             List<Load> published = part.published(plan.study().technologies())
-                    .map(study -> curve.load().isEmpty() ? study.loads() : run.paper().loads(curve.load(), study))
+                    .map(study ->
+                            curve.load().isEmpty() ? study.loads() : run.paper().loads(curve.load(), study))
                     .orElse(List.of());
             for (Load load : published) {
                 for (String technology : plan.study().technologies()) {
                     for (Topology topology : plan.study().topologies()) {
                         for (MessageSpec message : plan.study().messages()) {
                             Situation situation = new Situation(
-                                    topology.text(), message.toString(), plan.loads().getOrDefault(load, load));
+                                    topology.text(),
+                                    message.toString(),
+                                    plan.loads().getOrDefault(load, load));
                             points(new Place(part, technology, situation, load), all);
                         }
                     }
@@ -102,8 +105,7 @@ final class CurvePage {
         }
         Measured ours = run.found(place, new Cell(curve.metric(), conditions)).figure();
         if (!ours.isMissing()) {
-            all.add(new Point(
-                    told(place), x, ours.value(), ours.low(), ours.high(), theirs(place)));
+            all.add(new Point(told(place), x, ours.value(), ours.low(), ours.high(), theirs(place)));
         }
     }
 
@@ -178,8 +180,8 @@ final class CurvePage {
         Map<String, List<Point>> panels = points.stream()
                 .collect(Collectors.groupingBy(
                         p -> text(p.told(), curve.panels()), LinkedHashMap::new, Collectors.toList()));
-        panels.forEach((panel, own) -> html.append("<div><h4>" + Html.escaped(panel) + "</h4>" + drawn(panel, own)
-                + "</div>\n"));
+        panels.forEach((panel, own) ->
+                html.append("<div><h4>" + Html.escaped(panel) + "</h4>" + drawn(panel, own) + "</div>\n"));
         return html.append("</div></figure>\n").toString();
     }
 
@@ -256,11 +258,14 @@ final class CurvePage {
         boolean isTuned = line.contains("-");
         boolean isTechnology = curve.lines().contains("technology");
         int dashes = isTechnology ? (isTuned ? 1 : 0) : index;
-        return dashes == 0 ? colour : colour + ";stroke" + DASHES + (dashes == 1 ? "6 3" : dashes == 2 ? "2 3" : "8 3 2 3");
+        return dashes == 0
+                ? colour
+                : colour + ";stroke" + DASHES + (dashes == 1 ? "6 3" : dashes == 2 ? "2 3" : "8 3 2 3");
     }
 
     private String csv() {
-        StringBuilder csv = new StringBuilder("technology,topology,message,load,part,across,value,low,high,theirs,unit\n");
+        StringBuilder csv =
+                new StringBuilder("technology,topology,message,load,part,across,value,low,high,theirs,unit\n");
         for (Point p : points) {
             csv.append(List.of(
                                     p.told().getOrDefault("technology", ""),

@@ -153,8 +153,8 @@ final class PaperPage {
                 + HtmlPage.resource("page.css") + "\n" + HtmlPage.resource("paper.css") + "</style></head><body>\n");
         html.append("<header><h1>" + Html.escaped(paper.title()) + "</h1>\n<p class=facts>"
                 + Html.escaped(paper.citation()) + "</p>\n<p class=flags>");
-        counts().forEach((verdict, n) ->
-                html.append("<span class='flag " + ClaimTable.style(verdict) + "'>" + n + " " + verdict.words() + "</span> "));
+        counts().forEach((verdict, n) -> html.append(
+                "<span class='flag " + ClaimTable.style(verdict) + "'>" + n + " " + verdict.words() + "</span> "));
         html.append("<span class=flag>scale " + run.scale() + ": "
                 + Html.escaped(run.scale().rule()) + "</span></p>\n"
                 + "<nav aria-label=Sections><a href=\"#claims\">Claims</a>"
@@ -228,9 +228,10 @@ final class PaperPage {
         if (paper.curves().isEmpty()) {
             return "";
         }
-        StringBuilder html = new StringBuilder("<section id=curves><h2>Curves</h2>\n<p class=lead>The paper's charts of what "
-                + "grows, from our figures: the median over restarts with its 95 % interval. Hollow marks are the paper's own, "
-                + "where it gives numbers.</p>\n");
+        StringBuilder html =
+                new StringBuilder("<section id=curves><h2>Curves</h2>\n<p class=lead>The paper's charts of what "
+                        + "grows, from our figures: the median over restarts with its 95 % interval. Hollow marks are the paper's own, "
+                        + "where it gives numbers.</p>\n");
         for (Curve curve : paper.curves()) {
             CurvePage drawn = new CurvePage(run, curve);
             html.append(

@@ -40,8 +40,8 @@ public final class PaperRecord {
         Path beside = absolute.resolveSibling(name.substring(0, name.length() - ".md".length()));
         try {
             for (PaperReport report : reports) {
-                report.writeAlone(
-                        Files.createDirectories(beside.resolve(report.run().paper().name())));
+                report.writeAlone(Files.createDirectories(
+                        beside.resolve(report.run().paper().name())));
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -63,17 +63,21 @@ public final class PaperRecord {
                     + "), [figures](" + folder + "/" + name + "/" + PaperReport.FIGURES + "), [claims](" + folder + "/"
                     + name + "/" + PaperReport.CLAIMS + ") |\n");
         }
-        page.append("\nA claim is decided only where the 95 % interval of the ratio excludes the border and every figure rests on three"
-                + " restarts at least. Machines, languages and libraries were others in the papers: order and ratio say more than size.\n");
+        page.append(
+                "\nA claim is decided only where the 95 % interval of the ratio excludes the border and every figure rests on three"
+                        + " restarts at least. Machines, languages and libraries were others in the papers: order and ratio say more than size.\n");
         depends(page);
         verdict(page, "What held", Verdict.HOLDS);
         verdict(page, "What did not hold", Verdict.DOES_NOT_HOLD);
         verdict(page, "What is not decided here", Verdict.NOT_DECIDED);
-        page.append("\n## The order of the technologies\n\nKendall's tau of theirs and ours under the same condition: 1 for the same order,"
-                + " −1 for the opposite.\n\n| paper | metric | tau | pairs |\n| --- | --- | ---: | ---: |\n");
+        page.append(
+                "\n## The order of the technologies\n\nKendall's tau of theirs and ours under the same condition: 1 for the same order,"
+                        + " −1 for the opposite.\n\n| paper | metric | tau | pairs |\n| --- | --- | ---: | ---: |\n");
         for (PaperReport report : reports) {
-            report.page().orders().forEach(line -> page.append("| " + report.run().paper().name() + " | "
-                    + String.join(" | ", line) + " |\n"));
+            report.page()
+                    .orders()
+                    .forEach(line -> page.append(
+                            "| " + report.run().paper().name() + " | " + String.join(" | ", line) + " |\n"));
         }
         parts(page);
         return page.toString();
@@ -174,10 +178,12 @@ public final class PaperRecord {
     }
 
     private void parts(StringBuilder page) {
-        page.append("\n## Parts\n\n| part | in the paper | trials | void | not as published |\n| --- | --- | ---: | ---: | --- |\n");
+        page.append(
+                "\n## Parts\n\n| part | in the paper | trials | void | not as published |\n| --- | --- | ---: | ---: | --- |\n");
         for (PaperReport report : reports) {
             for (PaperRun.PartRun part : report.run().parts()) {
-                page.append("| " + report.run().paper().name() + "/" + part.part().name() + " | "
+                page.append("| " + report.run().paper().name() + "/"
+                        + part.part().name() + " | "
                         + cell(part.part().place()) + " | "
                         + part.analysis()
                                 .map(a -> a.trials().size() + " of " + a.plan().size() + " | "

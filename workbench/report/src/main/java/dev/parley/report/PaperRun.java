@@ -164,15 +164,11 @@ public final class PaperRun {
         if (subject.isEmpty()) {
             return analysis.redrawn(technology, situation, metric);
         }
-        return analysis.redrawn(
-                technology,
-                situation,
-                metric,
-                name -> switch (subject) {
-                    case ALL -> true;
-                    case COUNTED -> !name.equals(NOT_COUNTED);
-                    default -> name.equals(subject);
-                });
+        return analysis.redrawn(technology, situation, metric, name -> switch (subject) {
+            case ALL -> true;
+            case COUNTED -> !name.equals(NOT_COUNTED);
+            default -> name.equals(subject);
+        });
     }
 
     private String why(Cell cell) {

@@ -23,11 +23,8 @@ final class Plot {
         /** Takes all values in, and the logarithm where they are far apart. */
         static Axis of(String title, List<Double> values) {
             double most = values.stream().mapToDouble(v -> v).max().orElse(1);
-            double least = values.stream()
-                    .mapToDouble(v -> v)
-                    .filter(v -> v > 0)
-                    .min()
-                    .orElse(most);
+            double least =
+                    values.stream().mapToDouble(v -> v).filter(v -> v > 0).min().orElse(most);
             return least > 0 && most / least > WIDE
                     ? new Axis(title + ", logarithmic", least / 1.3, most * 1.3, true)
                     : new Axis(title, 0, most > 0 ? most * 1.08 : 1, false);

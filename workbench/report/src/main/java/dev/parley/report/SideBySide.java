@@ -18,13 +18,14 @@ final class SideBySide {
     /** As many letters as fit left of the axis. */
     private static final int LABEL_MOST = 46;
 
-
     private final List<Row> rows;
     private final String title;
     private final String unit;
 
     SideBySide(List<Row> rows, String title, String unit) {
-        this.rows = rows.stream().filter(r -> r.isMeasured() || !r.theirs().isDrawn()).toList();
+        this.rows = rows.stream()
+                .filter(r -> r.isMeasured() || !r.theirs().isDrawn())
+                .toList();
         this.title = title;
         this.unit = unit;
     }
@@ -37,7 +38,11 @@ final class SideBySide {
             lines.computeIfAbsent(label(labels, i), k -> new ArrayList<>()).add(rows.get(i));
         }
         List<Double> values = rows.stream()
-                .flatMap(r -> Stream.of(r.theirs().value(), r.ours().value(), r.ours().low(), r.ours().high()))
+                .flatMap(r -> Stream.of(
+                        r.theirs().value(),
+                        r.ours().value(),
+                        r.ours().low(),
+                        r.ours().high()))
                 .filter(v -> Double.isFinite(v) && v >= 0)
                 .toList();
         if (rows.size() < 3 || values.isEmpty()) {

@@ -200,7 +200,8 @@ class PaperReportTest {
                 .contains("data-overflow=\"0\"")
                 .contains("data-outside=\"\"")
                 .doesNotContain("data-marks=\"0\"");
-        assertThat(new String(browser.printed(folder.resolve("paper.html")), java.nio.charset.StandardCharsets.ISO_8859_1))
+        assertThat(new String(
+                        browser.printed(folder.resolve("paper.html")), java.nio.charset.StandardCharsets.ISO_8859_1))
                 .startsWith("%PDF");
     }
 

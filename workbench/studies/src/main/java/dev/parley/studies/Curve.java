@@ -32,8 +32,8 @@ public record Curve(
         String subject,
         List<String> panels,
         List<String> lines) {
-    private static final Set<String> KEYS = Set.of(
-            "place", "about", "metric", "unit", "across", "axis", "load", "subject", "panels", "lines");
+    private static final Set<String> KEYS =
+            Set.of("place", "about", "metric", "unit", "across", "axis", "load", "subject", "panels", "lines");
 
     /** What a chart can tell apart. */
     public static final Set<String> TOLD_APART =
@@ -83,8 +83,9 @@ public record Curve(
                     case "threads" -> Across.THREADS;
                     case "requests" -> Across.REQUESTS;
                     case "amount" -> Across.AMOUNT;
-                    default -> throw new BadInput(
-                            place + ": across", text(map, "across"), "step, threads, requests or amount");
+                    default ->
+                        throw new BadInput(
+                                place + ": across", text(map, "across"), "step, threads, requests or amount");
                 },
                 needed(place, map, "axis"),
                 text(map, "load"),

@@ -57,8 +57,18 @@ public record Paper(
     /** Names of those that come with the workbench, in the order in which they are carried out. */
     public static final List<String> NAMES = List.of("kazanavicius", "weerasinghe", "niswar", "iwanowski", "zhang");
 
-    private static final Set<String> KEYS =
-            Set.of("paper", "title", "authors", "year", "published", "doi", "conditions", "metrics", "curves", "criteria", "parts");
+    private static final Set<String> KEYS = Set.of(
+            "paper",
+            "title",
+            "authors",
+            "year",
+            "published",
+            "doi",
+            "conditions",
+            "metrics",
+            "curves",
+            "criteria",
+            "parts");
 
     /**
      * One of a paper's experiments, or one way of reading it.
@@ -157,8 +167,7 @@ public record Paper(
             throw new BadInput(name + ": claims", claims.stream().map(Claim::id).toList(), "ids, each once");
         }
         for (Claim claim : claims) {
-            if (!claim.beside().isEmpty()
-                    && claims.stream().noneMatch(c -> c.id().equals(claim.beside()))) {
+            if (!claim.beside().isEmpty() && claims.stream().noneMatch(c -> c.id().equals(claim.beside()))) {
                 throw new BadInput(name + ": claims: beside", claim.beside(), "the id of one of the claims");
             }
         }

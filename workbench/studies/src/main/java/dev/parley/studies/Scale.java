@@ -173,7 +173,8 @@ public enum Scale {
                         least(effort.warmUpLeast(), warmUpLeastMost),
                         // a load that drops its own first round is warmed up by it
                         least(effort.warmUpMost(), dropsFirst ? warmUpLeastMost : warmUpMostMost),
-                        // loads that are over when their work is done have no window: about as long as they take, for the estimate
+                        // loads that are over when their work is done have no window: about as long as they take, for
+                        // the estimate
                         least(effort.window(), isCounted ? countedMost : windowMost)),
                 restarts(published.restarts()),
                 published.limit(),

@@ -183,7 +183,8 @@ class PaperTest {
                     .as(curve.place())
                     .isPositive();
             assertThat(paper.metrics().containsKey(curve.metric())
-                            || Arrays.stream(Metric.values()).anyMatch(m -> m.key().equals(curve.metric())))
+                            || Arrays.stream(Metric.values())
+                                    .anyMatch(m -> m.key().equals(curve.metric())))
                     .as(curve.metric())
                     .isTrue();
         }
@@ -215,17 +216,14 @@ class PaperTest {
 
     @Test
     void aTestBedIsNeededOrOnlyWanted() {
-        assertThat(Paper.named("weerasinghe").parts())
-                .extracting(Part::bounds)
-                .containsOnly(Paper.Bounds.WANTED);
-        assertThat(Paper.named("iwanowski").parts())
-                .extracting(Part::bounds)
-                .containsOnly(Paper.Bounds.NEEDED);
+        assertThat(Paper.named("weerasinghe").parts()).extracting(Part::bounds).containsOnly(Paper.Bounds.WANTED);
+        assertThat(Paper.named("iwanowski").parts()).extracting(Part::bounds).containsOnly(Paper.Bounds.NEEDED);
         Part rates = Paper.named("weerasinghe").parts().getFirst();
         Scale.Scaled quick = rates.study(rates.technologies(), Scale.QUICK).orElseThrow();
         assertThat(quick.study().limits().hasShares()).isTrue();
         assertThat(quick.withoutLimits().study().limits().isNone()).isTrue();
-        assertThat(quick.withoutLimits().study().loads()).isEqualTo(quick.study().loads());
+        assertThat(quick.withoutLimits().study().loads())
+                .isEqualTo(quick.study().loads());
     }
 
     @Test

@@ -41,8 +41,8 @@ class RestCloseTest {
                 var server = rest.serve("m1", Messages.CONTRACT, at, ECHO)) {
             assertThat(server).isNotNull();
             Thread.ofVirtual().start(() -> letIn(door, at, accepted));
-            try (Neighbour neighbour = rest.connect(
-                    "client", Messages.CONTRACT, new Location.Socket("127.0.0.1", door.getLocalPort()))) {
+            try (Neighbour neighbour =
+                    rest.connect("client", Messages.CONTRACT, new Location.Socket("127.0.0.1", door.getLocalPort()))) {
                 for (int i = 0; i < 3; i++) {
                     assertThat(neighbour
                                     .call(Messages.ONLY_TEXT, new TestModelOnlyText("a" + i), Duration.ofSeconds(20))
