@@ -185,7 +185,7 @@ final class Contest {
             return restarts;
         }
         double wanted = restarts * Math.pow(halfWidth / needed, 2);
-        return (int) Math.clamp(Math.ceil(wanted) - restarts, 1, 1000);
+        return (int) Math.clamp(Math.ceil(wanted) - restarts, 1, Verdict.MANY);
     }
 
     /**

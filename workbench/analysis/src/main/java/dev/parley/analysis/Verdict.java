@@ -8,6 +8,9 @@ import java.util.Locale;
  * @param moreRestarts for {@link Kind#UNDECIDED}, about how many restarts more would decide it; otherwise 0
  */
 public record Verdict(Kind kind, int moreRestarts) {
+    /** Nobody makes more. */
+    static final int MANY = 1_000;
+
     /** In the sense of the metric: lower latency is better, lower throughput is worse. */
     public enum Kind {
         BETTER,
@@ -22,6 +25,7 @@ public record Verdict(Kind kind, int moreRestarts) {
     @Override
     public String toString() {
         String word = kind.name().toLowerCase(Locale.ROOT);
-        return kind == Kind.UNDECIDED ? word + " (" + moreRestarts + " more restarts)" : word;
+        String more = moreRestarts == MANY ? MANY + " or more" : moreRestarts + " more";
+        return kind == Kind.UNDECIDED ? word + " (" + more + " restarts)" : word;
     }
 }

@@ -23,19 +23,25 @@ import picocli.CommandLine.Option;
         description = {"Lists the stored runs of a folder, oldest first: where, trials, technologies, command.", ""},
         footer = {"", "Exit codes: 0, also where there are none; 1 error."})
 final class ListRuns implements Callable<Integer> {
+    /** Where runs go without {@code --out}; there need not have been one yet. */
+    private static final String USUAL = "results";
+
     @Option(
             names = "--in",
             paramLabel = "DIR",
-            defaultValue = "results",
+            defaultValue = USUAL,
             description = "Whose folders are runs. Default: ${DEFAULT-VALUE}.")
     private Path folder = Path.of("");
 
     @Override
     public Integer call() {
         List<Path> runs;
-        if (!Files.isDirectory(folder)) {
+        if (!Files.exists(folder) && folder.toString().equals(USUAL)) {
             System.out.println("no runs in " + folder);
             return 0;
+        }
+        if (!Files.isDirectory(folder)) {
+            throw new BadInput("--in", folder, "a folder");
         }
         try (Stream<Path> folders = Files.list(folder)) {
             runs = folders.filter(f -> Files.isRegularFile(f.resolve(Lab.STORE_FILE)))

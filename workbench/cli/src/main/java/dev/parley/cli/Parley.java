@@ -15,6 +15,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** {@code main()}. */
 @Command(
@@ -48,6 +49,9 @@ import picocli.CommandLine.Spec;
             "Exit codes: 0 good, 1 error, 2 not valid or nothing to hold it against, 3 worse than the baseline."
         })
 public final class Parley implements Runnable {
+    private static final String COMMANDS =
+            "one of compare, run, validate, plan, reproduce, studies, list, show, gate, export, report, technologies, doctor";
+
     @Option(names = "--debug", scope = ScopeType.INHERIT, description = "Show stack traces.")
     private boolean isDebug;
 
@@ -58,7 +62,7 @@ public final class Parley implements Runnable {
     public void run() {
         throw new ParameterException(
                 spec.commandLine(),
-                "no command (expected: one of compare, run, validate, plan, reproduce, studies, list, show, gate, export, report, technologies, doctor)");
+                "no command (expected: " + COMMANDS + ")");
     }
 
     public static void main(String[] args) {
@@ -71,7 +75,7 @@ public final class Parley implements Runnable {
         Parley parley = new Parley();
         return new CommandLine(parley)
                 .setParameterExceptionHandler((e, given) -> {
-                    System.err.println("parley: " + oneLine(e.getMessage()) + " (see "
+                    System.err.println("parley: " + said(e) + " (see "
                             + e.getCommandLine().getCommandSpec().qualifiedName() + " --help)");
                     return 1;
                 })
@@ -95,6 +99,16 @@ public final class Parley implements Runnable {
                 })
                 .setUsageHelpWidth(100)
                 .execute(args);
+    }
+
+    private static String said(ParameterException e) {
+        boolean isCommand = e instanceof UnmatchedArgumentException unmatched
+                && !unmatched.isUnknownOption()
+                && e.getCommandLine().getParent() == null;
+        return isCommand
+                ? "no command " + String.join(" ", ((UnmatchedArgumentException) e).getUnmatched()) + " (expected: "
+                        + COMMANDS + ")"
+                : oneLine(e.getMessage());
     }
 
     private static String oneLine(@Nullable String message) {

@@ -29,10 +29,12 @@ final class PlanStudy implements Callable<Integer> {
     private boolean isList;
 
     @Override
-    public Integer call() {
+    public Integer call() throws InterruptedException {
         Catalog catalog = Catalog.read();
         Study study = StudyFile.read(file, catalog.names());
-        new Lab(catalog, Progress.toTerminal()).check(study);
+        Lab lab = new Lab(catalog, Progress.toTerminal());
+        lab.check(study);
+        lab.checkReach(study);
         Plan plan = Plan.of(study);
         System.out.println(study.title());
         System.out.println(study.technologies().size() + " technologies × "

@@ -39,7 +39,10 @@ final class Progress implements LabListener {
         beganNs = System.nanoTime();
         trials = planned.trials().size();
         estimate = planned.estimate();
-        line(trials + " trials in " + planned.boots().size() + " boots of services, about " + text(estimate));
+        line(
+                trials == 0
+                        ? "every trial has ended already"
+                        : trials + " trials in " + planned.boots().size() + " boots of services, about " + text(estimate));
     }
 
     @Override

@@ -123,7 +123,7 @@ class StoredRunsTest {
                 .contains("not the same: cpu: a → b", "latency_p99", "2 worse")
                 .containsPattern("worse, × 1\\.(19|20)");
         assertThat(Typed.line("compare", before.toString()).err())
-                .contains("RUN: [" + before + "] (expected: two folders of stored runs and no options");
+                .contains("RUN: " + before + " (expected: two folders of stored runs and no options");
         assertThat(Typed.line("compare", "--quick", before.toString(), after.toString())
                         .exitCode())
                 .isEqualTo(1);
@@ -134,9 +134,11 @@ class StoredRunsTest {
         Path run = run("one", 10, "a");
         assertThat(Typed.line("list", "--in", folder.toString()).out())
                 .isEqualTo(run + "  8 of 8 trials  rest  ./parley one\n");
-        assertThat(Typed.line("list", "--in", folder.resolve("empty").toString())
-                        .out())
-                .startsWith("no runs in ");
+        Path empty = Files.createDirectory(folder.resolve("empty"));
+        assertThat(Typed.line("list", "--in", empty.toString()).out()).isEqualTo("no runs in " + empty + "\n");
+        Typed nowhere = Typed.line("list", "--in", folder.resolve("nowhere").toString());
+        assertThat(nowhere.err()).isEqualTo("parley: --in: " + folder.resolve("nowhere") + " (expected: a folder)\n");
+        assertThat(nowhere.exitCode()).isEqualTo(1);
         Typed shown = Typed.line("show", run.toString());
         assertThat(shown.exitCode()).isZero();
         assertThat(shown.out()).contains("./parley one", "study: made up", "8 of 8 trials ended, 8 of them valid");

@@ -80,6 +80,13 @@ class StudyCommandsTest {
     }
 
     @Test
+    void aCommandThatIsNotThereIsNamedBesideThoseThatAre() {
+        Typed result = Typed.line("messure", "study.yaml");
+        assertThat(result.err()).startsWith("parley: no command messure study.yaml (expected: one of compare, run, ");
+        assertThat(result.exitCode()).isEqualTo(1);
+    }
+
+    @Test
     void aRunIsAskedForAFileOrAFolder() {
         assertThat(Typed.line("run").err()).isEqualTo("parley: SPEC: none (expected: a study file, or --resume DIR)\n");
         Typed noRun = Typed.line("run", "--resume", folder.toString());

@@ -124,6 +124,25 @@ public final class Lab {
         }
     }
 
+    /**
+     * Finds technologies that cannot be reached within a study's limits. Asks each what it needs, in a process of a second; only where the study has
+     * such limits.
+     *
+     * @throws BadInput naming the first
+     */
+    public void checkReach(Study study) throws InterruptedException {
+        if (!study.limits().hasHosts() && study.limits().proxy().isEmpty()) {
+            return;
+        }
+        Path logs;
+        try {
+            logs = Files.createTempDirectory("parley-describe");
+        } catch (IOException e) {
+            throw new LabException("no temporary folder can be made: " + e.getMessage(), e);
+        }
+        mustBeReachable(study, describe(study, logs));
+    }
+
     /** Brokers listen on this machine's loopback, where a service on a host of its own, or behind a relay, does not find them. */
     private static void mustBeReachable(Study study, List<Technology> technologies) {
         if (study.limits().hasHosts() || study.limits().proxy().isPresent()) {
@@ -265,7 +284,7 @@ public final class Lab {
     }
 
     /**
-     * Requests a second that the load generator itself reaches on this machine, against a server that does nothing. Takes some three seconds.
+     * Requests a second that the load generator itself reaches on this machine, against a server that does nothing. Takes some four seconds.
      *
      * @param logs an existing folder
      * @throws LabException where it cannot be measured

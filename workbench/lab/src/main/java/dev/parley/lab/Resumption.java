@@ -19,19 +19,19 @@ final class Resumption {
                 out,
                 "a study of digest " + StudyText.digest(read),
                 stored.digest().equals(StudyText.digest(read)),
-                stored.digest());
+                "a study of digest " + stored.digest());
         given.ifPresent(study -> must(
                 out,
                 "the study " + study.title() + ", digest " + StudyText.digest(study),
                 stored.digest().equals(StudyText.digest(study)),
-                stored.digest()));
+                "a study of digest " + stored.digest()));
     }
 
     static void mustBeSame(Path out, Run stored, Run here, List<TrialSpec> storedPlan, List<TrialSpec> plan) {
-        must(out, "commit " + here.commit(), stored.commit().equals(here.commit()), stored.commit());
-        must(out, "JDK " + here.jdk(), stored.jdk().equals(here.jdk()), stored.jdk());
-        must(out, "machine " + here.machine(), stored.machine().equals(here.machine()), stored.machine());
-        must(out, "JVM flags " + here.jvmFlags(), stored.jvmFlags().equals(here.jvmFlags()), stored.jvmFlags());
+        must(out, "commit " + here.commit(), stored.commit().equals(here.commit()), "commit " + stored.commit());
+        must(out, "JDK " + here.jdk(), stored.jdk().equals(here.jdk()), "JDK " + stored.jdk());
+        must(out, "machine " + here.machine(), stored.machine().equals(here.machine()), "machine " + stored.machine());
+        must(out, "JVM flags " + here.jvmFlags(), stored.jvmFlags().equals(here.jvmFlags()), "JVM flags " + stored.jvmFlags());
         must(
                 out,
                 "technologies as they describe themselves here",

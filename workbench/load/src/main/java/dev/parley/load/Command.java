@@ -60,5 +60,5 @@ public sealed interface Command {
      * What the generator itself reaches with closed clients against {@link EchoServer} at {@code port} of this machine. Answered by
      * {@link Event.Ceiling}.
      */
-    record Ceiling(int port, int clients, long warmUpMs, long windowMs) implements Command {}
+    record Ceiling(int port, int clients, long warmUpLeastMs, long warmUpMostMs, long windowMs) implements Command {}
 }

@@ -194,7 +194,6 @@ public final class GeneratorMain {
     }
 
     private void ceiling(Command.Ceiling ceiling) throws InterruptedException {
-        Duration warmUp = Duration.ofMillis(ceiling.warmUpMs());
         Event[] last = new Event[1];
         try (EchoTarget echo = new EchoTarget(ceiling.port())) {
             new Engine(Clock.SYSTEM, event -> last[0] = event)
@@ -202,7 +201,10 @@ public final class GeneratorMain {
                             new Engine.Trial(
                                     0,
                                     new Load.Closed(ceiling.clients()),
-                                    new TrialSpec.Window(warmUp, warmUp, Duration.ofMillis(ceiling.windowMs())),
+                                    new TrialSpec.Window(
+                                            Duration.ofMillis(ceiling.warmUpLeastMs()),
+                                            Duration.ofMillis(ceiling.warmUpMostMs()),
+                                            Duration.ofMillis(ceiling.windowMs())),
                                     PROBE_TIMEOUT,
                                     PROBE_TIMEOUT,
                                     ceiling.clients(),
