@@ -152,7 +152,8 @@ final class Compare implements Callable<Integer> {
     private int compareStored() {
         if (runs.size() != 2
                 || !spec.commandLine().getParseResult().matchedOptions().isEmpty()) {
-            throw new BadInput("RUN", runs.getFirst(), "two folders of stored runs and no options, or options and no folder");
+            throw new BadInput(
+                    "RUN", runs.getFirst(), "two folders of stored runs and no options, or options and no folder");
         }
         Path before = Job.stored("RUN", runs.getFirst());
         Path after = Job.stored("RUN", runs.getLast());

@@ -60,9 +60,7 @@ public final class Parley implements Runnable {
 
     @Override
     public void run() {
-        throw new ParameterException(
-                spec.commandLine(),
-                "no command (expected: " + COMMANDS + ")");
+        throw new ParameterException(spec.commandLine(), "no command (expected: " + COMMANDS + ")");
     }
 
     public static void main(String[] args) {

@@ -42,7 +42,8 @@ final class Progress implements LabListener {
         line(
                 trials == 0
                         ? "every trial has ended already"
-                        : trials + " trials in " + planned.boots().size() + " boots of services, about " + text(estimate));
+                        : trials + " trials in " + planned.boots().size() + " boots of services, about "
+                                + text(estimate));
     }
 
     @Override

@@ -61,7 +61,8 @@ record Ceiling(double perSecond) {
             int port = Integer.parseInt(echo.line(TO_ANSWER)
                     .orElseThrow(() -> new LabException("the server that does nothing said no port")));
             Event.Ceiling ceiling = generator.ask(
-                    new Command.Ceiling(port, CLIENTS, WARM_UP_LEAST.toMillis(), WARM_UP_MOST.toMillis(), WINDOW.toMillis()),
+                    new Command.Ceiling(
+                            port, CLIENTS, WARM_UP_LEAST.toMillis(), WARM_UP_MOST.toMillis(), WINDOW.toMillis()),
                     Event.Ceiling.class,
                     TO_ANSWER);
             return new Ceiling(ceiling.perSecond());

@@ -31,7 +31,11 @@ final class Resumption {
         must(out, "commit " + here.commit(), stored.commit().equals(here.commit()), "commit " + stored.commit());
         must(out, "JDK " + here.jdk(), stored.jdk().equals(here.jdk()), "JDK " + stored.jdk());
         must(out, "machine " + here.machine(), stored.machine().equals(here.machine()), "machine " + stored.machine());
-        must(out, "JVM flags " + here.jvmFlags(), stored.jvmFlags().equals(here.jvmFlags()), "JVM flags " + stored.jvmFlags());
+        must(
+                out,
+                "JVM flags " + here.jvmFlags(),
+                stored.jvmFlags().equals(here.jvmFlags()),
+                "JVM flags " + stored.jvmFlags());
         must(
                 out,
                 "technologies as they describe themselves here",
