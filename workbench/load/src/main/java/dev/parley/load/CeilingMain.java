@@ -112,7 +112,8 @@ public final class CeilingMain {
                 default -> throw new BadInput("option", args[i], "--rounds, --seconds, --connections, --wrk or --out");
             }
         }
-        return new Options(rounds, seconds, connections, wrk, out, "workbench/load/ceiling " + String.join(" ", args));
+        String told = String.join(" ", args).replace(System.getProperty("user.home"), "~");
+        return new Options(rounds, seconds, connections, wrk, out, "workbench/load/ceiling " + told);
     }
 
     private interface Measurement {
