@@ -25,24 +25,28 @@ record Ceiling(double perSecond) {
 
     private static final int CLIENTS = 16;
     /** For the JVMs of both sides to compile what is called most; a ceiling taken too early is too low, and voids more than it should. */
-    private static final Duration WARM_UP_LEAST = Duration.ofSeconds(2);
+    static final Duration WARM_UP_MOST = Duration.ofSeconds(4);
 
-    private static final Duration WARM_UP_MOST = Duration.ofSeconds(4);
 
     private static final Duration WINDOW = Duration.ofSeconds(1);
     private static final Duration TO_ANSWER = Duration.ofSeconds(30);
 
     private static Optional<Ceiling> known = Optional.empty();
 
-    /** Measured once in this process's life: the machine does not change meanwhile. Takes some four seconds. */
-    static synchronized Ceiling measured(Installation generator, Path logs) throws InterruptedException {
+    /**
+     * Measured once in this process's life: the machine does not change meanwhile. Takes some four seconds.
+     *
+     * @param warmUp no longer than this: a study whose services hardly rehearse has no use for more
+     */
+    static synchronized Ceiling measured(Installation generator, Path logs, Duration warmUp)
+            throws InterruptedException {
         if (known.isEmpty()) {
-            known = Optional.of(measure(generator, logs));
+            known = Optional.of(measure(generator, logs, Math.min(warmUp.toMillis(), WARM_UP_MOST.toMillis())));
         }
         return known.get();
     }
 
-    private static Ceiling measure(Installation installation, Path logs) throws InterruptedException {
+    private static Ceiling measure(Installation installation, Path logs, long warmUpMs) throws InterruptedException {
         Path log = logs.resolve("ceiling.log");
         try (Child echo = Child.java(
                         "server that does nothing",
@@ -61,8 +65,7 @@ record Ceiling(double perSecond) {
             int port = Integer.parseInt(echo.line(TO_ANSWER)
                     .orElseThrow(() -> new LabException("the server that does nothing said no port")));
             Event.Ceiling ceiling = generator.ask(
-                    new Command.Ceiling(
-                            port, CLIENTS, WARM_UP_LEAST.toMillis(), WARM_UP_MOST.toMillis(), WINDOW.toMillis()),
+                    new Command.Ceiling(port, CLIENTS, warmUpMs / 2, warmUpMs, WINDOW.toMillis()),
                     Event.Ceiling.class,
                     TO_ANSWER);
             return new Ceiling(ceiling.perSecond());

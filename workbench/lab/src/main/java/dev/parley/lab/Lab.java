@@ -258,7 +258,7 @@ public final class Lab {
             store.appendLibraries(libraries);
         }
         listener.planned(plan);
-        Ceiling ceiling = plan.boots().isEmpty() ? Ceiling.NONE : ceiling(logs);
+        Ceiling ceiling = plan.boots().isEmpty() ? Ceiling.NONE : ceiling(study.effort().rehearsal(), logs);
         Tally tally = new Tally();
         for (int i = 0; i < plan.boots().size(); i++) {
             Plan.Boot boot = plan.boots().get(i);
@@ -272,9 +272,9 @@ public final class Lab {
         return new Ending(tally.finished, tally.failed, tally.voided, tally.firstFailure);
     }
 
-    private Ceiling ceiling(Path logs) throws InterruptedException {
+    private Ceiling ceiling(Duration warmUp, Path logs) throws InterruptedException {
         try {
-            return Ceiling.measured(installations.bareGenerator(), logs);
+            return Ceiling.measured(installations.bareGenerator(), logs, warmUp);
         } catch (LabException e) {
             if (isToldToEnd()) {
                 throw told(e);
@@ -290,7 +290,8 @@ public final class Lab {
      * @throws LabException where it cannot be measured
      */
     public static double generatorCeiling(Catalog catalog, Path logs) throws InterruptedException {
-        return Ceiling.measured(new Installations(Installations.home(), catalog).bareGenerator(), logs)
+        return Ceiling.measured(
+                        new Installations(Installations.home(), catalog).bareGenerator(), logs, Ceiling.WARM_UP_MOST)
                 .perSecond();
     }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.parley.load.Event;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -28,7 +29,7 @@ class CeilingTest {
     void itIsMeasuredWithAGeneratorAndAServerOfItsOwn(@TempDir Path logs) throws InterruptedException {
         TinyRun.needPackages();
         Installation generator = new Installations(TinyRun.home(), Catalog.read()).bareGenerator();
-        assertThat(Ceiling.measured(generator, logs).perSecond()).isGreaterThan(1_000);
+        assertThat(Ceiling.measured(generator, logs, Duration.ofSeconds(1)).perSecond()).isGreaterThan(1_000);
         assertThat(ProcessHandle.current().descendants()).isEmpty();
     }
 }
