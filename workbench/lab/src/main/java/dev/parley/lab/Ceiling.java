@@ -27,7 +27,6 @@ record Ceiling(double perSecond) {
     /** For the JVMs of both sides to compile what is called most; a ceiling taken too early is too low, and voids more than it should. */
     static final Duration WARM_UP_MOST = Duration.ofSeconds(4);
 
-
     private static final Duration WINDOW = Duration.ofSeconds(1);
     private static final Duration TO_ANSWER = Duration.ofSeconds(30);
 

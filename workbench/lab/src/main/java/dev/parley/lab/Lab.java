@@ -258,7 +258,8 @@ public final class Lab {
             store.appendLibraries(libraries);
         }
         listener.planned(plan);
-        Ceiling ceiling = plan.boots().isEmpty() ? Ceiling.NONE : ceiling(study.effort().rehearsal(), logs);
+        Ceiling ceiling =
+                plan.boots().isEmpty() ? Ceiling.NONE : ceiling(study.effort().rehearsal(), logs);
         Tally tally = new Tally();
         for (int i = 0; i < plan.boots().size(); i++) {
             Plan.Boot boot = plan.boots().get(i);

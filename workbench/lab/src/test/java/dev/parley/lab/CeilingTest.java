@@ -29,7 +29,8 @@ class CeilingTest {
     void itIsMeasuredWithAGeneratorAndAServerOfItsOwn(@TempDir Path logs) throws InterruptedException {
         TinyRun.needPackages();
         Installation generator = new Installations(TinyRun.home(), Catalog.read()).bareGenerator();
-        assertThat(Ceiling.measured(generator, logs, Duration.ofSeconds(1)).perSecond()).isGreaterThan(1_000);
+        assertThat(Ceiling.measured(generator, logs, Duration.ofSeconds(1)).perSecond())
+                .isGreaterThan(1_000);
         assertThat(ProcessHandle.current().descendants()).isEmpty();
     }
 }
