@@ -6,10 +6,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 
@@ -17,7 +15,8 @@ import java.util.Random;
  * The two-process benchmark: every peer, every case, in interleaved rounds. Prints each figure as it comes, at the end medians over the
  * rounds with every target beside its figure, and writes that as Markdown and CSV.
  *
- * <p>{@code Bench [--rounds 5] [--warmup-ms 3000] [--window-ms 3000] [--peers a,b] [--cases A,B] [--grid] [--seed 1] [--out FILE]}
+ * <p>{@code Bench [--rounds 5] [--warmup-ms 3000] [--window-ms 3000] [--peers a,b] [--cases A,B] [--grid] [--seed 1]
+ * [--keep FILE] [--out FILE]}; a run in parts names the same file to keep figures in, and the last part says it all.
  */
 public final class Bench {
     /** For server and client of every peer alike. */
@@ -30,17 +29,7 @@ public final class Bench {
     private static final Path TASKSET = Path.of("/usr/bin/taskset");
 
     private final Options options;
-    /** case → peer → figures by round. */
-    private final Map<String, Map<String, List<Figures>>> cases = new LinkedHashMap<>();
-    /** grid cell → peer → TPS by round. */
-    private final Map<String, Map<String, List<Double>>> grid = new LinkedHashMap<>();
-    /** peer → {boot ms, resident MB} by round. */
-    private final Map<String, List<double[]>> servers = new LinkedHashMap<>();
-
-    private final Map<String, double[]> wire = new LinkedHashMap<>();
-
-    /** case → peer → why there is no figure. */
-    private final Map<String, Map<String, String>> missing = new LinkedHashMap<>();
+    private final Kept kept;
 
     private record Options(
             int rounds,
@@ -50,6 +39,7 @@ public final class Bench {
             List<BenchCase> cases,
             boolean grid,
             long seed,
+            String keep,
             Optional<Path> out) {
 
         static Options parse(String[] args) {
@@ -60,6 +50,7 @@ public final class Bench {
             List<BenchCase> cases = List.of(BenchCase.values());
             boolean grid = false;
             long seed = 1;
+            String keep = "";
             Optional<Path> out = Optional.empty();
             for (int i = 0; i < args.length; i++) {
                 if (args[i].equals("--grid")) {
@@ -85,19 +76,21 @@ public final class Bench {
                                         .map(BenchCase::named)
                                         .toList();
                     case "--seed" -> seed = Long.parseLong(value);
+                    case "--keep" -> keep = value;
                     case "--out" -> out = Optional.of(Path.of(value));
                     default ->
                         throw new IllegalArgumentException(
                                 "unknown option " + args[i - 1]
-                                        + " (expected: --rounds, --warmup-ms, --window-ms, --peers, --cases, --grid, --seed, --out)");
+                                        + " (expected: --rounds, --warmup-ms, --window-ms, --peers, --cases, --grid, --seed, --keep, --out)");
                 }
             }
-            return new Options(rounds, warmUpMs, windowMs, peers, cases, grid, seed, out);
+            return new Options(rounds, warmUpMs, windowMs, peers, cases, grid, seed, keep, out);
         }
     }
 
-    private Bench(Options options) {
+    private Bench(Options options) throws IOException {
         this.options = options;
+        this.kept = new Kept(options.keep());
     }
 
     public static void main(String[] args) throws Exception {
@@ -110,6 +103,7 @@ public final class Bench {
             return;
         }
         Bench bench = new Bench(options);
+        bench.kept.add("command", String.join(" ", args));
         Random random = new Random(options.seed());
         for (int round = 1; round <= options.rounds(); round++) {
             List<String> order = new ArrayList<>(options.peers());
@@ -119,15 +113,13 @@ public final class Bench {
                 bench.measure(peer, random);
             }
         }
-        bench.write(String.join(" ", args));
+        bench.write();
     }
 
     /** Prints the result; with {@code --out} also FILE as Markdown and, with {@code .csv} for its ending, the targets alone. */
-    private void write(String arguments) throws IOException {
-        List<Targets.Line> targets = Targets.held(cases, grid, servers, wire);
-        String text = Tables.heading(arguments, options.rounds())
-                + Targets.markdown(targets)
-                + Tables.markdown(cases, missing, grid, servers, wire);
+    private void write() throws IOException {
+        List<Targets.Line> targets = Targets.held(kept);
+        String text = Tables.heading(kept) + Targets.markdown(targets) + Tables.markdown(kept);
         System.out.println(text);
         if (options.out().isPresent()) {
             Path file = options.out().get();
@@ -143,7 +135,7 @@ public final class Bench {
     private void measure(String name, Random random) throws IOException, InterruptedException {
         Peer peer = Peers.named(name);
         try (Pair pair = new Pair(name, JVM_ARGS, false)) {
-            servers.computeIfAbsent(name, n -> new ArrayList<>()).add(new double[] {pair.bootMs(), pair.serverMb()});
+            kept.add("server", name, pair.bootMs(), pair.serverMb());
             List<BenchCase> order = new ArrayList<>(options.cases());
             Collections.shuffle(order, random);
             for (BenchCase benchCase : order) {
@@ -157,8 +149,9 @@ public final class Bench {
             if (options.grid()) {
                 grid(name, pair);
             }
-            if (!wire.containsKey(name)) {
-                wire.put(name, pair.wireBytes(name, JVM_ARGS));
+            if (!kept.wire.containsKey(name)) {
+                double[] bytes = pair.wireBytes(name, JVM_ARGS);
+                kept.add("wire", name, bytes[0], bytes[1]);
             }
         }
         if (options.cases().contains(BenchCase.A) && !Files.isExecutable(TASKSET)) {
@@ -175,9 +168,7 @@ public final class Bench {
             for (int requests : GRID_REQUESTS) {
                 double tps = pair.grid(threads, requests);
                 System.out.printf(Locale.ROOT, "  grid %d x %d: %.0f TPS%n", threads, requests, tps);
-                grid.computeIfAbsent(cell(threads, requests), c -> new LinkedHashMap<>())
-                        .computeIfAbsent(name, n -> new ArrayList<>())
-                        .add(tps);
+                kept.add("grid", cell(threads, requests), name, tps);
             }
         }
     }
@@ -186,12 +177,11 @@ public final class Bench {
         return threads + " × " + requests;
     }
 
-    private void without(String title, String peer, String why) {
-        cases.computeIfAbsent(title, t -> new LinkedHashMap<>());
-        missing.computeIfAbsent(title, t -> new LinkedHashMap<>()).put(peer, why);
+    private void without(String title, String peer, String why) throws IOException {
+        kept.add("missing", title, peer, why);
     }
 
-    private void keep(String title, String peer, Optional<Figures> figures) {
+    private void keep(String title, String peer, Optional<Figures> figures) throws IOException {
         if (figures.isEmpty()) {
             System.out.println("  " + title + ": failed");
             without(title, peer, "a call failed, brought a wrong reply, or none ended within the window");
@@ -208,8 +198,6 @@ public final class Bench {
                 f.cpuUsPerCall(),
                 f.clientBytesPerCall(),
                 f.serverBytesPerCall());
-        cases.computeIfAbsent(title, t -> new LinkedHashMap<>())
-                .computeIfAbsent(peer, p -> new ArrayList<>())
-                .add(f);
+        kept.add("case", title, peer, f.toLine());
     }
 }

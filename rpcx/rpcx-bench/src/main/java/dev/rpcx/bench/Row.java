@@ -1,5 +1,6 @@
 package dev.rpcx.bench;
 
+import dev.rpcx.schema.Field;
 import java.math.BigDecimal;
 import java.time.LocalDateTime;
 import java.util.ArrayList;
@@ -7,15 +8,15 @@ import java.util.List;
 
 /** One value of each type that services exchange, as in kazanavicius, figure 2. */
 public record Row(
-        String text,
-        boolean flag,
-        int octet,
-        LocalDateTime at,
-        BigDecimal amount,
-        float ratio,
-        int count,
-        short small,
-        long big) {
+        @Field(1) String text,
+        @Field(2) boolean flag,
+        @Field(3) int octet,
+        @Field(4) LocalDateTime at,
+        @Field(5) BigDecimal amount,
+        @Field(6) float ratio,
+        @Field(7) int count,
+        @Field(8) short small,
+        @Field(9) long big) {
 
     public static List<Row> sample(int n) {
         List<Row> rows = new ArrayList<>(n);

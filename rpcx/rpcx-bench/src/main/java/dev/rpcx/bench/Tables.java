@@ -7,26 +7,36 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.function.ToDoubleFunction;
+import java.util.stream.Collectors;
 
 /** The figures of a run as Markdown: medians over rounds, lowest and highest round beside them. */
 final class Tables {
     private Tables() {}
 
-    static String heading(String arguments, int rounds) {
-        return "# RPCX beside its peers\n\nCommand: `rpcx/rpcx-bench/run " + arguments + "`  \nDate: " + LocalDate.now()
-                + "; machine: " + MachineFacts.read() + "  \nJDK: " + System.getProperty("java.vm.version")
-                + "; JVM flags of every process: `" + String.join(" ", Bench.JVM_ARGS)
+    static String heading(Kept kept) {
+        int rounds = kept.cases.values().stream()
+                .flatMap(byPeer -> byPeer.values().stream())
+                .mapToInt(List::size)
+                .min()
+                .orElse(0);
+        return "# RPCX beside its peers\n\n"
+                + kept.commands.stream()
+                        .map(arguments -> "Command: `rpcx/rpcx-bench/run " + arguments + "`  \n")
+                        .collect(Collectors.joining())
+                + "Date: " + LocalDate.now() + "; machine: " + MachineFacts.read() + "  \nJDK: "
+                + System.getProperty("java.vm.version") + "; JVM flags of every process: `"
+                + String.join(" ", Bench.JVM_ARGS)
                 + "`  \nEach peer's server and client are processes of their own on loopback; medians over " + rounds
                 + (rounds == 1 ? " round" : " interleaved rounds")
                 + (rounds < 5 ? " (under five: indicative)" : "") + ".\n\n";
     }
 
-    static String markdown(
-            Map<String, Map<String, List<Figures>>> cases,
-            Map<String, Map<String, String>> missing,
-            Map<String, Map<String, List<Double>>> grid,
-            Map<String, List<double[]>> servers,
-            Map<String, double[]> wire) {
+    static String markdown(Kept kept) {
+        Map<String, Map<String, List<Figures>>> cases = kept.cases;
+        Map<String, Map<String, String>> missing = kept.missing;
+        Map<String, Map<String, List<Double>>> grid = kept.grid;
+        Map<String, List<double[]>> servers = kept.servers;
+        Map<String, double[]> wire = kept.wire;
         StringBuilder text = new StringBuilder();
         cases.forEach((title, byPeer) -> {
             text.append("## ").append(title).append("\n\n");

@@ -44,23 +44,15 @@ final class Targets {
     private final Map<String, double[]> wire;
     private final List<Line> lines = new ArrayList<>();
 
-    private Targets(
-            Map<String, Map<String, List<Figures>>> cases,
-            Map<String, Map<String, List<Double>>> grid,
-            Map<String, List<double[]>> servers,
-            Map<String, double[]> wire) {
-        this.cases = cases;
-        this.grid = grid;
-        this.servers = servers;
-        this.wire = wire;
+    private Targets(Kept kept) {
+        this.cases = kept.cases;
+        this.grid = kept.grid;
+        this.servers = kept.servers;
+        this.wire = kept.wire;
     }
 
-    static List<Line> held(
-            Map<String, Map<String, List<Figures>>> cases,
-            Map<String, Map<String, List<Double>>> grid,
-            Map<String, List<double[]>> servers,
-            Map<String, double[]> wire) {
-        Targets targets = new Targets(cases, grid, servers, wire);
+    static List<Line> held(Kept kept) {
+        Targets targets = new Targets(kept);
         targets.rates();
         targets.costs();
         targets.grid();
