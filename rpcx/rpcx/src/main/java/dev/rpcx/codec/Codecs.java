@@ -22,7 +22,6 @@ import org.jspecify.annotations.Nullable;
  * types become messages: {@link Schema}.
  */
 public final class Codecs {
-    private static final System.Logger LOG = System.getLogger(Codecs.class.getName());
     /** One word a type is enough, however many clients and servers a process has. */
     private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
 
@@ -124,11 +123,13 @@ public final class Codecs {
             fields[i] = FieldCodec.of(field, element(field.shape(), links), key == null ? null : element(key, links));
         }
         if (type.source() == NumberSource.ORDER && TOLD.add(type.javaName())) {
-            LOG.log(
-                    System.Logger.Level.WARNING,
-                    type.javaName()
-                            + ": numbers by the order of declaration, which a component put in between would change;"
-                            + " give each a @Field or run `rpcx lock`");
+            // made where there is something to say: a logger takes a server tens of milliseconds at its start
+            System.getLogger(Codecs.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            type.javaName()
+                                    + ": numbers by the order of declaration, which a component put in between would change;"
+                                    + " give each a @Field or run `rpcx lock`");
         }
         MessageCodec codec = switch (type.kind()) {
             case RECORD, BEAN -> object(type, fields);

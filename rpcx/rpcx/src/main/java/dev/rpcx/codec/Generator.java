@@ -40,8 +40,6 @@ import org.jspecify.annotations.Nullable;
  * Just over 400 lines because the table of forms at its end belongs to the instructions that use it.
  */
 final class Generator {
-    private static final System.Logger LOG = System.getLogger(Generator.class.getName());
-
     private static final AtomicInteger ORDINARY = new AtomicInteger();
 
     private static final String BASE = internal(MessageCodec.class);
@@ -81,13 +79,19 @@ final class Generator {
                             codec, MethodType.methodType(void.class, MessageType.class, FieldCodec[].class))
                     .invoke(type, fieldCodecs);
         } catch (ReflectiveOperationException | LinkageError | RuntimeException e) {
-            LOG.log(System.Logger.Level.DEBUG, "no generated codec for " + type + ", reflection instead", e);
+            told(type + ", reflection instead", e);
             return null;
         } catch (Throwable e) {
             // native images refuse new classes with an error of their own
-            LOG.log(System.Logger.Level.DEBUG, "no generated codec for " + type + " here, reflection instead", e);
+            told(type + " here, reflection instead", e);
             return null;
         }
+    }
+
+    /** The logger is made where there is something to say: it takes a server tens of milliseconds at its start. */
+    private static void told(String what, Throwable why) {
+        System.getLogger(Generator.class.getName())
+                .log(System.Logger.Level.DEBUG, "no generated codec for " + what, why);
     }
 
     /** A hidden class where we may have one; from another module or loader an ordinary one, which does not reach what is private. */
