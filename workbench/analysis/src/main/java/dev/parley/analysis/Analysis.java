@@ -320,6 +320,7 @@ public final class Analysis {
             case CPU_SHARE, CPU_PER_REQUEST, COMPILING_SHARE -> FigureRow.SYSTEM;
             case MEMORY_AFTER_BOOT, MEMORY_AFTER_LOAD, INSTALLED_SIZE, BOOT_TIME -> "service";
             case BROKER_CPU_PER_REQUEST, BROKER_MEMORY -> FigureRow.BROKER;
+            case DATABASE_CPU_PER_REQUEST, DATABASE_MEMORY -> FigureRow.DATABASES;
             case THROUGHPUT_BEST,
                     CLIENTS_AT_BEST,
                     CLIENTS_AT_LIMIT,

@@ -4,7 +4,6 @@ import dev.parley.backend.Backend;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Metric;
 import dev.parley.probe.ByteRelay;
-import dev.parley.probe.ProcessProbe;
 import dev.parley.spi.Location;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,49 +36,35 @@ record Broker(String name, Backend.Running running, String prefix) {
 
     /** What the broker used between the edges of a window. Says nothing of a broker that is not ours. */
     static final class WindowProbe {
-        private final List<ProcessProbe> processes;
-        private long usedNs;
+        private final ServerProbe server;
 
-        private WindowProbe(List<ProcessProbe> processes) {
-            this.processes = processes;
+        private WindowProbe(ServerProbe server) {
+            this.server = server;
         }
 
         void begin() {
-            usedNs = -usedNs();
+            server.begin();
         }
 
         void end() {
-            usedNs += usedNs();
-        }
-
-        private long usedNs() {
-            return processes.stream()
-                    .mapToLong(p -> p.cpuNs().orElse(0) - p.compilersCpuNs().orElse(0))
-                    .sum();
+            server.end();
         }
 
         List<FigureRow> figures(int trialId, long answered) {
             List<FigureRow> figures = new ArrayList<>();
-            if (processes.isEmpty()) {
+            if (!server.isOurs()) {
                 return figures;
             }
             if (answered > 0) {
                 figures.add(new FigureRow(
-                        trialId,
-                        Metric.BROKER_CPU_PER_REQUEST,
-                        FigureRow.BROKER,
-                        Math.max(0, usedNs) / 1e6 / answered));
+                        trialId, Metric.BROKER_CPU_PER_REQUEST, FigureRow.BROKER, server.usedMs() / answered));
             }
-            long resident = processes.stream()
-                    .mapToLong(p -> p.residentBytes().orElse(0))
-                    .sum();
-            figures.add(new FigureRow(trialId, Metric.BROKER_MEMORY, FigureRow.BROKER, resident / 1e6));
+            figures.add(new FigureRow(trialId, Metric.BROKER_MEMORY, FigureRow.BROKER, server.residentMb()));
             return figures;
         }
     }
 
     WindowProbe windowProbe() {
-        return new WindowProbe(
-                running.processes().stream().map(ProcessProbe::of).toList());
+        return new WindowProbe(ServerProbe.of(running));
     }
 }

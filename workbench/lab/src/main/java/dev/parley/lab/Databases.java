@@ -3,6 +3,8 @@ package dev.parley.lab;
 import dev.parley.backend.Backend;
 import dev.parley.backend.BackendUnavailable;
 import dev.parley.backend.Backends;
+import dev.parley.model.FigureRow;
+import dev.parley.model.Metric;
 import dev.parley.model.Topology;
 import dev.parley.process.Children;
 import dev.parley.process.ProcessException;
@@ -105,6 +107,56 @@ final class Databases implements AutoCloseable {
                     up == null ? "as it runs at " + at + ", not ours" : up.version() + ", one process on this machine");
         });
         return facts;
+    }
+
+    /** What they use between the edges of a window: each by its name, and all together. Says nothing of those that are not ours. */
+    static final class WindowProbe {
+        private final Map<String, ServerProbe> servers;
+
+        private WindowProbe(Map<String, ServerProbe> servers) {
+            this.servers = servers;
+        }
+
+        void begin() {
+            servers.values().forEach(ServerProbe::begin);
+        }
+
+        void end() {
+            servers.values().forEach(ServerProbe::end);
+        }
+
+        List<FigureRow> figures(int trialId, long answered) {
+            List<FigureRow> figures = new ArrayList<>();
+            double usedMs = 0;
+            double residentMb = 0;
+            for (Map.Entry<String, ServerProbe> server : servers.entrySet()) {
+                double own = server.getValue().proportionalMb();
+                usedMs += server.getValue().usedMs();
+                residentMb += own;
+                figures.add(new FigureRow(trialId, Metric.DATABASE_MEMORY, server.getKey(), own));
+                if (answered > 0) {
+                    figures.add(new FigureRow(
+                            trialId,
+                            Metric.DATABASE_CPU_PER_REQUEST,
+                            server.getKey(),
+                            server.getValue().usedMs() / answered));
+                }
+            }
+            if (!servers.isEmpty()) {
+                figures.add(new FigureRow(trialId, Metric.DATABASE_MEMORY, FigureRow.SYSTEM, residentMb));
+                if (answered > 0) {
+                    figures.add(new FigureRow(
+                            trialId, Metric.DATABASE_CPU_PER_REQUEST, FigureRow.SYSTEM, usedMs / answered));
+                }
+            }
+            return figures;
+        }
+    }
+
+    WindowProbe windowProbe() {
+        Map<String, ServerProbe> servers = new LinkedHashMap<>();
+        running.forEach((name, server) -> servers.put(name, ServerProbe.of(server)));
+        return new WindowProbe(servers);
     }
 
     private void end() {

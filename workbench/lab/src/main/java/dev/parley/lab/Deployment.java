@@ -313,7 +313,7 @@ final class Deployment implements AutoCloseable {
         List<SecondRow> seconds = new ArrayList<>();
         List<HistogramRow> histograms = new ArrayList<>();
         List<Event.Step> steps = new ArrayList<>();
-        WindowProbe probe = new WindowProbe(services, broker);
+        WindowProbe probe = new WindowProbe(services, broker, databases);
         long silentUntilNs = System.nanoTime() + TO_ANSWER.toNanos();
         while (true) {
             Optional<Event> event = generator.event(Duration.ofMillis(250));
@@ -433,6 +433,7 @@ final class Deployment implements AutoCloseable {
     private static final class WindowProbe {
         private final List<ServiceProcess> services;
         private final Optional<Broker.WindowProbe> broker;
+        private final Databases.WindowProbe databases;
         private final Map<String, Long> cpuBeforeNs = new LinkedHashMap<>();
         private final Map<String, Long> cpuNs = new LinkedHashMap<>();
         private long compilersNs;
@@ -441,8 +442,9 @@ final class Deployment implements AutoCloseable {
         private long beganNs;
         private long lengthNs;
 
-        WindowProbe(List<ServiceProcess> services, Optional<Broker> broker) {
+        WindowProbe(List<ServiceProcess> services, Optional<Broker> broker, Databases databases) {
             this.services = services;
+            this.databases = databases.windowProbe();
             this.broker = broker.map(Broker::windowProbe);
         }
 
@@ -452,6 +454,7 @@ final class Deployment implements AutoCloseable {
             services.forEach(s -> cpuBeforeNs.put(s.name(), s.probe().cpuNs().orElse(0)));
             compilersNs = -compilersNs();
             broker.ifPresent(Broker.WindowProbe::begin);
+            databases.begin();
         }
 
         private long compilersNs() {
@@ -466,6 +469,7 @@ final class Deployment implements AutoCloseable {
                     s -> cpuNs.put(s.name(), s.probe().cpuNs().orElse(0) - cpuBeforeNs.getOrDefault(s.name(), 0L)));
             compilersNs += compilersNs();
             broker.ifPresent(Broker.WindowProbe::end);
+            databases.end();
             complaints = MachineMood.now().complaintsSince(moodBefore);
         }
 
@@ -496,6 +500,7 @@ final class Deployment implements AutoCloseable {
                         trialId, Metric.CPU_PER_REQUEST, FigureRow.SYSTEM, (sumNs - compilingNs) / 1e6 / answered));
             }
             broker.ifPresent(b -> figures.addAll(b.figures(trialId, answered)));
+            figures.addAll(databases.figures(trialId, answered));
             figures.add(new FigureRow(trialId, Metric.GENERATOR_CPU, "generator", finished.cpuShare() * 100));
             figures.add(
                     new FigureRow(trialId, Metric.GENERATOR_LATENESS_P99, "generator", finished.latenessP99Ns() / 1e6));

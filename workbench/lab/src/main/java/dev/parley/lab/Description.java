@@ -16,6 +16,7 @@ import java.util.Optional;
 final class Description implements AutoCloseable {
     private final String technology;
     private final Child child;
+    private final List<String> lines = new ArrayList<>();
 
     /** Asks; several can be asked at once. */
     Description(String technology, Installation installation, Path log) {
@@ -33,9 +34,22 @@ final class Description implements AutoCloseable {
         return answers(List.of(technology)).getFirst();
     }
 
+    /** What it has said, once it has answered: whether it can carry a work's calls. */
+    boolean carries(String work) {
+        boolean isMine = false;
+        for (String line : lines) {
+            if (line.startsWith("technology.name=")) {
+                isMine = line.equals("technology.name=" + technology);
+            }
+            if (isMine && line.startsWith("technology.cannot." + work + "=")) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /** Of several variants in one module, in the order asked for. */
     List<Technology> answers(List<String> names) throws InterruptedException {
-        List<String> lines = new ArrayList<>();
         try {
             while (true) {
                 Optional<String> line = child.line(Duration.ofSeconds(30));

@@ -211,7 +211,16 @@ public final class Lab {
             }
             List<Technology> technologies = new ArrayList<>();
             for (Description description : asked) {
-                technologies.add(description.answer());
+                Technology technology = description.answer();
+                if (description.carries(study.work())) {
+                    technologies.add(technology);
+                } else {
+                    listener.note(technology.name() + " is left out: it has no interface for the work " + study.work());
+                }
+            }
+            if (technologies.isEmpty()) {
+                throw new LabException("no technology is left to measure: none of "
+                        + String.join(", ", study.technologies()) + " has an interface for the work " + study.work());
             }
             return technologies;
         } finally {

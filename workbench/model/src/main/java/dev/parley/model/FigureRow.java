@@ -17,6 +17,9 @@ public record FigureRow(int trialId, Metric metric, String subject, double value
     /** The broker between the services, all of its processes together. */
     public static final String BROKER = "broker";
 
+    /** The databases of a work, all of them together. */
+    public static final String DATABASES = "databases";
+
     public FigureRow {
         if (!Double.isFinite(value)) {
             throw new BadInput(metric.key() + " of " + subject, value, "a finite number");

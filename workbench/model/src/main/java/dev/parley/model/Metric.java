@@ -47,6 +47,12 @@ public enum Metric {
             Better.LOWER,
             "processor time of the broker for one request, its just-in-time compilers left out; beside that of the services"),
     BROKER_MEMORY("MB", Better.LOWER, "resident set of the broker after a measured window"),
+    DATABASE_CPU_PER_REQUEST(
+            "ms", Better.LOWER, "processor time of the work's databases for one request; beside that of the services"),
+    DATABASE_MEMORY(
+            "MB",
+            Better.LOWER,
+            "memory of the work's databases after a measured window, pages that their processes share counted once"),
     THROUGHPUT_BEST("1/s", Better.HIGHER, "highest throughput of any step of a staircase"),
     CLIENTS_AT_BEST("clients", Better.NEITHER, "clients at a staircase's highest throughput"),
     CLIENTS_AT_LIMIT(
@@ -78,7 +84,7 @@ public enum Metric {
         NEITHER
     }
 
-    /** Figures that only some technologies have, a broker's, or only some loads: a staircase its best step, a search its highest rate. */
+    /** Figures that only some technologies have, a broker's, or some works, a database's, or only some loads: a staircase its best step, a search its highest rate. */
     public static final Set<Metric> OF_SOME_LOADS =
             Collections.unmodifiableSet(EnumSet.range(BROKER_CPU_PER_REQUEST, WINDOW_LENGTH));
 

@@ -95,6 +95,20 @@ public final class ProcessProbe {
         }
     }
 
+    /**
+     * Memory in RAM, each shared page divided by the processes that share it: what can be added up over the processes of one server.
+     *
+     * @return bytes; the resident set where the kernel does not tell; empty when the process is gone
+     */
+    public OptionalLong proportionalBytes() {
+        try {
+            OptionalLong share = kilobytes(Files.readString(folder.resolve("smaps_rollup")), "Pss:");
+            return share.isPresent() ? share : residentBytes();
+        } catch (IOException notTold) {
+            return residentBytes();
+        }
+    }
+
     static long cpuTicks(String stat) {
         // the command name may hold spaces and brackets: the fields begin behind the last bracket
         String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");

@@ -3,12 +3,14 @@ package dev.parley.service;
 import dev.parley.model.Technology;
 import dev.parley.spi.Transport;
 import dev.parley.spi.TransportProvider;
+import dev.parley.spi.Work;
 import java.io.PrintStream;
 import java.util.ServiceLoader;
 
 /**
  * Prints what the technologies on this class path say of themselves, a line a fact: {@code technology.FIELD=value}, settings as
- * {@code setting.NAME=value}, components as {@code component=value}. Each technology begins with {@code technology.name}.
+ * {@code setting.NAME=value}, components as {@code component=value}. Each technology begins with {@code technology.name}; {@code technology.cannot.WORK} names a work on this class
+ * path whose contract it does not carry.
  */
 final class Describe {
     private Describe() {}
@@ -24,6 +26,11 @@ final class Describe {
                 line(out, "technology.knows", t.knows());
                 t.components().forEach(component -> line(out, "component", component));
                 t.settings().forEach((name, value) -> line(out, "setting." + name, value));
+                for (Work work : ServiceLoader.load(Work.class)) {
+                    if (!transport.carries(work.contract())) {
+                        line(out, "technology.cannot." + work.name(), "no interface for it");
+                    }
+                }
             }
         }
     }

@@ -9,6 +9,11 @@ import dev.parley.model.Technology;
 public interface Transport {
     Technology technology();
 
+    /** Whether it has what the contract needs, such as an interface file; one that reads records carries every contract. */
+    default boolean carries(Contract contract) {
+        return true;
+    }
+
     /**
      * Starts to serve, and returns when the service can be reached.
      *

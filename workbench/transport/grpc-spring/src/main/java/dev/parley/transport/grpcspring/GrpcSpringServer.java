@@ -18,11 +18,8 @@ final class GrpcSpringServer implements Transport.Server {
     private final ConfigurableApplicationContext context;
 
     GrpcSpringServer(Contract contract, Location at, Handler handler) {
-        if (!contract.name().equals("messages")) {
-            throw new BadInput("contract", contract.name(), "one with a gRPC service: messages");
-        }
         try {
-            context = BootApplications.builder(GrpcApplication.class, MessagesService.class)
+            context = BootApplications.builder(GrpcApplication.class, service(contract))
                     .web(WebApplicationType.NONE)
                     .initializers(starting ->
                             ((GenericApplicationContext) starting).registerBean(Handler.class, () -> handler))
@@ -34,6 +31,18 @@ final class GrpcSpringServer implements Transport.Server {
         } catch (RuntimeException e) {
             throw new CallException(Code.UNAVAILABLE, "cannot listen on " + at + ": " + e.getMessage(), e);
         }
+    }
+
+    private static Class<?> service(Contract contract) {
+        return switch (contract.name()) {
+            case "messages" -> MessagesService.class;
+            case "json" -> JsonService.class;
+            case "lecturers" -> LecturersService.class;
+            case "records" -> RecordsService.class;
+            default ->
+                throw new BadInput(
+                        "contract", contract.name(), "one with a gRPC service: messages, json, lecturers, records");
+        };
     }
 
     @Override

@@ -1,5 +1,6 @@
 package dev.parley.transport.grpcspring;
 
+import dev.parley.encoding.protobuf.Chunks;
 import dev.parley.model.Technology;
 import dev.parley.model.Technology.Style;
 import dev.parley.spi.Contract;
@@ -34,6 +35,10 @@ final class GrpcSpringTransport implements Transport {
                 "serializer",
                 "Protobuf, generated for the version that Boot brings; records converted to messages and back");
         settings.put("largest message", "4 MiB (spring.grpc.server.inbound.message.max-size)");
+        settings.put(
+                "large contents",
+                "streamed, client or server, in messages of " + Chunks.CHUNK_BYTES
+                        + " bytes: photos; all else is unary");
         settings.put("executor", "gRPC's default, a cached pool of threads");
         settings.put("TCP_NODELAY", "on at both ends (grpc-netty's default)");
         return new Technology(

@@ -1,6 +1,7 @@
 package dev.parley.transport.grpc;
 
 import com.google.protobuf.Message;
+import dev.parley.encoding.protobuf.Chunks;
 import dev.parley.encoding.protobuf.ProtobufCodec;
 import dev.parley.spi.CallException;
 import dev.parley.spi.Location;
@@ -15,7 +16,9 @@ import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.StreamObserver;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -46,6 +49,9 @@ final class GrpcNeighbour implements Neighbour {
 
     private <Q extends Record, R extends Record, QM extends Message, RM extends Message> R call(
             Method<Q, R, QM, RM> method, Q request, Duration timeout) {
+        if (!method.isUnary()) {
+            return streamed(method, request, timeout);
+        }
         try {
             return method.reply()
                     .toRecord()
@@ -69,36 +75,75 @@ final class GrpcNeighbour implements Neighbour {
             Method<Q, R, QM, RM> method, Q request, Duration timeout) {
         CompletableFuture<R> reply = new CompletableFuture<>();
         ClientCall<QM, RM> call = channel.newCall(method.descriptor(), within(timeout));
-        ClientCalls.asyncUnaryCall(call, method.request().toMessage().apply(request), new StreamObserver<>() {
-            @Nullable
-            private RM message;
+        Answer<R, RM> answer = new Answer<>(method, reply);
+        if (method.sent().isPresent()) {
+            StreamObserver<QM> sending = ClientCalls.asyncClientStreamingCall(call, answer);
+            method.messages(request).forEach(sending::onNext);
+            sending.onCompleted();
+        } else if (method.received().isPresent()) {
+            ClientCalls.asyncServerStreamingCall(
+                    call, method.request().toMessage().apply(request), answer);
+        } else {
+            ClientCalls.asyncUnaryCall(call, method.request().toMessage().apply(request), answer);
+        }
+        return reply;
+    }
 
-            @Override
-            public void onNext(RM value) {
+    /** The generated stub that waits has no method for a stream of requests. */
+    private <Q extends Record, R extends Record, QM extends Message, RM extends Message> R streamed(
+            Method<Q, R, QM, RM> method, Q request, Duration timeout) {
+        try {
+            return send(method, request, timeout).get();
+        } catch (ExecutionException e) {
+            throw CallException.of(e.getCause() == null ? e : e.getCause());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new CallException(CallException.Code.UNAVAILABLE, "interrupted while waiting for a stream", e);
+        }
+    }
+
+    /** A reply, of one message or of several. */
+    private static final class Answer<R extends Record, RM extends Message> implements StreamObserver<RM> {
+        private final Method<?, R, ?, RM> method;
+        private final CompletableFuture<R> reply;
+        private final Optional<Chunks.Joining<RM>> joining;
+
+        @Nullable
+        private RM message;
+
+        Answer(Method<?, R, ?, RM> method, CompletableFuture<R> reply) {
+            this.method = method;
+            this.reply = reply;
+            this.joining =
+                    method.received().map(chunks -> new Chunks.Joining<>(chunks, GrpcTransport.MESSAGE_BYTES_MOST));
+        }
+
+        @Override
+        public void onNext(RM value) {
+            if (joining.isPresent()) {
+                joining.get().add(value);
+            } else {
                 message = value;
             }
+        }
 
-            @Override
-            public void onError(Throwable thrown) {
-                reply.completeExceptionally(Errors.toCall(thrown));
-            }
+        @Override
+        public void onError(Throwable thrown) {
+            reply.completeExceptionally(thrown instanceof CallException refused ? refused : Errors.toCall(thrown));
+        }
 
-            @Override
-            public void onCompleted() {
-                RM received = message;
+        @Override
+        public void onCompleted() {
+            try {
+                RM received = joining.isPresent() ? joining.get().whole() : message;
                 if (received == null) {
-                    reply.completeExceptionally(
-                            new CallException(CallException.Code.PROTOCOL, "the call ended without a reply"));
-                    return;
+                    throw new CallException(CallException.Code.PROTOCOL, "the call ended without a reply");
                 }
-                try {
-                    reply.complete(method.reply().toRecord().apply(received));
-                } catch (RuntimeException e) {
-                    reply.completeExceptionally(CallException.of(e));
-                }
+                reply.complete(method.reply().toRecord().apply(received));
+            } catch (RuntimeException e) {
+                reply.completeExceptionally(CallException.of(e));
             }
-        });
-        return reply;
+        }
     }
 
     @Override

@@ -1,5 +1,6 @@
 package dev.parley.transport.grpc;
 
+import dev.parley.encoding.protobuf.Chunks;
 import dev.parley.model.Technology;
 import dev.parley.spi.CallException;
 import dev.parley.spi.Contract;
@@ -129,6 +130,10 @@ final class GrpcTransport implements Transport {
                         : "1 MiB, grpc-java's own");
         settings.put(
                 "message size", "at most " + MESSAGE_BYTES_MOST + " bytes (maxInboundMessageSize; 4 MiB by default)");
+        settings.put(
+                "large contents",
+                "streamed, client or server, in messages of " + Chunks.CHUNK_BYTES
+                        + " bytes: photos; all else is unary");
         settings.put("transport", "epoll where it fits, as in grpc-netty-shaded");
         settings.put("compression", "none");
         settings.put("retries", "grpc-java's own: only calls that never left, transparently");

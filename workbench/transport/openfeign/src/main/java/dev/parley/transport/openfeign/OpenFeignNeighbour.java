@@ -7,8 +7,19 @@ import dev.parley.spi.Contract;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Operation;
+import dev.parley.spi.json.Order;
+import dev.parley.spi.lecturers.Credentials;
+import dev.parley.spi.lecturers.NameAsked;
+import dev.parley.spi.lecturers.Page;
+import dev.parley.spi.lecturers.ProfileAsked;
+import dev.parley.spi.lecturers.Token;
 import dev.parley.spi.messages.TestModelAllTypesList;
 import dev.parley.spi.messages.TestModelOnlyText;
+import dev.parley.spi.records.Entry;
+import dev.parley.spi.records.EntryId;
+import dev.parley.spi.records.Photo;
+import dev.parley.spi.records.PhotoName;
+import dev.parley.transport.springweb.Photos;
 import dev.parley.transport.springweb.Problems;
 import feign.FeignException;
 import feign.Request;
@@ -34,18 +45,54 @@ final class OpenFeignNeighbour implements Neighbour {
     }
 
     OpenFeignNeighbour(FeignClients clients, Contract contract, Location to) {
-        if (!contract.name().equals("messages")) {
-            throw new BadInput("contract", contract.name(), "one with a Feign interface: messages");
-        }
         this.to = to;
         this.clients = clients;
-        MessagesClient client = clients.enter(
-                MessagesClient.class, to.toString(), "http://" + to.host() + ":" + to.port() + "/" + contract.name());
-        this.methods = Map.of(
+        String url = "http://" + to.host() + ":" + to.port() + "/" + contract.name();
+        this.methods = switch (contract.name()) {
+            case "messages" -> messages(clients.enter(MessagesClient.class, to.toString(), url));
+            case "json" -> json(clients.enter(JsonClient.class, to.toString(), url));
+            case "lecturers" -> lecturers(clients.enter(LecturersClient.class, to.toString(), url));
+            case "records" -> records(clients.enter(RecordsClient.class, to.toString(), url));
+            default ->
+                throw new BadInput(
+                        "contract", contract.name(), "one with a Feign interface: messages, json, lecturers, records");
+        };
+    }
+
+    private static Map<String, Method> messages(MessagesClient client) {
+        return Map.of(
                 "onlyText", (request, timeouts) -> client.onlyText((TestModelOnlyText) request, timeouts),
                 "allTypes", (request, timeouts) -> client.allTypes((TestModelAllTypesList) request, timeouts),
                 "gatherText", (request, timeouts) -> client.gatherText((TestModelOnlyText) request, timeouts),
                 "gatherTypes", (request, timeouts) -> client.gatherTypes((TestModelAllTypesList) request, timeouts));
+    }
+
+    private static Map<String, Method> json(JsonClient client) {
+        return Map.of(
+                "get", (request, timeouts) -> client.get(timeouts),
+                "post", (request, timeouts) -> client.post((Order) request, timeouts));
+    }
+
+    private static Map<String, Method> lecturers(LecturersClient client) {
+        return Map.of(
+                "authenticate", (request, timeouts) -> client.authenticate((Credentials) request, timeouts),
+                "check", (request, timeouts) -> client.check((Token) request, timeouts),
+                "flat", (request, timeouts) -> client.flat((Page) request, timeouts),
+                "nested", (request, timeouts) -> client.nested((Page) request, timeouts),
+                "profile", (request, timeouts) -> client.profile((ProfileAsked) request, timeouts),
+                "named", (request, timeouts) -> client.named((NameAsked) request, timeouts));
+    }
+
+    private static Map<String, Method> records(RecordsClient client) {
+        return Map.of(
+                "all", (request, timeouts) -> client.all(timeouts),
+                "add", (request, timeouts) -> client.add((Entry) request, timeouts),
+                "edit", (request, timeouts) -> client.edit((Entry) request, timeouts),
+                "delete", (request, timeouts) -> client.delete((EntryId) request, timeouts),
+                "upload",
+                        (request, timeouts) ->
+                                client.upload(((Photo) request).name(), ((Photo) request).content(), timeouts),
+                "download", (request, timeouts) -> Photos.read(client.download((PhotoName) request, timeouts)));
     }
 
     @Override
@@ -87,7 +134,9 @@ final class OpenFeignNeighbour implements Neighbour {
 
     @Override
     public long payloadBytes(Record message) {
-        return JsonMapper.shared().writeValueAsBytes(message).length;
+        return message instanceof Photo photo
+                ? photo.content().length
+                : JsonMapper.shared().writeValueAsBytes(message).length;
     }
 
     @Override

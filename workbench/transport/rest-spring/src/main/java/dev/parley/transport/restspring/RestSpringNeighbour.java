@@ -6,6 +6,8 @@ import dev.parley.spi.Contract;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Operation;
+import dev.parley.spi.records.Photo;
+import dev.parley.transport.springweb.Photos;
 import dev.parley.transport.springweb.Problems;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -57,12 +59,28 @@ final class RestSpringNeighbour implements Neighbour {
         RestClient client = clients.computeIfAbsent(timeout, this::client);
         String path = "/" + contract + "/" + operation.name();
         try {
-            RestClient.RequestHeadersSpec<?> spec = operation.kind() == Operation.Kind.FETCH
-                    ? client.get().uri(path)
-                    : client.post()
+            RestClient.RequestHeadersSpec<?> spec = switch (request) {
+                case Photo photo ->
+                    client.post()
+                            .uri(path + "?name={name}", photo.name())
+                            .contentType(MediaType.APPLICATION_OCTET_STREAM)
+                            .body(photo.content());
+                case Record nothing
+                when operation.kind() == Operation.Kind.FETCH -> client.get().uri(path);
+                default ->
+                    client.post()
                             .uri(path)
                             .contentType(MediaType.APPLICATION_JSON)
                             .body(request);
+            };
+            if (operation.reply() == Photo.class) {
+                return operation
+                        .reply()
+                        .cast(Photos.read(
+                                spec.accept(MediaType.APPLICATION_OCTET_STREAM, MediaType.APPLICATION_PROBLEM_JSON)
+                                        .retrieve()
+                                        .toEntity(byte[].class)));
+            }
             R reply = spec.accept(MediaType.APPLICATION_JSON).retrieve().body(operation.reply());
             if (reply == null) {
                 throw new CallException(Code.PROTOCOL, to + " answered without a body");
@@ -87,7 +105,9 @@ final class RestSpringNeighbour implements Neighbour {
 
     @Override
     public long payloadBytes(Record message) {
-        return JsonMapper.shared().writeValueAsBytes(message).length;
+        return message instanceof Photo photo
+                ? photo.content().length
+                : JsonMapper.shared().writeValueAsBytes(message).length;
     }
 
     @Override

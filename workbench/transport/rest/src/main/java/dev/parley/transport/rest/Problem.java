@@ -22,6 +22,16 @@ record Problem(String type, String title, int status, String detail, String code
                 e.code().name());
     }
 
+    /** A request that could not be read: the caller's fault, where the same code from a neighbour is not. */
+    static Problem ofRequest(CallException e) {
+        return new Problem(
+                "about:blank",
+                "Bad Request",
+                400,
+                String.valueOf(e.getMessage()),
+                e.code().name());
+    }
+
     /** What a server's error means that says no more than its status, such as one from a proxy or of the HTTP server itself. */
     static CallException.Code code(int status) {
         return switch (status) {

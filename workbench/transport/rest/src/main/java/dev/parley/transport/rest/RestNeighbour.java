@@ -1,6 +1,7 @@
 package dev.parley.transport.rest;
 
 import dev.parley.encoding.json.JsonCodec;
+import dev.parley.spi.Bulk;
 import dev.parley.spi.CallException;
 import dev.parley.spi.Contract;
 import dev.parley.spi.Location;
@@ -13,7 +14,9 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -27,17 +30,22 @@ final class RestNeighbour implements Neighbour {
     private final HttpClient client =
             HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private final Location to;
+    private final String contract;
     /** What each call starts from: method, address and headers do not change. */
     private final Map<String, HttpRequest.Builder> templates;
 
     RestNeighbour(Contract contract, Location to) {
         this.to = to;
+        this.contract = contract.name();
         this.templates = contract.operations().stream()
                 .collect(Collectors.toUnmodifiableMap(
                         Operation::name,
-                        operation -> HttpRequest.newBuilder(
-                                        URI.create("http://" + to + "/" + contract.name() + "/" + operation.name()))
-                                .header("Accept", "application/json")));
+                        operation -> HttpRequest.newBuilder(URI.create(uri(operation)))
+                                .header(
+                                        "Accept",
+                                        Bulk.of(operation.reply()).isPresent()
+                                                ? OctetStream.MEDIA_TYPE
+                                                : "application/json")));
     }
 
     /**
@@ -88,17 +96,37 @@ final class RestNeighbour implements Neighbour {
             throw new CallException(CallException.Code.NOT_FOUND, "no operation " + operation.name() + " at " + to);
         }
         HttpRequest.Builder builder = template.copy();
+        sendBody(builder, operation, request);
+        return client.sendAsync(builder.build(), HttpResponse.BodyHandlers.ofByteArray());
+    }
+
+    private <Q extends Record> void sendBody(HttpRequest.Builder builder, Operation<Q, ?> operation, Record request) {
+        Optional<Bulk<Q>> bulk = Bulk.of(operation.request());
+        if (bulk.isPresent()) {
+            Q value = operation.request().cast(request);
+            builder.uri(URI.create(uri(operation) + OctetStream.query(bulk.get().words(value))))
+                    .header("Content-Type", OctetStream.MEDIA_TYPE)
+                    .POST(HttpRequest.BodyPublishers.ofByteArray(bulk.get().content(value)));
+            return;
+        }
         switch (operation.kind()) {
             case FETCH -> builder.GET();
             case QUERY, MUTATION ->
                 builder.header("Content-Type", "application/json")
                         .POST(HttpRequest.BodyPublishers.ofByteArray(JsonCodec.encode(request)));
         }
-        return client.sendAsync(builder.build(), HttpResponse.BodyHandlers.ofByteArray());
+    }
+
+    private String uri(Operation<?, ?> operation) {
+        return "http://" + to + "/" + contract + "/" + operation.name();
     }
 
     private static <R extends Record> R reply(Operation<?, R> operation, HttpResponse<byte[]> response) {
         if (response.statusCode() == 200) {
+            Optional<Bulk<R>> bulk = Bulk.of(operation.reply());
+            if (bulk.isPresent()) {
+                return bulk.get().of(words(bulk.get(), response), response.body());
+            }
             return JsonCodec.decode(response.body(), operation.reply());
         }
         if (response.headers().firstValue("Content-Type").orElse("").startsWith(Problem.MEDIA_TYPE)) {
@@ -106,6 +134,15 @@ final class RestNeighbour implements Neighbour {
         }
         throw new CallException(
                 Problem.code(response.statusCode()), "status " + response.statusCode() + " from " + response.uri());
+    }
+
+    private static Map<String, String> words(Bulk<?> bulk, HttpResponse<?> response) {
+        Map<String, String> words = new HashMap<>();
+        bulk.wordNames()
+                .forEach(word -> response.headers()
+                        .firstValue(OctetStream.header(word))
+                        .ifPresent(value -> words.put(word, OctetStream.decoded(value))));
+        return words;
     }
 
     private CallException failed(Throwable thrown, Duration timeout) {
@@ -134,7 +171,13 @@ final class RestNeighbour implements Neighbour {
 
     @Override
     public long payloadBytes(Record message) {
-        return JsonCodec.encode(message).length;
+        return bytes(message, message.getClass());
+    }
+
+    private static <R extends Record> long bytes(Record message, Class<R> type) {
+        return Bulk.of(type)
+                .map(bulk -> bulk.content(type.cast(message)).length)
+                .orElseGet(() -> JsonCodec.encode(message).length);
     }
 
     @Override

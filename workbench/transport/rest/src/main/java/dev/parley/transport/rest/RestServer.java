@@ -1,6 +1,7 @@
 package dev.parley.transport.rest;
 
 import dev.parley.encoding.json.JsonCodec;
+import dev.parley.spi.Bulk;
 import dev.parley.spi.CallException;
 import dev.parley.spi.Contract;
 import dev.parley.spi.Handler;
@@ -13,8 +14,13 @@ import io.helidon.webserver.WebServer;
 import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
@@ -91,21 +97,67 @@ final class RestServer implements Transport.Server {
             @Nullable Q known,
             ServerRequest request,
             ServerResponse response) {
-        byte[] body;
         try {
-            Q asked = known != null ? known : JsonCodec.decode(request.content().inputStream(), operation.request());
-            body = JsonCodec.encode(handler.handle(operation, asked));
+            Q asked = known != null ? known : asked(operation.request(), request);
+            send(response, operation, handler.handle(operation, asked));
         } catch (io.helidon.http.RequestException e) {
             // Helidon's own: a body above the limit, or cut off
             throw e;
+        } catch (Unreadable e) {
+            refuse(response, Problem.ofRequest(e.why));
         } catch (Exception | Error e) {
-            Problem problem = Problem.of(CallException.of(e));
-            response.status(problem.status())
-                    .header(HeaderNames.CONTENT_TYPE, Problem.MEDIA_TYPE)
-                    .send(JsonCodec.encode(problem));
+            refuse(response, Problem.of(CallException.of(e)));
+        }
+    }
+
+    private static <R extends Record> void send(ServerResponse response, Operation<?, R> operation, R reply) {
+        Optional<Bulk<R>> bulk = Bulk.of(operation.reply());
+        if (bulk.isEmpty()) {
+            byte[] body = JsonCodec.encode(reply);
+            response.header(HeaderValues.CONTENT_TYPE_JSON).send(body);
             return;
         }
-        response.header(HeaderValues.CONTENT_TYPE_JSON).send(body);
+        bulk.get()
+                .words(reply)
+                .forEach((word, value) ->
+                        response.header(HeaderNames.create(OctetStream.header(word)), OctetStream.encoded(value)));
+        response.header(HeaderValues.CONTENT_TYPE_OCTET_STREAM).send(bulk.get().content(reply));
+    }
+
+    private static void refuse(ServerResponse response, Problem problem) {
+        response.status(problem.status())
+                .header(HeaderNames.CONTENT_TYPE, Problem.MEDIA_TYPE)
+                .send(JsonCodec.encode(problem));
+    }
+
+    /** The caller's fault, unlike a neighbour's answer that cannot be read. */
+    private static final class Unreadable extends RuntimeException {
+        private final CallException why;
+
+        Unreadable(CallException why) {
+            super(why.getMessage(), why, false, false);
+            this.why = why;
+        }
+    }
+
+    private static <Q extends Record> Q asked(Class<Q> type, ServerRequest request) throws IOException {
+        try {
+            return read(type, request);
+        } catch (CallException e) {
+            throw new Unreadable(e);
+        }
+    }
+
+    private static <Q extends Record> Q read(Class<Q> type, ServerRequest request) throws IOException {
+        Optional<Bulk<Q>> bulk = Bulk.of(type);
+        if (bulk.isEmpty()) {
+            return JsonCodec.decode(request.content().inputStream(), type);
+        }
+        Map<String, String> words = new HashMap<>();
+        bulk.get().wordNames().forEach(word -> request.query().first(word).ifPresent(value -> words.put(word, value)));
+        try (InputStream content = request.content().inputStream()) {
+            return bulk.get().of(words, content.readAllBytes());
+        }
     }
 
     @Override

@@ -72,6 +72,9 @@ final class RestTransport implements Transport {
                 "TCP_NODELAY",
                 "on at both ends: the client's own choice; the server's would be off, and on is what every other technology here has");
         settings.put("request body", "at most " + RestServer.MAX_BODY_BYTES + " bytes (413 above)");
+        settings.put(
+                "large contents",
+                "photos are the body by itself (application/octet-stream), their names a query parameter or a header");
         settings.put("compression", "none");
         settings.put("retries", "none: the client repeats no POST by itself");
         settings.put("errors", "HTTP status and application/problem+json (RFC 9457) with a member \"code\"");

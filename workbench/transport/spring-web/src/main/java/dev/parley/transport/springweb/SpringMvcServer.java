@@ -43,7 +43,14 @@ public final class SpringMvcServer implements Transport.Server {
     private static Class<?> controller(Contract contract) {
         return switch (contract.name()) {
             case "messages" -> MessagesController.class;
-            default -> throw new BadInput("contract", contract.name(), "one with a Spring MVC controller: messages");
+            case "json" -> JsonController.class;
+            case "lecturers" -> LecturersController.class;
+            case "records" -> RecordsController.class;
+            default ->
+                throw new BadInput(
+                        "contract",
+                        contract.name(),
+                        "one with a Spring MVC controller: messages, json, lecturers, records");
         };
     }
 

@@ -47,6 +47,11 @@ final class ThriftTransport implements Transport {
     }
 
     @Override
+    public boolean carries(Contract contract) {
+        return contract.equals(Messages.CONTRACT);
+    }
+
+    @Override
     public Server serve(String service, Contract contract, Location at, Handler handler) {
         check(contract);
         return new ThriftServing(at, handler);
@@ -58,8 +63,8 @@ final class ThriftTransport implements Transport {
         return new ThriftNeighbour(to);
     }
 
-    private static void check(Contract contract) {
-        if (!contract.equals(Messages.CONTRACT)) {
+    private void check(Contract contract) {
+        if (!carries(contract)) {
             throw new BadInput("contract over thrift", contract.name(), "messages: the one with a .thrift interface");
         }
     }

@@ -2,7 +2,6 @@ package dev.parley.work.lecturers;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
-import static org.awaitility.Awaitility.await;
 
 import dev.parley.backend.Backend;
 import dev.parley.backend.BackendUnavailable;
@@ -202,45 +201,5 @@ class LecturersTest {
         assertThat(profiles.handle(Lecturers.FLAT, new Page(token, Integer.MAX_VALUE, 10))
                         .profiles())
                 .isEmpty();
-    }
-
-    @Test
-    void withoutRedisAnswersComeFromMySqlAndWithoutMySqlFromRedis() throws Exception {
-        String token = token();
-        Page page = new Page(token, 0, 10);
-        var expected = profiles.handle(Lecturers.FLAT, page);
-        try {
-            // stopped, not ended: the port stays taken and nothing answers, as on a machine that hangs
-            signal(redis, "STOP");
-            assertThat(profiles.handle(Lecturers.FLAT, page)).isEqualTo(expected);
-            assertThat(profiles.handle(Lecturers.FLAT, page)).isEqualTo(expected);
-        } finally {
-            signal(redis, "CONT");
-        }
-        long hits = cache.hits();
-        await().atMost(TIME).until(() -> {
-            assertThat(profiles.handle(Lecturers.FLAT, page)).isEqualTo(expected);
-            return cache.hits() > hits;
-        });
-        try {
-            signal(mysql, "STOP");
-            assertThat(profiles.handle(Lecturers.FLAT, page)).isEqualTo(expected);
-            assertThat(code(() -> profiles.handle(Lecturers.FLAT, new Page(token, 1000, 10))))
-                    .isEqualTo(Code.UNAVAILABLE);
-        } finally {
-            signal(mysql, "CONT");
-        }
-        await().ignoreExceptions()
-                .atMost(TIME)
-                .until(() -> profiles.handle(Lecturers.FLAT, new Page(token, 1000, 10))
-                        .equals(new Profiles(People.all().flat().subList(1000, 1010))));
-    }
-
-    private static void signal(Backend.Running running, String signal) throws Exception {
-        for (ProcessHandle process : running.processes()) {
-            new ProcessBuilder("kill", "-" + signal, Long.toString(process.pid()))
-                    .start()
-                    .waitFor();
-        }
     }
 }

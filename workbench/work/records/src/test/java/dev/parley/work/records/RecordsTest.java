@@ -26,11 +26,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -142,52 +137,6 @@ class RecordsTest {
                         + one.author().length()
                         + one.body().length())
                 .isEqualTo(1000);
-    }
-
-    @Test
-    void afterAThousandChangesByFiftyClientsTheTableIsWhatAModelSays() throws Exception {
-        Map<String, Entry> model = new ConcurrentHashMap<>();
-        Contents.base().forEach(e -> model.put(e.id(), e));
-        try (ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor()) {
-            List<Future<?>> ends = new ArrayList<>();
-            for (int client = 0; client < 50; client++) {
-                long seed = client;
-                ends.add(clients.submit(() -> change(seed, model)));
-            }
-            for (Future<?> end : ends) {
-                end.get();
-            }
-        }
-        for (Work.Node leaf : nodes.subList(0, 2)) {
-            assertThat(leaf.handle(Records.ALL, new Nothing()).entries())
-                    .containsExactlyInAnyOrderElementsOf(model.values());
-        }
-    }
-
-    private void change(long seed, Map<String, Entry> model) {
-        Random random = new Random(seed);
-        List<Long> mine = new ArrayList<>();
-        for (int i = 0; i < 20; i++) {
-            int what = mine.isEmpty() ? 0 : random.nextInt(3);
-            if (what == 0) {
-                Entry added = Contents.entry(seed + 1000, i, 0);
-                entry.handle(Records.ADD, added);
-                mine.add((long) i);
-                model.put(added.id(), added);
-            } else {
-                long which = mine.get(random.nextInt(mine.size()));
-                if (what == 1) {
-                    Entry edited = Contents.entry(seed + 1000, which, 1);
-                    entry.handle(Records.EDIT, edited);
-                    model.put(edited.id(), edited);
-                } else {
-                    String id = Contents.id(seed + 1000, which);
-                    entry.handle(Records.DELETE, new EntryId(id));
-                    mine.remove(which);
-                    model.remove(id);
-                }
-            }
-        }
     }
 
     @Test

@@ -1,0 +1,60 @@
+package dev.parley.work.together;
+
+import dev.parley.backend.Backend;
+import dev.parley.backend.BackendUnavailable;
+import dev.parley.backend.Backends;
+import dev.parley.spi.Location;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.junit.jupiter.api.Assumptions;
+
+/**
+ * The databases of this module's tests, each a process of its own, started by the first class that needs it. They end with this JVM, on whose
+ * leash they are; their logs stay in {@code target/servers}.
+ */
+final class RealServers {
+    private static final Map<String, Backend.Running> RUNNING = new LinkedHashMap<>();
+    private static final Path FOLDER =
+            Path.of("target", "servers-" + ProcessHandle.current().pid()).toAbsolutePath();
+
+    private RealServers() {}
+
+    /** Aborts the tests, with the reason, where one of them cannot be had. */
+    static synchronized void start(String... names) throws InterruptedException {
+        Backends backends = new Backends(Path.of("").toAbsolutePath());
+        for (String name : names) {
+            if (RUNNING.containsKey(name)) {
+                continue;
+            }
+            try {
+                RUNNING.put(name, backends.named(name).start(FOLDER.resolve(name), line -> {}));
+            } catch (BackendUnavailable e) {
+                Assumptions.abort(e.getMessage());
+            }
+        }
+    }
+
+    static synchronized Map<String, Location> locations() {
+        Map<String, Location> locations = new LinkedHashMap<>();
+        RUNNING.forEach((name, server) -> locations.put(name, new Location.Socket(server.host(), server.port())));
+        return locations;
+    }
+
+    static Path folder() {
+        return FOLDER;
+    }
+
+    static synchronized int port(String name) {
+        return RUNNING.get(name).port();
+    }
+
+    /** {@code STOP}: the port stays taken and nothing answers, as on a machine that hangs; {@code CONT} wakes it. */
+    static void signal(String name, String signal) throws Exception {
+        for (ProcessHandle process : RUNNING.get(name).processes()) {
+            new ProcessBuilder("kill", "-" + signal, Long.toString(process.pid()))
+                    .start()
+                    .waitFor();
+        }
+    }
+}
