@@ -116,6 +116,9 @@ final class Compare implements Callable<Integer> {
             description = "Where results go. Default: a new folder results/<date-time>/.")
     private Optional<Path> out = Optional.empty();
 
+    @Option(names = Job.OBSERVE, description = Job.OBSERVE_MEANS)
+    private boolean isObserved;
+
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
@@ -143,7 +146,7 @@ final class Compare implements Callable<Integer> {
                 seed,
                 Limits.NONE);
         Progress progress = Progress.toTerminal();
-        Lab lab = new Lab(catalog, progress, Job.backends(backends));
+        Lab lab = new Lab(catalog, progress, Job.backends(backends), isObserved);
         lab.check(study);
         Path folder = Job.folder(out);
         return Job.carryOut(() -> lab.run(study, folder, Job.command(spec)), folder, progress);

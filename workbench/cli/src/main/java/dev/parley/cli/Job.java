@@ -31,6 +31,11 @@ final class Job {
             "Use a broker or database that runs already (rabbitmq, kafka, postgres, mysql, redis) instead of one of our own;"
                     + " once for each. Databases: user, password and database parley, in which the work makes its tables anew.";
 
+    static final String OBSERVE = "--observe";
+    static final String OBSERVE_MEANS =
+            "Each service writes a JSON log line a call; DIR/observed gets the logs, and configurations of Prometheus, Grafana, Filebeat,"
+                    + " Logstash and Kibana for them (docs/observing). Costs time in each call.";
+
     private static final List<String> ELSEWHERE = Stream.concat(Backends.BROKERS.stream(), Backends.DATABASES.stream())
             .toList();
 

@@ -101,6 +101,9 @@ final class Reproduce implements Callable<Integer> {
     @Option(names = Job.BACKEND, paramLabel = "NAME=HOST:PORT", description = Job.BACKEND_MEANS)
     private List<String> backends = List.of();
 
+    @Option(names = Job.OBSERVE, description = Job.OBSERVE_MEANS)
+    private boolean isObserved;
+
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
@@ -279,7 +282,11 @@ final class Reproduce implements Callable<Integer> {
                 List<PaperRun.PartRun> runs = new ArrayList<>();
                 for (Paper.Part part : paper.parts()) {
                     Path own = folder.resolve(paper.name()).resolve(part.name());
-                    Part done = new Part(part, feasible(asked, part, catalog.names(), catalog), own);
+                    Part done = new Part(
+                            part,
+                            feasible(asked, part, catalog.names(), catalog),
+                            own,
+                            isObserved || paper.isObserved());
                     try {
                         failed += isRun ? done.carryOut(catalog) : 0;
                     } catch (InterruptedException e) {
@@ -305,9 +312,11 @@ final class Reproduce implements Callable<Integer> {
         private final Paper.Part part;
         private final Optional<Scale.Scaled> scaled;
         private final Path folder;
+        private final boolean isObserved;
         private String why;
 
-        Part(Paper.Part part, Feasible feasible, Path folder) {
+        Part(Paper.Part part, Feasible feasible, Path folder, boolean isObserved) {
+            this.isObserved = isObserved;
             this.part = part;
             this.scaled = feasible.scaled();
             this.why = feasible.why();
@@ -322,7 +331,7 @@ final class Reproduce implements Callable<Integer> {
             Files.createDirectories(folder);
             Progress progress = Progress.toTerminal();
             System.err.println(folder + ": " + part.place());
-            Lab lab = new Lab(catalog, progress, Job.backends(backends));
+            Lab lab = new Lab(catalog, progress, Job.backends(backends), isObserved);
             try {
                 Lab.Ending ending = Files.exists(folder.resolve(Lab.STORE_FILE))
                         ? lab.resume(scaled.map(Scale.Scaled::study), folder)

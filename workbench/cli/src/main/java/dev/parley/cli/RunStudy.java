@@ -49,6 +49,9 @@ final class RunStudy implements Callable<Integer> {
     @Option(names = Job.BACKEND, paramLabel = "NAME=HOST:PORT", description = Job.BACKEND_MEANS)
     private List<String> backends = List.of();
 
+    @Option(names = Job.OBSERVE, description = Job.OBSERVE_MEANS)
+    private boolean isObserved;
+
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
@@ -57,7 +60,7 @@ final class RunStudy implements Callable<Integer> {
         Catalog catalog = Catalog.read();
         Optional<Study> study = file.map(path -> StudyFile.read(path, catalog.names()));
         Progress progress = Progress.toTerminal();
-        Lab lab = new Lab(catalog, progress, Job.backends(backends));
+        Lab lab = new Lab(catalog, progress, Job.backends(backends), isObserved);
         if (resumed.isPresent()) {
             if (out.isPresent()) {
                 throw new BadInput("--out", out.get(), "not together with --resume, which goes on in its own folder");

@@ -64,6 +64,7 @@ final class Deployment implements AutoCloseable {
     private final Optional<Broker> broker;
     private final Databases databases;
     private final Ceiling ceiling;
+    private final Observation observation;
 
     /** A trial's rows, to be appended together. */
     record Measured(
@@ -87,11 +88,13 @@ final class Deployment implements AutoCloseable {
             Optional<Broker> broker,
             Databases databases,
             Ceiling ceiling,
+            Observation observation,
             IntSupplier ports)
             throws InterruptedException {
         this.ceiling = ceiling;
         this.broker = broker;
         this.databases = databases;
+        this.observation = observation;
         this.ports = ports;
         this.boot = boot;
         this.installations = installations;
@@ -146,6 +149,7 @@ final class Deployment implements AutoCloseable {
                 figures.add(new FigureRow(firstTrial, Metric.FIRST_CALL, FigureRow.SYSTEM, ready.firstCallNs() / 1e6));
             }
         }
+        observation.booted(boot, services);
         return figures;
     }
 
@@ -206,6 +210,7 @@ final class Deployment implements AutoCloseable {
                 "timeout-ms=" + CALL_TIMEOUT.toMillis(),
                 "health=0"));
         arguments.addAll(databases.arguments());
+        arguments.addAll(observation.arguments(boot, node.name()));
         for (String callee : node.calls()) {
             arguments.add("neighbour." + callee + "=" + locations.get(callee));
         }
@@ -213,7 +218,7 @@ final class Deployment implements AutoCloseable {
                 node.name(),
                 confinement.prefix(node.name()),
                 ServiceJvm.FLAGS,
-                installation.classPath(),
+                observation.classPath(installation),
                 ServiceJvm.SERVICE,
                 arguments,
                 log(node.name())));
@@ -279,7 +284,7 @@ final class Deployment implements AutoCloseable {
                     first.block(),
                     new TrialSpec.Window(each, each, REHEARSED_WINDOW),
                     first.limit());
-            measure(rehearsal, progress -> {
+            measure(rehearsal, "rehearsal", progress -> {
                 if (progress.phase() == Phase.WARM_UP) {
                     listener.progress(rehearsal, progress);
                 }
@@ -290,12 +295,15 @@ final class Deployment implements AutoCloseable {
     /** Carries out one trial. */
     Measured run(TrialSpec trial) throws InterruptedException {
         List<FigureRow> bytes = bytes(trial);
-        Measured measured = measure(trial, progress -> listener.progress(trial, progress));
+        Measured measured =
+                measure(trial, Integer.toString(trial.id()), progress -> listener.progress(trial, progress));
         measured.figures().addAll(bytes);
         return measured;
     }
 
-    private Measured measure(TrialSpec trial, Consumer<Event.Progress> progressed) throws InterruptedException {
+    /** @param name of the window in the call logs */
+    private Measured measure(TrialSpec trial, String name, Consumer<Event.Progress> progressed)
+            throws InterruptedException {
         List<FigureRow> figures = new ArrayList<>();
         Instant startedAt = Instant.now();
         TrialSpec.Window window = trial.window();
@@ -332,7 +340,7 @@ final class Deployment implements AutoCloseable {
                 case Event.Progress progress -> {
                     if (progress.phase() == Phase.WINDOW && progress.elapsedMs() == 0) {
                         probe.begin();
-                        services.forEach(ServiceProcess::resetHops);
+                        services.forEach(service -> service.resetHops(name));
                     } else if (progress.phase() == Phase.LAST_REPLIES) {
                         probe.end();
                     }

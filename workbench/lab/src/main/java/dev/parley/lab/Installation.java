@@ -71,6 +71,14 @@ record Installation(List<Path> jars) {
         return new String[] {name.group(1), name.group(2), classifier == null ? "" : classifier};
     }
 
+    /** This one, and of the other what it lacks. */
+    Installation and(Installation other) {
+        Map<String, Path> byArtifact = new LinkedHashMap<>();
+        jars.forEach(jar -> add(byArtifact, jar));
+        other.jars.forEach(jar -> add(byArtifact, jar));
+        return new Installation(List.copyOf(byArtifact.values()));
+    }
+
     String classPath() {
         return String.join(File.pathSeparator, jars.stream().map(Path::toString).toList());
     }

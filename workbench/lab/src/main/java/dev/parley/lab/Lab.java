@@ -48,6 +48,7 @@ public final class Lab {
     private final Installations installations;
     private final LabListener listener;
     private final Map<String, Location.Socket> backends;
+    private final boolean isObserved;
 
     /** How a run ended. */
     public record Ending(int finished, int failed, int voided, Optional<String> firstFailure) {}
@@ -58,6 +59,12 @@ public final class Lab {
 
     /** @param backends that run already and are used instead of our own, by name */
     public Lab(Catalog catalog, LabListener listener, Map<String, Location.Socket> backends) {
+        this(catalog, listener, backends, false);
+    }
+
+    /** @param isObserved whether services write a log line a call, and Prometheus is told where they are */
+    public Lab(Catalog catalog, LabListener listener, Map<String, Location.Socket> backends, boolean isObserved) {
+        this.isObserved = isObserved;
         this.backends = Map.copyOf(backends);
         this.home = Installations.home();
         this.catalog = catalog;
@@ -86,7 +93,7 @@ public final class Lab {
             try (RunStore store =
                     RunStore.create(out.resolve(STORE_FILE), here(study, command, had, brokers, databases))) {
                 store.appendPlan(new StoredStudy(StudyText.digest(study), StudyText.of(study)), plan.trials());
-                return carryOut(plan, measured, store, brokers, databases, logs);
+                return carryOut(plan, measured, store, brokers, databases, observation(out), logs);
             }
         }
     }
@@ -119,7 +126,7 @@ public final class Lab {
                         .filter(trial -> trial.state() == TrialRow.State.FINISHED)
                         .map(trial -> trial.spec().id())
                         .collect(Collectors.toSet());
-                return carryOut(plan.without(finished), measured, store, brokers, databases, logs);
+                return carryOut(plan.without(finished), measured, store, brokers, databases, observation(out), logs);
             }
         }
     }
@@ -166,6 +173,9 @@ public final class Lab {
         Map<String, String> machine = new LinkedHashMap<>(MachineFacts.read());
         machine.putAll(brokers.facts());
         machine.putAll(databases.facts());
+        if (isObserved) {
+            machine.put("observed", "each service writes a log line a call");
+        }
         return new Run(
                 LocalDateTime.now().format(RUN_ID),
                 Instant.now(),
@@ -257,7 +267,18 @@ public final class Lab {
         }
     }
 
-    private Ending carryOut(Plan plan, Study study, RunStore store, Brokers brokers, Databases databases, Path logs)
+    private Observation observation(Path out) {
+        return isObserved ? Observation.in(home, out) : Observation.none(home);
+    }
+
+    private Ending carryOut(
+            Plan plan,
+            Study study,
+            RunStore store,
+            Brokers brokers,
+            Databases databases,
+            Observation observation,
+            Path logs)
             throws InterruptedException {
         if (store.libraries().isEmpty()) {
             List<LibraryRow> libraries = new ArrayList<>(installations.empty().libraries(FigureRow.EMPTY));
@@ -276,7 +297,7 @@ public final class Lab {
             if (boot.opensBlock()) {
                 emptyService(boot, store, logs);
             }
-            carryOut(boot, study, store, brokers.of(boot.technology()), databases, ceiling, logs, tally);
+            carryOut(boot, study, store, brokers.of(boot.technology()), databases, ceiling, observation, logs, tally);
         }
         store.buildViews();
         return new Ending(tally.finished, tally.failed, tally.voided, tally.firstFailure);
@@ -333,13 +354,23 @@ public final class Lab {
             Optional<Broker> broker,
             Databases databases,
             Ceiling ceiling,
+            Observation observation,
             Path logs,
             Tally tally)
             throws InterruptedException {
         List<TrialSpec> left = new ArrayList<>(boot.trials());
         Instant startedAt = Instant.now();
         try (Deployment deployment = new Deployment(
-                boot, installations, logs, study.seed(), listener, broker, databases, ceiling, Ports::free)) {
+                boot,
+                installations,
+                logs,
+                study.seed(),
+                listener,
+                broker,
+                databases,
+                ceiling,
+                observation,
+                Ports::free)) {
             store.appendFigures(deployment.boot());
             deployment.rehearse();
             while (!left.isEmpty()) {

@@ -59,8 +59,9 @@ final class ServiceProcess implements AutoCloseable {
         }
     }
 
-    void resetHops() {
-        child.tell("hops-reset");
+    /** @param window what its call log names the window that begins */
+    void resetHops(String window) {
+        child.tell("hops-reset " + window);
     }
 
     List<Hop> hops() throws InterruptedException {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.parley.analysis.Distribution;
 import dev.parley.limits.Confinement;
 import dev.parley.load.Event;
 import dev.parley.load.Event.Phase;
@@ -22,6 +23,7 @@ import dev.parley.store.RunStore;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
@@ -29,6 +31,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -36,6 +39,8 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.assertj.core.data.Offset;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -53,10 +58,36 @@ class LabTest {
         TinyRun.needPackages();
     }
 
+    /** The lines of a trial's window have the store's mean. */
+    private void assertLogSaysTheSame(HistogramRow hop) {
+        long[] took;
+        try (Stream<Path> logs = Files.list(out.resolve("observed/calls"))) {
+            took = logs.flatMap(LabTest::lines)
+                    .filter(line -> line.contains("\"labels.window\":\"" + hop.trialId() + "\"")
+                            && line.contains("\"event.outcome\":\"success\""))
+                    .mapToLong(line -> Long.parseLong(line.replaceAll(".*\"event.duration\":(\\d+).*", "$1")))
+                    .toArray();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        Distribution stored = Distribution.merged(List.of(hop.histogram()));
+        double mean = Arrays.stream(took).average().orElse(0);
+        assertThat(mean).isCloseTo(stored.meanNs(), Offset.offset(0.01 * stored.meanNs()));
+    }
+
+    private static Stream<String> lines(Path file) {
+        try {
+            return Files.readAllLines(file).stream();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     @Test
     void everyTrialLeavesItsRowsAndEveryBootItsFigures() throws InterruptedException {
         TinyRun.Listener listener = new TinyRun.Listener();
-        Lab.Ending ending = TinyRun.lab(listener).run(TinyRun.study(List.of("grpc", "rpcx"), 1, WINDOW), out, "a test");
+        Lab observed = new Lab(Catalog.read(), listener, Map.of(), true);
+        Lab.Ending ending = observed.run(TinyRun.study(List.of("grpc", "rpcx"), 1, WINDOW), out, "a test");
 
         assertThat(ending.finished()).isEqualTo(4);
         assertThat(ending.failed()).isZero();
@@ -72,6 +103,11 @@ class LabTest {
             assertThat(store.run().jvmFlags()).contains("-Xmx512m");
             assertThat(store.libraries()).extracting(l -> l.technology()).contains("grpc", "rpcx", FigureRow.EMPTY);
             assertThat(store.trials()).extracting(TrialRow::state).containsOnly(State.FINISHED);
+            for (HistogramRow hop : store.histograms()) {
+                if (hop.kind() == HistogramRow.Kind.HOP) {
+                    assertLogSaysTheSame(hop);
+                }
+            }
             for (TrialSpec trial : store.plan()) {
                 assertThat(store.histograms())
                         .filteredOn(h -> h.trialId() == trial.id())
@@ -195,6 +231,7 @@ class LabTest {
                             Optional.empty(),
                             none,
                             Ceiling.NONE,
+                            Observation.none(TinyRun.home()),
                             ports::next)) {
                 assertThat(deployment.boot()).isNotEmpty();
             }

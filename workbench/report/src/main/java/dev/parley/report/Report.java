@@ -13,6 +13,9 @@ import java.nio.file.StandardCopyOption;
 public final class Report {
     public static final String HTML = "report.html";
     public static final String CSV = "summary.csv";
+    /** The same columns, service by service, hop by hop and database by database. */
+    public static final String DETAILS = "details.csv";
+
     public static final String JSON = "summary.json";
 
     private final Analysis analysis;
@@ -46,13 +49,14 @@ public final class Report {
     }
 
     /**
-     * Writes {@value #HTML}, {@value #CSV} and {@value #JSON}, each whole or not at all, over what is there.
+     * Writes {@value #HTML}, {@value #CSV}, {@value #DETAILS} and {@value #JSON}, each whole or not at all, over what is there.
      *
      * @return the HTML file
      * @throws UncheckedIOException if the folder cannot be written
      */
     public Path writeTo(Path folder) {
         write(folder.resolve(CSV), SummaryFiles.csv(analysis.summaries()));
+        write(folder.resolve(DETAILS), SummaryFiles.csv(analysis.details()));
         write(folder.resolve(JSON), SummaryFiles.json(analysis));
         return write(folder.resolve(HTML), new HtmlPage(analysis).text());
     }

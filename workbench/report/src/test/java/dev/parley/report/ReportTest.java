@@ -65,6 +65,16 @@ class ReportTest {
     }
 
     @Test
+    void detailsCsvHasARowForEachHopAndService() throws Exception {
+        List<String> lines = Files.readAllLines(folder.resolve("well/details.csv"));
+        assertThat(lines.getFirst())
+                .isEqualTo(
+                        Files.readAllLines(folder.resolve("well/summary.csv")).getFirst());
+        assertThat(lines).anyMatch(l -> l.startsWith("rest,line:5,text:1000,1,hop_mean,") && l.contains(",m1>m2,"));
+        assertThat(lines).anyMatch(l -> l.startsWith("rest,line:5,text:1000,1,cpu_share,") && l.contains(",m3,"));
+    }
+
+    @Test
     void summaryJsonSaysTheSameAndMore() throws Exception {
         JsonNode json = JsonMapper.builder().build().readTree(Files.readString(folder.resolve("well/summary.json")));
         long rows = Files.readAllLines(folder.resolve("well/summary.csv")).size() - 1L;

@@ -40,6 +40,16 @@ final class MetricsText {
                     "Time of this service's calls to a neighbour, on its own clock.");
             service.neighbours().forEach((peer, neighbour) -> histogram(text, peer, neighbour.total()));
         }
+        if (service != null) {
+            service.figures().forEach((name, value) -> {
+                head(
+                        text,
+                        "parley_work_" + name,
+                        name.endsWith("_total") ? "counter" : "gauge",
+                        "Of the work's cache or its pool of connections.");
+                text.append(String.format(Locale.ROOT, "parley_work_%s %s%n", name, value));
+            });
+        }
         ProcessHandle.current().info().totalCpuDuration().map(Duration::toNanos).ifPresent(cpuNs -> {
             head(text, "process_cpu_seconds_total", "counter", "Processor time, user and system.");
             text.append(String.format(Locale.ROOT, "process_cpu_seconds_total %.3f%n", cpuNs / 1e9));

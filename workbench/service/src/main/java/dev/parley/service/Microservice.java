@@ -2,6 +2,7 @@ package dev.parley.service;
 
 import dev.parley.model.Topology;
 import dev.parley.spi.CallException;
+import dev.parley.spi.CallLog;
 import dev.parley.spi.Handler;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Operation;
@@ -10,6 +11,7 @@ import dev.parley.spi.TransportProvider;
 import dev.parley.spi.Work;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.atomic.LongAdder;
 
 /** A node that serves: its neighbours connected, its work listening. Closing ends the server first, then the neighbours. */
@@ -17,17 +19,20 @@ final class Microservice implements AutoCloseable {
     private final Map<String, TimedNeighbour> neighbours = new LinkedHashMap<>();
     private final LongAdder requests = new LongAdder();
     private final LongAdder failures = new LongAdder();
+    private final Optional<CallLog> log;
     private final Work.Node node;
     private final Transport.Server server;
 
     Microservice(String name, ServiceSettings.Role role) {
         Work work = Work.named(role.work());
         Topology.Node self = role.topology().node(name);
+        log = role.log().map(file -> CallLog.open(file, name, role.neighbourTransport()));
         if (!self.isLeaf()) {
             Transport calls = TransportProvider.named(role.neighbourTransport());
             for (String callee : self.calls()) {
                 neighbours.put(
-                        callee, new TimedNeighbour(calls.connect(name, work.contract(), role.locationOf(callee))));
+                        callee,
+                        new TimedNeighbour(callee, calls.connect(name, work.contract(), role.locationOf(callee)), log));
             }
         }
         node = work.node(self, new LinkedHashMap<String, Neighbour>(neighbours), role.backends());
@@ -61,6 +66,11 @@ final class Microservice implements AutoCloseable {
         return requests.sum();
     }
 
+    /** The work's own: of its cache and its pool. */
+    Map<String, Double> figures() {
+        return node.figures();
+    }
+
     long failures() {
         return failures.sum();
     }
@@ -70,5 +80,6 @@ final class Microservice implements AutoCloseable {
         server.close();
         node.close();
         neighbours.values().forEach(TimedNeighbour::close);
+        log.ifPresent(CallLog::close);
     }
 }

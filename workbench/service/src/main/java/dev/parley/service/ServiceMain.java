@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The process: {@code ServiceMain key=value …}, or {@code ServiceMain describe}.
  *
- * <p>Prints {@code listening health=PORT} once it serves. Then obeys its standard input: {@code hops-reset}; {@code hops}, answered by a
+ * <p>Prints {@code listening health=PORT} once it serves. Then obeys its standard input: {@code hops-reset WINDOW}; {@code hops}, answered by a
  * line {@code hop FROM>TO HISTOGRAM} a neighbour and {@code hops-end}. When the input ends, whoever started it is gone, and it ends too.
  * Exit codes: 0 told to end, 1 bad arguments or a port that is taken.
  */
@@ -57,10 +57,12 @@ public final class ServiceMain {
     private static void obey(String name, @Nullable Microservice service) throws IOException {
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String command = commands.readLine(); command != null; command = commands.readLine()) {
-            switch (command) {
+            String[] words = command.split(" ", 2);
+            switch (words[0]) {
                 case "hops-reset" -> {
                     if (service != null) {
-                        service.neighbours().values().forEach(TimedNeighbour::reset);
+                        String window = words.length > 1 ? words[1] : "";
+                        service.neighbours().values().forEach(neighbour -> neighbour.reset(window));
                     }
                 }
                 case "hops" -> {

@@ -3,6 +3,7 @@ package dev.parley.service;
 import dev.parley.model.BadInput;
 import dev.parley.model.Topology;
 import dev.parley.spi.Location;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -19,12 +20,13 @@ import java.util.Set;
 record ServiceSettings(String name, Optional<Role> role, int healthPort) {
 
     private static final Set<String> KEYS =
-            Set.of("name", "topology", "work", "transport", "at", "neighbour-transport", "timeout-ms", "health");
+            Set.of("name", "topology", "work", "transport", "at", "neighbour-transport", "timeout-ms", "health", "log");
 
     /**
      * What a service does.
      *
      * @param backends where the databases of its work are
+     * @param log the file that each of its calls is written to; empty to write none
      * @param neighbourTransport the technology it calls its neighbours over: differs from its own only in front of a pair
      */
     record Role(
@@ -35,7 +37,8 @@ record ServiceSettings(String name, Optional<Role> role, int healthPort) {
             String neighbourTransport,
             Map<String, Location> neighbours,
             Map<String, Location> backends,
-            Duration timeout) {
+            Duration timeout,
+            Optional<Path> log) {
 
         Location locationOf(String callee) {
             Location location = neighbours.get(callee);
@@ -84,7 +87,8 @@ record ServiceSettings(String name, Optional<Role> role, int healthPort) {
                         values.getOrDefault("neighbour-transport", transport),
                         Map.copyOf(neighbours),
                         Map.copyOf(backends),
-                        Duration.ofMillis(number("timeout-ms", values.getOrDefault("timeout-ms", "5000"))))),
+                        Duration.ofMillis(number("timeout-ms", values.getOrDefault("timeout-ms", "5000"))),
+                        Optional.ofNullable(values.get("log")).map(Path::of))),
                 healthPort);
     }
 

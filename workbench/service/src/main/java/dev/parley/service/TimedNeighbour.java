@@ -1,8 +1,10 @@
 package dev.parley.service;
 
+import dev.parley.spi.CallLog;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Operation;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.LongAdder;
 import org.HdrHistogram.Histogram;
@@ -24,9 +26,27 @@ final class TimedNeighbour implements Neighbour {
     private final Histogram sinceReset = new Histogram(DIGITS);
 
     private final LongAdder failures = new LongAdder();
+    private final String peer;
+    private final Optional<CallLog> log;
+    /** What the lab calls the window under way; empty outside of any. */
+    private volatile String window = "";
 
-    TimedNeighbour(Neighbour neighbour) {
+    /** @param log where each call is written down, if anywhere */
+    TimedNeighbour(String peer, Neighbour neighbour, Optional<CallLog> log) {
+        this.peer = peer;
         this.neighbour = neighbour;
+        this.log = log;
+    }
+
+    private void ended(Operation<?, ?> operation, long tookNs, boolean isAnswered) {
+        if (isAnswered) {
+            recorder.recordValue(tookNs);
+        } else {
+            failures.increment();
+        }
+        if (log.isPresent()) {
+            log.get().called(peer, operation.name(), tookNs, isAnswered, window);
+        }
     }
 
     @Override
@@ -34,10 +54,10 @@ final class TimedNeighbour implements Neighbour {
         long begin = System.nanoTime();
         try {
             R reply = neighbour.call(operation, request, timeout);
-            recorder.recordValue(System.nanoTime() - begin);
+            ended(operation, System.nanoTime() - begin, true);
             return reply;
         } catch (RuntimeException e) {
-            failures.increment();
+            ended(operation, System.nanoTime() - begin, false);
             throw e;
         }
     }
@@ -46,17 +66,14 @@ final class TimedNeighbour implements Neighbour {
     public <Q extends Record, R extends Record> CompletableFuture<R> send(
             Operation<Q, R> operation, Q request, Duration timeout) {
         long begin = System.nanoTime();
-        return neighbour.send(operation, request, timeout).whenComplete((reply, failure) -> {
-            if (failure == null) {
-                recorder.recordValue(System.nanoTime() - begin);
-            } else {
-                failures.increment();
-            }
-        });
+        return neighbour
+                .send(operation, request, timeout)
+                .whenComplete((reply, failure) -> ended(operation, System.nanoTime() - begin, failure == null));
     }
 
-    /** Calls since the last {@link #reset}. */
+    /** Calls since the last {@link #reset}, with which the window that it began ends. */
     synchronized Histogram sinceReset() {
+        window = "";
         drain();
         return sinceReset.copy();
     }
@@ -70,9 +87,11 @@ final class TimedNeighbour implements Neighbour {
         return failures.sum();
     }
 
-    synchronized void reset() {
+    /** @param begun what the window is called that begins now */
+    synchronized void reset(String begun) {
         drain();
         sinceReset.reset();
+        window = begun;
     }
 
     private void drain() {

@@ -54,6 +54,11 @@ public interface Work {
 
     /** One service's behaviour, with whatever it holds open. */
     interface Node extends Handler, AutoCloseable {
+        /** What it knows of its cache and pools, by names such as {@code cache_hits_total}; a name that ends in {@code _total} only grows. */
+        default Map<String, Double> figures() {
+            return Map.of();
+        }
+
         @Override
         default void close() {}
     }

@@ -38,6 +38,7 @@ import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
  * @param metrics what a metric of the paper is in the workbench's own, as an expression
  * @param curves charts that it prints of a metric against a growing number
  * @param criteria by which it holds technologies against each other
+ * @param isObserved whether its services wrote a log line a call, and so ours do
  */
 public record Paper(
         String name,
@@ -51,6 +52,7 @@ public record Paper(
         Map<String, String> metrics,
         List<Curve> curves,
         List<Criterion> criteria,
+        boolean isObserved,
         List<PublishedFigure> figures,
         List<Claim> claims) {
 
@@ -68,6 +70,7 @@ public record Paper(
             "metrics",
             "curves",
             "criteria",
+            "observed",
             "parts");
 
     /**
@@ -248,6 +251,7 @@ public record Paper(
                 each(file, keys, "criteria").entrySet().stream()
                         .map(one -> Criterion.read(one.getKey(), one.getValue()))
                         .toList(),
+                Boolean.TRUE.equals(keys.get("observed")),
                 PublishedFigure.read(folder + "/figures.csv", files.apply("figures.csv")),
                 Claim.read(folder + "/claims.csv", files.apply("claims.csv")));
     }

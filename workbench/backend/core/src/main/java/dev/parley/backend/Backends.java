@@ -25,7 +25,8 @@ public final class Backends {
                 new RabbitMqBackend(),
                 new PostgresBackend(),
                 new MySqlBackend(),
-                new RedisBackend());
+                new RedisBackend(),
+                new PrometheusBackend());
         byName = all.stream().collect(java.util.stream.Collectors.toUnmodifiableMap(Backend::name, b -> b));
     }
 

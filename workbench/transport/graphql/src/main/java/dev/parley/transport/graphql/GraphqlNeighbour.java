@@ -37,18 +37,22 @@ final class GraphqlNeighbour implements Neighbour {
     /** @param replyType the JSON of the whole response */
     private record Prepared(String text, JavaType replyType) {}
 
-    GraphqlNeighbour(Contract contract, Location to) {
+    private final Selection selection;
+
+    GraphqlNeighbour(Contract contract, Location to, Selection selection) {
         this.to = to;
+        this.selection = selection;
         this.uri = URI.create("http://" + to.host() + ":" + to.port() + Wire.PATH);
         for (Operation<?, ?> operation : contract.operations()) {
             prepared.put(operation.name(), prepare(operation));
         }
     }
 
-    private static Prepared prepare(Operation<?, ?> operation) {
+    private Prepared prepare(Operation<?, ?> operation) {
         Class<?> reply = operation.reply().getRecordComponents().length > 0 ? operation.reply() : Boolean.class;
         return new Prepared(
-                QueryText.of(operation), Wire.JSON.getTypeFactory().constructParametricType(Wire.Reply.class, reply));
+                selection == Selection.READ ? QueryText.of(operation, operation.read()) : QueryText.of(operation),
+                Wire.JSON.getTypeFactory().constructParametricType(Wire.Reply.class, reply));
     }
 
     @Override
@@ -111,7 +115,8 @@ final class GraphqlNeighbour implements Neighbour {
         Prepared known = prepared.get(operation.name());
         Wire.Reply<?> reply;
         try {
-            reply = Wire.JSON.readValue(response.body(), (known == null ? prepare(operation) : known).replyType());
+            reply = (selection == Selection.READ ? Wire.PARTIAL : Wire.JSON)
+                    .readValue(response.body(), (known == null ? prepare(operation) : known).replyType());
         } catch (JacksonException e) {
             throw new CallException(
                     Code.PROTOCOL,

@@ -15,9 +15,15 @@ import java.util.Optional;
 /** One variant of GraphQL over HTTP. */
 final class GraphqlTransport implements Transport {
     private final boolean tuned;
+    private final Selection selection;
 
     GraphqlTransport(boolean tuned) {
+        this(tuned, Selection.ALL);
+    }
+
+    GraphqlTransport(boolean tuned, Selection selection) {
         this.tuned = tuned;
+        this.selection = selection;
     }
 
     @Override
@@ -26,7 +32,11 @@ final class GraphqlTransport implements Transport {
         settings.put("HTTP version", "1.1; POST /graphql, always (GraphQL over HTTP, section 6)");
         settings.put("connections", "java.net.http pool: one a call in flight, kept alive");
         settings.put("serializer", "Jackson 3, variables as JSON, never in the text of the query");
-        settings.put("selection", "every field of the reply");
+        settings.put(
+                "selection",
+                selection == Selection.ALL
+                        ? "every field of the reply"
+                        : "only the fields that the client reads, of operations that say so (lecturers: names and degrees); the others whole");
         settings.put(
                 "parsed documents",
                 tuned
@@ -38,8 +48,10 @@ final class GraphqlTransport implements Transport {
                 "on at both ends: the client's own choice; the server's would be off, and on is what every other technology here has");
         settings.put("request body", "at most " + GraphqlServer.MAX_BODY_BYTES + " bytes");
         return new Technology(
-                tuned ? "graphql-tuned" : "graphql",
-                tuned ? "GraphQL over HTTP, documents parsed once" : "GraphQL over HTTP",
+                selection == Selection.READ ? "graphql-fields" : tuned ? "graphql-tuned" : "graphql",
+                selection == Selection.READ
+                        ? "GraphQL over HTTP, only the fields that are read"
+                        : tuned ? "GraphQL over HTTP, documents parsed once" : "GraphQL over HTTP",
                 Style.SYNCHRONOUS,
                 Optional.empty(),
                 List.of("GraphQL server", "GraphQL abstraction layer (schema and data fetchers)", "GraphQL client"),
@@ -54,6 +66,6 @@ final class GraphqlTransport implements Transport {
 
     @Override
     public Neighbour connect(String caller, Contract contract, Location to) {
-        return new GraphqlNeighbour(contract, to);
+        return new GraphqlNeighbour(contract, to, selection);
     }
 }

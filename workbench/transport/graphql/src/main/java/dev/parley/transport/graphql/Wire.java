@@ -1,5 +1,7 @@
 package dev.parley.transport.graphql;
 
+import com.fasterxml.jackson.annotation.JsonSetter;
+import com.fasterxml.jackson.annotation.Nulls;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -12,6 +14,14 @@ final class Wire {
     static final JsonMapper JSON = JsonMapper.builder()
             .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
             .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+            .build();
+
+    /** For replies that were not asked for whole: what is absent is empty, not null. */
+    static final JsonMapper PARTIAL = JSON.rebuild()
+            .withConfigOverride(
+                    String.class, text -> text.setNullHandling(JsonSetter.Value.forValueNulls(Nulls.AS_EMPTY)))
+            .withConfigOverride(
+                    List.class, list -> list.setNullHandling(JsonSetter.Value.forValueNulls(Nulls.AS_EMPTY)))
             .build();
 
     static final String PATH = "/graphql";

@@ -14,6 +14,7 @@ import dev.parley.spi.Neighbour;
 import dev.parley.spi.Operation;
 import dev.parley.spi.Transport;
 import dev.parley.spi.Work;
+import dev.parley.spi.lecturers.Lecturers;
 import dev.parley.spi.messages.GatheredText;
 import dev.parley.spi.messages.Messages;
 import dev.parley.spi.messages.TestModelOnlyText;
@@ -95,6 +96,16 @@ class GraphqlIdiomTest {
                 .contains("longField: Long!")
                 .contains("items: [TestModelAllTypes!]!")
                 .doesNotContain("Mutation");
+    }
+
+    @Test
+    void aClientAsksForAllFieldsOrForThoseThatItReads() {
+        assertThat(QueryText.of(Lecturers.FLAT))
+                .isEqualTo("query flat($input: PageInput!) { flat(input: $input) { profiles { id_sdm nama_sdm nidn nip"
+                        + " nama_status_aktif nama_status_pegawai jenis_sdm } } }");
+        assertThat(QueryText.of(Lecturers.NESTED, Lecturers.NESTED.read()))
+                .isEqualTo("query nested($input: PageInput!) { nested(input: $input) { profiles { id_sdm nama_sdm"
+                        + " pendidikan_formal { jenjang_pendidikan gelar_akademik } } } }");
     }
 
     @Test

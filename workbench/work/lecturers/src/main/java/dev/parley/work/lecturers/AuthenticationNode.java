@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.regex.Pattern;
 
 /** Gives tokens, which mean nothing by themselves, and says whose they are: Redis before MySQL. */
@@ -84,6 +85,14 @@ final class AuthenticationNode implements Work.Node {
 
     private static CallException wrong() {
         return new CallException(Code.UNAUTHENTICATED, "token: wrong (expected: one from authenticate)");
+    }
+
+    @Override
+    public Map<String, Double> figures() {
+        Map<String, Double> figures = new TreeMap<>(mysql.figures());
+        figures.put("cache_hits_total", (double) cache.hits());
+        figures.put("cache_misses_total", (double) cache.misses());
+        return figures;
     }
 
     @Override

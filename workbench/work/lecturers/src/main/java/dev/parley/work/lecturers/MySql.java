@@ -2,6 +2,7 @@ package dev.parley.work.lecturers;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import com.zaxxer.hikari.HikariPoolMXBean;
 import dev.parley.spi.CallException;
 import dev.parley.spi.CallException.Code;
 import dev.parley.spi.Location;
@@ -255,6 +256,17 @@ final class MySql implements AutoCloseable {
 
     private static CallException unavailable(SQLException e) {
         return new CallException(Code.UNAVAILABLE, "MySQL: " + e.getMessage(), e);
+    }
+
+    /** Of the pool: HikariCP's own figures. */
+    Map<String, Double> figures() {
+        HikariPoolMXBean figures = pool.getHikariPoolMXBean();
+        return figures == null
+                ? Map.of()
+                : Map.of(
+                        "pool_active", (double) figures.getActiveConnections(),
+                        "pool_idle", (double) figures.getIdleConnections(),
+                        "pool_waiting", (double) figures.getThreadsAwaitingConnection());
     }
 
     @Override

@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.UUID;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -157,6 +158,14 @@ final class ProfilesNode implements Work.Node {
         }
         return new Profiles(
                 mysql.named(asked.nama_sdm()).stream().map(People::flat).toList());
+    }
+
+    @Override
+    public Map<String, Double> figures() {
+        Map<String, Double> figures = new TreeMap<>(mysql.figures());
+        figures.put("cache_hits_total", (double) cache.hits());
+        figures.put("cache_misses_total", (double) cache.misses());
+        return figures;
     }
 
     @Override

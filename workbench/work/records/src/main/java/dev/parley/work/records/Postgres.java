@@ -2,6 +2,7 @@ package dev.parley.work.records;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import com.zaxxer.hikari.HikariPoolMXBean;
 import dev.parley.spi.CallException;
 import dev.parley.spi.CallException.Code;
 import dev.parley.spi.Location;
@@ -15,6 +16,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 
@@ -169,6 +171,17 @@ final class Postgres implements AutoCloseable {
 
     private static CallException unavailable(SQLException e) {
         return new CallException(Code.UNAVAILABLE, "PostgreSQL: " + e.getMessage(), e);
+    }
+
+    /** Of the pool: HikariCP's own figures. */
+    Map<String, Double> figures() {
+        HikariPoolMXBean figures = pool.getHikariPoolMXBean();
+        return figures == null
+                ? Map.of()
+                : Map.of(
+                        "pool_active", (double) figures.getActiveConnections(),
+                        "pool_idle", (double) figures.getIdleConnections(),
+                        "pool_waiting", (double) figures.getThreadsAwaitingConnection());
     }
 
     @Override

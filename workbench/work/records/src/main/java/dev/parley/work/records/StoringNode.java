@@ -12,6 +12,7 @@ import dev.parley.spi.records.Photo;
 import dev.parley.spi.records.PhotoName;
 import dev.parley.spi.records.Records;
 import dev.parley.spi.records.StoredPhoto;
+import java.util.Map;
 import java.util.UUID;
 
 /** A service at the end of the line: checks what it is sent and keeps it. */
@@ -123,6 +124,11 @@ final class StoringNode implements Work.Node {
         if (text.indexOf('\0') >= 0) {
             throw new CallException(Code.INVALID, "a character with code zero (expected: none)");
         }
+    }
+
+    @Override
+    public Map<String, Double> figures() {
+        return postgres.figures();
     }
 
     @Override

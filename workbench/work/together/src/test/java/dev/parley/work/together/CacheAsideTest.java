@@ -8,6 +8,7 @@ import dev.parley.model.MessageSpec;
 import dev.parley.model.Topology;
 import dev.parley.spi.CallException;
 import dev.parley.spi.CallException.Code;
+import dev.parley.spi.Neighbour;
 import dev.parley.spi.Work;
 import dev.parley.spi.lecturers.Lecturers;
 import dev.parley.spi.lecturers.NestedProfiles;
@@ -18,8 +19,10 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -179,6 +182,39 @@ class CacheAsideTest {
                     .as("cached reads that failed or were wrong")
                     .isZero();
         }
+    }
+
+    @Test
+    void graphqlBringsJustTheFieldsThatAreReadWhereItIsAskedForNoMore() throws Exception {
+        LecturersWork work = new LecturersWork();
+        Work.Exchange<?, ?> exchange = work.exchange(MessageSpec.parse("nested:50"), LINE, LINE.entry(), 1);
+        List<NestedProfiles> replies = new ArrayList<>();
+        for (String technology : List.of("graphql", "graphql-fields")) {
+            try (Services over = new Services(technology, work, LINE, RealServers.locations())) {
+                exchange.enter(over.client(), TIMEOUT);
+                replies.add(asked(over.client(), exchange));
+            }
+        }
+        NestedProfiles all = replies.getFirst();
+        NestedProfiles some = replies.getLast();
+        assertThat(all.profiles())
+                .allSatisfy(p -> assertThat(p.nama_status_aktif()).isNotEmpty());
+        assertThat(some.profiles()).hasSize(50).allSatisfy(p -> {
+            assertThat(p.nama_sdm()).isNotEmpty();
+            assertThat(p.nama_status_aktif()).isEmpty();
+            assertThat(p.pendidikan_formal()).allSatisfy(e -> {
+                assertThat(e.gelar_akademik()).isNotEmpty();
+                assertThat(e.nama_perguruan_tinggi()).isEmpty();
+            });
+        });
+    }
+
+    private static <Q extends Record, R extends Record> NestedProfiles asked(
+            Neighbour service, Work.Exchange<Q, R> exchange) {
+        Q request = exchange.request(0);
+        R reply = service.call(exchange.operation(), request, TIMEOUT);
+        assertThat(exchange.isRight(request, reply)).isTrue();
+        return (NestedProfiles) reply;
     }
 
     /** Eight clients that ask until they are closed. */
