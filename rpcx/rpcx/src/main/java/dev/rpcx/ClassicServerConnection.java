@@ -97,7 +97,17 @@ final class ClassicServerConnection extends ChannelInboundHandlerAdapter impleme
     }
 
     private void reply(long id, byte @Nullable [] result, @Nullable RPCXException error) {
-        channel.writeAndFlush(ClassicWire.reply(id, result, error), channel.voidPromise());
+        ByteBuf reply = ClassicWire.reply(id, result, error);
+        int bytes = reply.readableBytes();
+        if (bytes <= ByteBudget.COUNTED_BYTES && channel.isWritable()) {
+            channel.writeAndFlush(reply, channel.voidPromise());
+        } else if (server.replyBytes().hold(bytes)) {
+            channel.writeAndFlush(reply).addListener(left -> server.replyBytes().release(bytes));
+        } else {
+            // this wire has no way to tell one call that its reply is too much to hold
+            reply.release();
+            channel.close();
+        }
     }
 
     @Override

@@ -16,9 +16,11 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
@@ -117,6 +119,32 @@ public final class Client implements AutoCloseable {
         }
         ClientProxy.marked(type);
         return proxy(type, clusters.computeIfAbsent(endpoints, this::cluster));
+    }
+
+    /**
+     * What the server there publishes, as {@code service/method}, in order: for tools, and to see that it is there and answers. Blocks at most
+     * as long as a call.
+     *
+     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if it cannot be reached or says nothing
+     */
+    public List<String> published(String host, int port) {
+        Endpoint endpoint = new Endpoint(host, port);
+        long deadline = System.nanoTime() + callTimeout.toNanos();
+        ClientConnection connection = addresses
+                .computeIfAbsent(endpoint.key(), key -> new ClientAddress(this, endpoint, connections, null))
+                .await(0, deadline);
+        try {
+            return connection.published().get(Math.max(0, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new RPCXException(
+                    RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.NOT_EXECUTED);
+        } catch (ExecutionException | TimeoutException e) {
+            throw new RPCXException(
+                    RPCXException.Code.UNAVAILABLE,
+                    endpoint.key() + ": does not say what it publishes",
+                    RPCXException.Executed.NOT_EXECUTED);
+        }
     }
 
     private ClientCluster cluster(Endpoints endpoints) {

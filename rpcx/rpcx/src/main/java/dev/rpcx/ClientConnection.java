@@ -8,6 +8,7 @@ import io.netty.util.concurrent.ScheduledFuture;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -47,6 +48,7 @@ final class ClientConnection extends WireConnection {
     private final Map<String, Integer> dictionary = new ConcurrentHashMap<>();
 
     private volatile boolean dictionaryComplete;
+    private final CompletableFuture<List<String>> published = new CompletableFuture<>();
 
     /** Numbers by {@link ClientMethod#index}, looked up once each. Written without a lock: writers write the same. */
     private volatile int[] numbers = new int[8];
@@ -238,6 +240,17 @@ final class ClientConnection extends WireConnection {
             }
         });
         dictionaryComplete = !more;
+        if (!more) {
+            published.complete(dictionary.keySet().stream()
+                    .map(name -> name.replace('\0', '/'))
+                    .sorted()
+                    .toList());
+        }
+    }
+
+    /** What the server publishes, as service/method; done when it has said so. */
+    CompletableFuture<List<String>> published() {
+        return published;
     }
 
     /** The server wants to stop: new calls go elsewhere, and it is told at once that none will come. */
@@ -324,6 +337,7 @@ final class ClientConnection extends WireConnection {
     @Override
     void onClosed(String why) {
         closedWhy = why;
+        published.completeExceptionally(new IllegalStateException(why));
         keepAlive.stop();
         if (sweepTimer != null) {
             sweepTimer.cancel(false);

@@ -34,6 +34,9 @@ abstract class Outbound {
     int id;
     final ByteBuf body;
 
+    /** Set in {@link #leaving}: stays on the heap, whatever its size, until the socket takes more. */
+    boolean waits;
+
     /** True once the first fragment has left: the next is a {@link Wire#PART}. */
     boolean begun;
 
@@ -57,8 +60,13 @@ abstract class Outbound {
     final void clearBody() {
         body.clear();
         if (body.capacity() > KEPT_BYTES) {
-            body.capacity(FIRST_BYTES);
+            shrinkBody();
         }
+    }
+
+    final void shrinkBody() {
+        body.clear();
+        body.capacity(FIRST_BYTES);
     }
 
     /** A frame without an owner: settings, cancel, credit, ping. */

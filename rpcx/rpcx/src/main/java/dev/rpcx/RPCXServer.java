@@ -2,16 +2,19 @@ package dev.rpcx;
 
 import java.lang.annotation.Documented;
 import java.lang.annotation.ElementType;
+import java.lang.annotation.Inherited;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks a class whose {@link Method} methods are published under the given name. The class's own name never leaves the process.
+ * Marks a class whose {@link Method} methods are published under the given name. The class's own name never leaves the process. Holds for
+ * subclasses too, such as the proxies that a framework makes.
  *
  * @see RegistryServer
  */
 @Documented
+@Inherited
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.TYPE)
 public @interface RPCXServer {

@@ -40,6 +40,16 @@ public final class Server implements AutoCloseable {
     private final int port;
     private final ConnectionLimit connectionLimit;
     private final AdmissionLimit admission;
+
+    /** Requests that are not whole, or whose handlers have not ended. */
+    private final ByteBudget requestBytes = ByteBudget.ofHeap(8);
+
+    /** Replies that wait for a reader. */
+    private final ByteBudget replyBytes = ByteBudget.ofHeap(8);
+
+    /** Buffers of calls that are over, kept for the next ones. */
+    private final ByteBudget keptBytes = ByteBudget.ofHeap(16);
+
     private final int eventLoops;
     private final int poolSize;
     private final long keepAliveNanos;
@@ -254,6 +264,18 @@ public final class Server implements AutoCloseable {
         } catch (SSLPeerUnverifiedException none) {
             return null;
         }
+    }
+
+    ByteBudget requestBytes() {
+        return requestBytes;
+    }
+
+    ByteBudget replyBytes() {
+        return replyBytes;
+    }
+
+    ByteBudget keptBytes() {
+        return keptBytes;
     }
 
     AdmissionLimit admission() {

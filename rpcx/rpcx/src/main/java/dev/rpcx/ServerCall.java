@@ -26,8 +26,14 @@ final class ServerCall extends Outbound implements Runnable {
     boolean notice;
     int heldBytes;
 
-    /** Of {@link #heldBytes}, those that the server counts as not whole; until the call ends. */
-    int partialBytes;
+    /** Of {@link #heldBytes}, those that the server counts; until the call ends. */
+    int countedBytes;
+
+    /** Of a reply that cannot leave at once, counted by the server. */
+    int waitingBytes;
+
+    /** Of the buffer, while no call is under way and it is kept for the next. */
+    int keptBytes;
 
     /** Where the handler is counted; null where it is not. Set before it starts, cleared by whoever ends it. */
     @Nullable
@@ -60,6 +66,7 @@ final class ServerCall extends Outbound implements Runnable {
         receiving = false;
         handling = false;
         abandoned = false;
+        waits = false;
         receiver = null;
         sender = null;
         credit = 0;
@@ -213,7 +220,7 @@ final class ServerCall extends Outbound implements Runnable {
                     : RPCXException.Code.HANDLER_FAILED;
             encode(new RPCXException(code, "the result cannot be sent: " + e.getMessage()));
             return;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             encode(new RPCXException(RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + e));
             return;
         }
@@ -248,7 +255,15 @@ final class ServerCall extends Outbound implements Runnable {
             connection.recycle(this);
             return false;
         }
-        return true;
+        return connection.mayLeave(this);
+    }
+
+    /** The reply is too much to hold for a caller that has not taken those before it. */
+    void refuseReply() {
+        encode(new RPCXException(
+                RPCXException.Code.OVERLOADED,
+                "the reply could not be kept: too many bytes of replies wait to be read",
+                RPCXException.Executed.EXECUTED));
     }
 
     @Override
@@ -259,6 +274,6 @@ final class ServerCall extends Outbound implements Runnable {
     @Override
     void lost() {
         handling = false;
-        connection.releaseParts(this);
+        connection.release(this);
     }
 }

@@ -140,6 +140,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         // a time no clock can hold is as good as none
         long nanos = TimeUnit.MICROSECONDS.toNanos(Math.min(micros < 0 ? Long.MAX_VALUE : micros, 1L << 50));
         ServerCall call = free.isEmpty() ? new ServerCall(this) : free.pop();
+        if (call.keptBytes > 0) {
+            server.keptBytes().release(call.keptBytes);
+            call.keptBytes = 0;
+        }
         call.begin(id, method, metadata, System.nanoTime() + nanos, notice);
         if (slot >= calls.length) {
             calls = Arrays.copyOf(calls, Math.max(slot + 1, calls.length * 2));
@@ -148,7 +152,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         underWay++;
         if (more) {
             call.receiving = true;
-            holdPart(call, payload);
+            holdCounted(call, payload);
         } else {
             dispatch(call, payload);
         }
@@ -194,7 +198,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests under way on this connection");
             return;
         }
-        if (!holdPart(call, payload)) {
+        if (!holdCounted(call, payload)) {
             return;
         }
         if ((head & Wire.MORE) == 0) {
@@ -206,6 +210,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private void dispatch(ServerCall call, ByteBuf request) {
         RunOn.Place place = call.method().place();
         if (place != RunOn.Place.EVENT_LOOP) {
+            if (request != call.body && !holdWhole(call, request)) {
+                return;
+            }
             if (!server.admission().enter()) {
                 int id = call.id;
                 drop(call);
@@ -222,16 +229,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call.notice) {
             // taken: the caller's slot is free, whatever becomes of the call
             int id = call.id;
-            release(call);
+            freeSlot(call);
             call.abandoned = true;
             sendNow(Wire.REPLY, id);
         }
         if (place == RunOn.Place.EVENT_LOOP) {
             call.handle(request);
             return;
-        }
-        if (request != call.body) {
-            hold(call, request);
         }
         try {
             server.threads().run(loop(), place, call);
@@ -351,11 +355,20 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Part of a request that is not whole yet. @return false if the server holds too much of such, and the call has been refused */
-    private boolean holdPart(ServerCall call, ByteBuf bytes) {
-        int part = bytes.readableBytes();
-        if (server.connectionLimit().hold(part)) {
-            call.partialBytes += part;
+    /** A request that came in one frame, for a handler on another thread. @return false if the call has been refused */
+    private boolean holdWhole(ServerCall call, ByteBuf request) {
+        if (request.readableBytes() > ByteBudget.COUNTED_BYTES) {
+            return holdCounted(call, request);
+        }
+        hold(call, request);
+        return true;
+    }
+
+    /** @return false if the server holds too much of requests, and the call has been refused */
+    private boolean holdCounted(ServerCall call, ByteBuf bytes) {
+        int more = bytes.readableBytes();
+        if (server.requestBytes().hold(more)) {
+            call.countedBytes += more;
             hold(call, bytes);
             return true;
         }
@@ -386,7 +399,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Ends a call before its reply has left: its handler is told, its slot is free, what it still brings is dropped. */
     private void drop(ServerCall call) {
         recall(call);
-        release(call);
+        freeSlot(call);
         call.abandoned = true;
         endStreams(call);
         if (call.handling) {
@@ -423,7 +436,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         sendNow(new Outbound.Control(Wire.ERROR, id, body));
     }
 
-    private void release(ServerCall call) {
+    private void freeSlot(ServerCall call) {
         calls[call.id & Wire.SLOT_MASK] = null;
         underWay--;
     }
@@ -434,23 +447,55 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (receiver != null) {
             receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
         }
-        release(call);
+        freeSlot(call);
         recycle(call);
         closeIfLeft();
+    }
+
+    /** Whether a reply leaves now or later; false if it is dropped, with its connection. While the client reads this is one look. */
+    boolean mayLeave(ServerCall call) {
+        int bytes = call.body.readableBytes();
+        boolean reads = channel.isWritable();
+        if (reads && bytes <= Wire.MAX_PAYLOAD_BYTES) {
+            return true;
+        }
+        if (server.replyBytes().hold(bytes)) {
+            call.waitingBytes = bytes;
+            call.waits = true;
+        } else if (reads) {
+            call.refuseReply();
+        } else {
+            loop().execute(() -> abort("the client does not read its replies"));
+            return false;
+        }
+        return true;
     }
 
     /** Neither handler nor reply need it any more. */
     void recycle(ServerCall call) {
         heldBytes -= call.heldBytes;
         call.heldBytes = 0;
-        releaseParts(call);
+        release(call);
+        int buffer = call.body.capacity();
+        if (buffer > ByteBudget.COUNTED_BYTES) {
+            if (!isClosed() && server.keptBytes().hold(buffer)) {
+                call.keptBytes = buffer;
+            } else {
+                call.shrinkBody();
+            }
+        }
         free.push(call);
     }
 
-    void releaseParts(ServerCall call) {
-        if (call.partialBytes > 0) {
-            server.connectionLimit().release(call.partialBytes);
-            call.partialBytes = 0;
+    /** What the server has counted for this call; also after the loop has ended. */
+    void release(ServerCall call) {
+        if (call.countedBytes > 0) {
+            server.requestBytes().release(call.countedBytes);
+            call.countedBytes = 0;
+        }
+        if (call.waitingBytes > 0) {
+            server.replyBytes().release(call.waitingBytes);
+            call.waitingBytes = 0;
         }
     }
 
@@ -482,8 +527,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             if (call != null) {
                 endStreams(call);
                 call.cancel();
-                releaseParts(call);
+                release(call);
             }
+        }
+        for (ServerCall call : free) {
+            server.keptBytes().release(call.keptBytes);
+            call.keptBytes = 0;
         }
     }
 }

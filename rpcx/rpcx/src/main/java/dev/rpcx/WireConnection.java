@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
  * One connection that speaks the native wire: cuts what arrives into frames, gathers what many threads send and flushes it once.
  *
  * <p>Outgoing: {@link #send} queues from any thread and wakes the event loop only if nobody has; the loop copies all it finds into one
- * pooled buffer and writes that. A message above one frame waits in {@link #large} and leaves a fragment at a time, behind the small ones.
+ * pooled buffer and writes that. A message above one frame waits in {@link #large} and leaves a fragment at a time, behind the small ones;
+ * so does any reply while the peer does not read.
  */
 abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Bytes that leave in one write when busy. Source: rpcx-bench; more lengthens the wait of the first without saving calls. */
@@ -58,7 +59,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private volatile boolean scheduled;
 
-    /** Messages of more than one frame that have begun to leave, in turn. */
+    /** Messages of more than one frame that have begun to leave, in turn; and those that wait. */
     private final ArrayDeque<Outbound> large = new ArrayDeque<>();
 
     /** Small frames gathered for the next write: on the heap, where writing a byte costs no more than that. */
@@ -162,7 +163,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (!message.leaving()) {
             return;
         }
-        if (message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
+        if (message.waits || message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
             message.begun = false;
             large.add(message);
             return;

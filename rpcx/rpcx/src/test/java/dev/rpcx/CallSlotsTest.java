@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Timeout;
 
 /**
  * Replies, time-outs, cancels, interrupts and lost connections all at once: every call ends, with its own reply or an error.
- * {@code -Drpcx.stress.calls=100000000} for the long form.
+ * {@code -Drpcx.stress.calls} says how many.
  */
 @Timeout(value = 1, unit = TimeUnit.HOURS)
 class CallSlotsTest {
@@ -54,7 +54,7 @@ class CallSlotsTest {
 
     @Test
     void everyCallEndsAndNoReplyMeetsAnotherCaller() throws Exception {
-        long calls = Long.getLong("rpcx.stress.calls", 60_000L);
+        long calls = Long.getLong("rpcx.stress.calls", LongForm.of(60_000, 2_000_000));
         Server server = new Server(0, RegistryServer.registry(new Echo())).start();
         ExecutorService callers = Executors.newFixedThreadPool(CALLERS);
         AtomicLong next = new AtomicLong();
@@ -78,6 +78,13 @@ class CallSlotsTest {
             }
             assertThat(replied.get() + failed.get()).isEqualTo(calls);
             assertThat(replied.get()).isGreaterThan(calls / 2);
+            LongForm.figure(
+                    12,
+                    "%d calls of %d callers with time-outs, cancels, interrupts and cut connections: %d replied, %d failed, 0 met another",
+                    calls,
+                    CALLERS,
+                    replied.get(),
+                    failed.get());
             // every slot is free again: all of them can be had once more
             for (int i = 0; i < 2 * CALLERS; i++) {
                 assertThat(echo.inline(i)).isEqualTo(i);

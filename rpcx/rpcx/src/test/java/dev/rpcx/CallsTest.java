@@ -20,7 +20,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(60)
+@Timeout(300)
 class CallsTest {
     record Person(String name, int age, List<String> tags) {}
 
@@ -266,6 +266,34 @@ class CallsTest {
         assertThat(service.code()).isEqualTo(RPCXException.Code.NOT_FOUND);
         assertThat(service).hasToString(method.toString());
         assertThat(service.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    @Test
+    void anUnknownServiceAndAnUnknownMethodTakeTheSameTime() {
+        Nobody nobody = client.create(Nobody.class, "127.0.0.1", server.port());
+        int calls = LongForm.of(2000, 50_000);
+        long[] service = new long[calls];
+        long[] method = new long[calls];
+        // in turn, so that whatever else the machine does meets both
+        for (int i = 0; i < calls; i++) {
+            service[i] = nanos(() -> nobody.hello("x"));
+            method[i] = nanos(() -> greeter.unpublished());
+        }
+        java.util.Arrays.sort(service);
+        java.util.Arrays.sort(method);
+        LongForm.figure(
+                10,
+                "the same text; medians of %d calls each: unknown service %.1f µs, unknown method %.1f µs",
+                calls,
+                service[calls / 2] / 1e3,
+                method[calls / 2] / 1e3);
+        assertThat((double) service[calls / 2] / method[calls / 2]).isBetween(0.75, 1.33);
+    }
+
+    private static long nanos(Runnable call) {
+        long begin = System.nanoTime();
+        thrown(call);
+        return System.nanoTime() - begin;
     }
 
     @Test

@@ -86,8 +86,8 @@ class EndpointsTest {
             await().atMost(Duration.ofSeconds(5))
                     .pollInterval(Duration.ofMillis(1))
                     .until(() -> who.who("x") == 2);
-            System.out.printf(
-                    "a new instance had its first call after %d ms%n", (System.nanoTime() - asked) / 1_000_000);
+            LongForm.figure(
+                    13, "a new instance had its first call after %d ms", (System.nanoTime() - asked) / 1_000_000);
             assertThat(spread(who, 200, false)).containsOnlyKeys(1, 2);
         }
     }

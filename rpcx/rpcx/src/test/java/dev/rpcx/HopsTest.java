@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** A call that goes on through five services: its time never grows, and giving it up reaches the last. */
-@Timeout(60)
+@Timeout(300)
 class HopsTest {
     private static final int HOPS = 5;
 

@@ -70,9 +70,11 @@ class KeepAliveTest {
             // the time itself, and what two busy processors add to it
             assertThat(found).isLessThan(KEEP_ALIVE.toNanos() + TimeUnit.SECONDS.toNanos(1));
             await().untilAsserted(() -> assertThat(waits.interrupted).hasValue(1));
-            System.out.printf(
-                    "half-open connection found after %d ms of %d%n",
-                    TimeUnit.NANOSECONDS.toMillis(found), KEEP_ALIVE.toMillis());
+            LongForm.figure(
+                    5,
+                    "half-open connection found after %d ms, keepalive time %d ms",
+                    TimeUnit.NANOSECONDS.toMillis(found),
+                    KEEP_ALIVE.toMillis());
         }
     }
 

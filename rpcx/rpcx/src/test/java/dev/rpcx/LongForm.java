@@ -8,20 +8,21 @@ import java.nio.file.StandardOpenOption;
 import java.util.Locale;
 
 /** Tests that prove more the longer they run: brief in the suite, whole with {@code -Drpcx.long=true}. Keeps the figures they find. */
-final class LongForm {
-    static final boolean ON = Boolean.getBoolean("rpcx.long");
+public final class LongForm {
+    /** Whether the whole form was asked for. */
+    public static final boolean ON = Boolean.getBoolean("rpcx.long");
 
     /** Read by {@code rpcx/reliability}, which writes them down. */
     private static final Path FIGURES = Path.of("target", "reliability.txt");
 
     private LongForm() {}
 
-    static int of(int brief, int whole) {
+    public static int of(int brief, int whole) {
         return ON ? whole : brief;
     }
 
     /** @param line of what a company asks for, as numbered in docs/results/reliability.md */
-    static synchronized void figure(int line, String text, Object... figures) {
+    public static synchronized void figure(int line, String text, Object... figures) {
         String told = line + "\t" + String.format(Locale.ROOT, text, figures);
         System.out.println("trust " + told);
         try {

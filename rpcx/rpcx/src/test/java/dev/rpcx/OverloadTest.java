@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** More calls than the server can finish, and clients that send what costs them nothing. */
-@Timeout(60)
+@Timeout(300)
 class OverloadTest {
     @RPCXServer("busy")
     static final class Busy {
@@ -101,7 +101,7 @@ class OverloadTest {
             AtomicInteger lowest = new AtomicInteger(Integer.MAX_VALUE);
             long begin = System.nanoTime();
             List<CompletableFuture<?>> all = new ArrayList<>();
-            int seconds = 4;
+            int seconds = LongForm.of(4, 20);
             for (int i = 0; i < 2500 * seconds; i++) {
                 long at = begin + i * 400_000L;
                 for (long left = at - System.nanoTime(); left > 0; left = at - System.nanoTime()) {
@@ -124,9 +124,15 @@ class OverloadTest {
                 }
             }
             CompletableFuture.allOf(all.toArray(new CompletableFuture<?>[0])).get(20, TimeUnit.SECONDS);
-            System.out.printf(
-                    "overload x5, the second half of %d s: %d in time of some %d possible, %d refused, %d late; lowest limit %d%n",
-                    seconds, inTime.get(), 250 * seconds, refused.get(), late.get(), lowest.get());
+            LongForm.figure(
+                    7,
+                    "overload ×5, the second half of %d s: %d in time of some %d possible, %d refused, %d late; lowest limit %d",
+                    seconds,
+                    inTime.get(),
+                    250 * seconds,
+                    refused.get(),
+                    late.get(),
+                    lowest.get());
             assertThat(lowest.get()).isLessThan(500);
             // loose, for a machine that does other things as well
             assertThat(inTime.get()).isGreaterThan(80 * seconds);

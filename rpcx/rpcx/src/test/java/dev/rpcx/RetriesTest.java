@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Calls that are made again: which, how often, and where. */
-@Timeout(60)
+@Timeout(300)
 class RetriesTest {
     /** Many callers while the link to one of three instances is cut, again and again. */
     private static ConcurrentLinkedQueue<RPCXException> cutUnderLoad(boolean idempotent, AtomicLong calls)
@@ -92,14 +92,14 @@ class RetriesTest {
         try (Instances instances = new Instances(2);
                 Client client = Client.standard()) {
             Instances.Who who = client.create(Instances.Who.class, Endpoints.of(instances.endpoints()));
-            int calls = 2000;
+            int calls = LongForm.of(2000, 50_000);
             for (int i = 0; i < calls; i++) {
                 assertThatThrownBy(() -> who.failTwice("x"))
                         .isInstanceOfSatisfying(
                                 RPCXException.class,
                                 e -> assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED));
             }
-            System.out.printf("in an outage %d calls became %d%n", calls, instances.executed());
+            LongForm.figure(7, "in an outage %d calls became %d", calls, instances.executed());
             // a tenth, and the ten that a client begins with
             assertThat(instances.executed()).isBetween((long) calls + 100, calls * 11L / 10 + 10);
             long before = instances.executed();

@@ -12,10 +12,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Three instances restarted one after the other under load: no call fails. {@code -Drpcx.restarts=100} is the long form. */
+/** Three instances restarted one after the other under load: no call fails. A hundred times in the long form. */
 @Timeout(600)
 class RollingRestartTest {
-    private static final int RESTARTS = Integer.getInteger("rpcx.restarts", 9);
+    private static final int RESTARTS = LongForm.of(9, 100);
     private static final int CALLERS = 6;
 
     private final AtomicBoolean stop = new AtomicBoolean();
@@ -48,7 +48,12 @@ class RollingRestartTest {
             for (Thread caller : callers) {
                 caller.join();
             }
-            System.out.printf("rolling restarts: %d, calls: %d, failed: %d%n", RESTARTS, calls.get(), failures.size());
+            LongForm.figure(
+                    6,
+                    "%d restarts of three instances, one after the other, under load: %d calls, failed: %d",
+                    RESTARTS,
+                    calls.get(),
+                    failures.size());
             assertThat(failures).isEmpty();
             assertThat(instances.executed()).isEqualTo(calls.get());
         }

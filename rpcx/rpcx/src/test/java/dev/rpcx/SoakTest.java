@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(1200)
 class SoakTest {
     private static final int CALLERS = 16;
-    private static final int SECONDS = LongForm.of(3, 300);
+    private static final int SECONDS = LongForm.of(3, 120);
 
     /** Sizes of 0 B to 1 MB, most of them small. */
     private static final int[] MOST_BYTES = {16, 16, 16, 200, 200, 2000, 2000, 20_000, 100_000, 1_000_000};

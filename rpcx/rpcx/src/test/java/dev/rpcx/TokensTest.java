@@ -131,6 +131,8 @@ class TokensTest {
                 assertThat(secret.whoAmI()).isEqualTo("alice");
             }
         });
+        LongForm.figure(
+                9, "refused, all alike: a token that is expired, used before, for another method, of a wrong secret");
     }
 
     @Test

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a server does with bytes that are cut, merged, too long, unknown or random, while another connection goes on. */
-@Timeout(120)
+@Timeout(300)
 class WireTest {
     private static final int ID = 1 << 16;
 
@@ -119,6 +119,7 @@ class WireTest {
                 peer.send(conversation().readSlice(cut));
             }
         }
+        LongForm.figure(2, "split and cut at each of %d bytes of a conversation", bytes);
     }
 
     @ParameterizedTest
@@ -237,10 +238,9 @@ class WireTest {
         }
     }
 
-    /** {@code -Drpcx.fuzz.rounds=100000} for the long form. */
     @Test
     void randomBytesHurtNobodyElse() throws IOException {
-        int rounds = Integer.getInteger("rpcx.fuzz.rounds", 300);
+        int rounds = Integer.getInteger("rpcx.fuzz.rounds", LongForm.of(300, 20_000));
         long seed = Long.getLong("rpcx.fuzz.seed", 20261121L);
         Random random = new Random(seed);
         for (int round = 0; round < rounds; round++) {
@@ -263,6 +263,11 @@ class WireTest {
                 assertThat(unhurt.inline("round " + round)).isEqualTo("round " + round);
             }
         }
+        LongForm.figure(
+                2,
+                "%d connections of random or changed bytes, seed %d: another caller was answered throughout",
+                rounds,
+                seed);
     }
 
     @Test

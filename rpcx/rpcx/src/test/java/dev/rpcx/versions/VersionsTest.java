@@ -3,6 +3,7 @@ package dev.rpcx.versions;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.rpcx.LongForm;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -63,6 +64,11 @@ class VersionsTest {
                                     .collect(Collectors.toList()));
                 }
             }
+            LongForm.figure(
+                    11,
+                    "JDK %d and %d, an older and a newer release, each as client and as server, on both wires: all 16 pairs on each",
+                    older,
+                    Jdk.own().version());
         } finally {
             for (Process server : servers) {
                 server.getOutputStream().close();
