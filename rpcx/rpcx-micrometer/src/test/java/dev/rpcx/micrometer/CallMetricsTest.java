@@ -1,0 +1,78 @@
+package dev.rpcx.micrometer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import dev.rpcx.Client;
+import dev.rpcx.Method;
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXException;
+import dev.rpcx.RPCXServer;
+import dev.rpcx.RegistryServer;
+import dev.rpcx.Server;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+class CallMetricsTest {
+    @RPCXServer("greeter")
+    static final class Greetings {
+        @Method
+        String hello(String name) {
+            if (name.isEmpty()) {
+                throw new IllegalArgumentException("nobody to greet");
+            }
+            return "Hello " + name;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "greeter")
+    interface Greeter {
+        String hello(String name);
+
+        @Method("hello")
+        CompletableFuture<String> later(String name);
+
+        String unknown();
+    }
+
+    private final SimpleMeterRegistry atClient = new SimpleMeterRegistry();
+    private final SimpleMeterRegistry atServer = new SimpleMeterRegistry();
+
+    private static long count(SimpleMeterRegistry registry, String name, String outcome) {
+        return registry.get(name)
+                .tags("service", "greeter", "method", "hello", "outcome", outcome)
+                .timer()
+                .count();
+    }
+
+    @Test
+    void everyCallIsTimedByMethodAndOutcomeOnBothSides() {
+        try (Server server = Server.builder(RegistryServer.registry(new Greetings()))
+                        .interceptor(CallMetrics.ofServer(atServer))
+                        .build()
+                        .start();
+                Client client = Client.builder()
+                        .interceptor(CallMetrics.ofClient(atClient))
+                        .build()) {
+            Greeter greeter = client.create(Greeter.class, "127.0.0.1", server.port());
+            greeter.hello("one");
+            greeter.hello("two");
+            greeter.later("three").join();
+            assertThatThrownBy(() -> greeter.hello("")).isInstanceOf(RPCXException.class);
+            assertThatThrownBy(() -> greeter.later("").join()).hasCauseInstanceOf(RPCXException.class);
+            assertThatThrownBy(greeter::unknown).isInstanceOf(RPCXException.class);
+            assertThat(count(atServer, "rpcx.server.calls", "OK")).isEqualTo(3);
+            assertThat(count(atServer, "rpcx.server.calls", "HANDLER_FAILED")).isEqualTo(2);
+            await().until(() -> count(atClient, "rpcx.client.calls", "OK") == 3);
+            await().until(() -> count(atClient, "rpcx.client.calls", "HANDLER_FAILED") == 2);
+            assertThat(atClient.get("rpcx.client.calls")
+                            .tag("outcome", "NOT_FOUND")
+                            .timers())
+                    .hasSize(1);
+            // a name that is not published reaches no meter of the server
+            assertThat(atServer.getMeters()).hasSize(2);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+package dev.rpcx.opentelemetry;
+
+import dev.rpcx.Interceptor;
+import dev.rpcx.Metadata;
+import dev.rpcx.RPCXException;
+import io.opentelemetry.api.OpenTelemetry;
+import io.opentelemetry.api.common.AttributeKey;
+import io.opentelemetry.api.trace.Span;
+import io.opentelemetry.api.trace.SpanKind;
+import io.opentelemetry.api.trace.StatusCode;
+import io.opentelemetry.api.trace.Tracer;
+import io.opentelemetry.context.Context;
+import io.opentelemetry.context.Scope;
+import io.opentelemetry.context.propagation.TextMapGetter;
+import io.opentelemetry.context.propagation.TextMapPropagator;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An interceptor that makes a span of every call, at a client and at a server. The context travels as metadata, in the form that the given
+ * OpenTelemetry propagates, as a rule W3C's {@code traceparent}; a handler runs within the server's span, so that the calls it makes
+ * itself belong to the same trace. Thread-safe.
+ *
+ * <p>Attributes are those of OpenTelemetry's conventions for RPC: {@code rpc.system}, {@code rpc.service}, {@code rpc.method}; and
+ * {@code rpcx.code} for a call that failed. A stream's span ends when the stream is there, not with its last item.
+ */
+public final class CallTracing implements Interceptor {
+    private static final AttributeKey<String> SYSTEM = AttributeKey.stringKey("rpc.system");
+    private static final AttributeKey<String> SERVICE = AttributeKey.stringKey("rpc.service");
+    private static final AttributeKey<String> METHOD = AttributeKey.stringKey("rpc.method");
+    private static final AttributeKey<String> CODE = AttributeKey.stringKey("rpcx.code");
+
+    private static final TextMapGetter<Metadata> GETTER = new TextMapGetter<>() {
+        @Override
+        public Iterable<String> keys(Metadata metadata) {
+            return metadata.entries().keySet();
+        }
+
+        @Override
+        public @Nullable String get(@Nullable Metadata metadata, String key) {
+            return metadata == null ? null : metadata.get(key);
+        }
+    };
+
+    private final Tracer tracer;
+    private final TextMapPropagator propagator;
+    private final SpanKind kind;
+
+    private CallTracing(OpenTelemetry telemetry, SpanKind kind) {
+        this.tracer = telemetry.getTracer("dev.rpcx");
+        this.propagator = telemetry.getPropagators().getTextMapPropagator();
+        this.kind = kind;
+    }
+
+    /** For {@code Client.builder().interceptor}. */
+    public static CallTracing ofClient(OpenTelemetry telemetry) {
+        return new CallTracing(telemetry, SpanKind.CLIENT);
+    }
+
+    /** For {@code Server.builder(…).interceptor}. */
+    public static CallTracing ofServer(OpenTelemetry telemetry) {
+        return new CallTracing(telemetry, SpanKind.SERVER);
+    }
+
+    @Override
+    @SuppressWarnings("try") // the scope is there to be closed
+    public @Nullable Object intercept(Invocation call, Next next) throws Throwable {
+        Context parent = kind == SpanKind.SERVER
+                ? propagator.extract(Context.root(), call.metadata(), GETTER)
+                : Context.current();
+        Span span = tracer.spanBuilder(call.service() + "/" + call.method())
+                .setParent(parent)
+                .setSpanKind(kind)
+                .setAttribute(SYSTEM, "rpcx")
+                .setAttribute(SERVICE, call.service())
+                .setAttribute(METHOD, call.method())
+                .startSpan();
+        Object result;
+        try (Scope scope = parent.with(span).makeCurrent()) {
+            result = next.proceed(kind == SpanKind.CLIENT ? carrying(call) : call);
+        } catch (Throwable t) {
+            end(span, t);
+            throw t;
+        }
+        if (result instanceof CompletionStage<?> stage) {
+            stage.whenComplete((value, thrown) -> end(span, thrown));
+        } else {
+            end(span, null);
+        }
+        return result;
+    }
+
+    private Invocation carrying(Invocation call) {
+        Map<String, String> entries = new HashMap<>();
+        propagator.inject(Context.current(), entries, (carrier, key, value) -> {
+            if (carrier != null) {
+                carrier.put(key, value);
+            }
+        });
+        Invocation carrying = call;
+        for (Map.Entry<String, String> entry : entries.entrySet()) {
+            carrying = carrying.with(entry.getKey(), entry.getValue());
+        }
+        return carrying;
+    }
+
+    private static void end(Span span, @Nullable Throwable thrown) {
+        Throwable t = thrown;
+        while (t instanceof CompletionException && t.getCause() != null) {
+            t = t.getCause();
+        }
+        if (t != null) {
+            span.setStatus(StatusCode.ERROR, String.valueOf(t.getMessage()));
+            if (t instanceof RPCXException e) {
+                span.setAttribute(CODE, e.code().name());
+            }
+            span.recordException(t);
+        }
+        span.end();
+    }
+}

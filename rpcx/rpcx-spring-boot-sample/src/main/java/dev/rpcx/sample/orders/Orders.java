@@ -1,0 +1,20 @@
+package dev.rpcx.sample.orders;
+
+import dev.rpcx.Method;
+import dev.rpcx.RPCXServer;
+
+/** Published as {@code orders}. */
+@RPCXServer("orders")
+public class Orders {
+    private final StockClient stock;
+
+    /** For Spring, which gives the client. */
+    public Orders(StockClient stock) {
+        this.stock = stock;
+    }
+
+    @Method
+    public String order(String article, int count) {
+        return count + " × " + article + " ordered, " + stock.take(article, count) + " left";
+    }
+}

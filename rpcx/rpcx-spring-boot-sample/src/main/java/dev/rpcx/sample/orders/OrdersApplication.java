@@ -1,0 +1,18 @@
+package dev.rpcx.sample.orders;
+
+import dev.rpcx.sample.Telemetry;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.context.annotation.Import;
+
+/** The orders as a process of their own: {@code --rpcx.server.port=PORT --rpcx.services.stock=HOST:PORT}. */
+@SpringBootApplication
+@Import(Telemetry.class)
+public class OrdersApplication {
+    /** For Spring. */
+    public OrdersApplication() {}
+
+    public static void main(String[] args) {
+        SpringApplication.run(OrdersApplication.class, args);
+    }
+}

@@ -1,0 +1,106 @@
+package dev.rpcx.spring;
+
+import dev.rpcx.Client;
+import dev.rpcx.micrometer.CallMetrics;
+import dev.rpcx.opentelemetry.CallTracing;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.opentelemetry.api.OpenTelemetry;
+import org.springframework.beans.factory.ListableBeanFactory;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.HealthIndicator;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+
+/**
+ * One {@link Client} and one server an application, with what the application has: its meters, its traces, its health. Each bean gives way
+ * to one of the application's own.
+ */
+@AutoConfiguration(
+        afterName = {
+            "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration",
+            "org.springframework.boot.opentelemetry.autoconfigure.OpenTelemetrySdkAutoConfiguration"
+        })
+@EnableConfigurationProperties(RPCXProperties.class)
+@Import(RPCXBeans.class)
+public class RPCXAutoConfiguration {
+    /** For Spring. */
+    public RPCXAutoConfiguration() {}
+
+    @Bean
+    @ConditionalOnMissingBean
+    Client rpcxClient(RPCXProperties properties, ObjectProvider<RPCXClientCustomizer> customizers) {
+        Client.Builder builder = Client.builder()
+                .callTimeout(properties.client().timeout())
+                .connections(properties.client().connections())
+                .keepAlive(properties.client().keepAlive());
+        customizers.orderedStream().forEach(customizer -> customizer.customize(builder));
+        return builder.build();
+    }
+
+    @Bean
+    RPCXClients rpcxClients(Client client, RPCXProperties properties, ObjectProvider<RPCXDiscovery> discovery) {
+        return new RPCXClients(client, properties, discovery.getIfUnique());
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    RPCXServing rpcxServing(
+            ListableBeanFactory beans, RPCXProperties properties, ObjectProvider<RPCXServerCustomizer> customizers) {
+        return new RPCXServing(beans, properties, customizers.orderedStream().toList());
+    }
+
+    /** {@code rpcx.client.calls} and {@code rpcx.server.calls}. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({CallMetrics.class, MeterRegistry.class})
+    @ConditionalOnBean(MeterRegistry.class)
+    static class Metrics {
+        @Bean
+        RPCXClientCustomizer rpcxClientMetrics(MeterRegistry registry) {
+            return builder -> builder.interceptor(CallMetrics.ofClient(registry));
+        }
+
+        @Bean
+        RPCXServerCustomizer rpcxServerMetrics(MeterRegistry registry) {
+            return builder -> builder.interceptor(CallMetrics.ofServer(registry));
+        }
+    }
+
+    /** A span for each call on each side. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({CallTracing.class, OpenTelemetry.class})
+    @ConditionalOnBean(OpenTelemetry.class)
+    static class Tracing {
+        @Bean
+        RPCXClientCustomizer rpcxClientTracing(OpenTelemetry telemetry) {
+            return builder -> builder.interceptor(CallTracing.ofClient(telemetry));
+        }
+
+        @Bean
+        RPCXServerCustomizer rpcxServerTracing(OpenTelemetry telemetry) {
+            return builder -> builder.interceptor(CallTracing.ofServer(telemetry));
+        }
+    }
+
+    /** {@code rpcx} in the actuator's health: up while the server listens, or where there is nothing to serve. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(HealthIndicator.class)
+    static class Healthy {
+        @Bean
+        @ConditionalOnMissingBean(name = "rpcxHealthIndicator")
+        HealthIndicator rpcxHealthIndicator(RPCXServing serving) {
+            return () -> serving.isRunning()
+                    ? Health.up()
+                            .withDetail("port", serving.port().orElse(0))
+                            .withDetail("services", serving.services())
+                            .build()
+                    : Health.unknown().build();
+        }
+    }
+}

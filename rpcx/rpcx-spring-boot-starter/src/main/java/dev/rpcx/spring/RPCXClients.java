@@ -1,0 +1,47 @@
+package dev.rpcx.spring;
+
+import dev.rpcx.Client;
+import dev.rpcx.Endpoint;
+import dev.rpcx.Endpoints;
+import dev.rpcx.RPCXClient;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Makes the proxies: where a service is say the properties, otherwise discovery, otherwise its annotation. */
+final class RPCXClients {
+    private final Client client;
+    private final RPCXProperties properties;
+    private final @Nullable RPCXDiscovery discovery;
+
+    RPCXClients(Client client, RPCXProperties properties, @Nullable RPCXDiscovery discovery) {
+        this.client = client;
+        this.properties = properties;
+        this.discovery = discovery;
+    }
+
+    <T> T create(Class<T> type) {
+        String service = type.getAnnotation(RPCXClient.class).remoteServerName();
+        List<String> addresses = properties.services().get(service);
+        if (addresses != null && !addresses.isEmpty()) {
+            return client.create(
+                    type,
+                    Endpoints.of(
+                            addresses.stream().map(a -> endpoint(service, a)).toArray(Endpoint[]::new)));
+        }
+        Endpoints found = discovery == null ? null : discovery.find(service);
+        return found == null ? client.create(type) : client.create(type, found);
+    }
+
+    private static Endpoint endpoint(String service, String address) {
+        int colon = address.lastIndexOf(':');
+        try {
+            return new Endpoint(
+                    address.substring(0, Math.max(0, colon)).strip(),
+                    Integer.parseInt(address.substring(colon + 1).strip()));
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(
+                    "rpcx.services." + service + ": " + address + " (expected: host:port, several with commas between)",
+                    e);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+package dev.rpcx.zookeeper;
+
+import dev.rpcx.Endpoint;
+import dev.rpcx.Endpoints;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.apache.zookeeper.KeeperException;
+import org.apache.zookeeper.WatchedEvent;
+import org.apache.zookeeper.Watcher;
+import org.apache.zookeeper.ZooKeeper;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The children of a path, each an instance: told at once when one comes or goes. While ZooKeeper cannot be reached what was found before
+ * holds, since the client keeps its list. Equal for equal servers and paths, so that proxies share their connections.
+ *
+ * <pre>{@code
+ * client.create(Greeter.class, ZooKeeperEndpoints.of("zk1:2181,zk2:2181", "/services/greeter"));
+ * }</pre>
+ */
+public final class ZooKeeperEndpoints implements Endpoints {
+    private final String servers;
+    private final String path;
+
+    private ZooKeeperEndpoints(String servers, String path) {
+        this.servers = servers;
+        this.path = path;
+    }
+
+    /**
+     * @param servers as ZooKeeper's own connect string: {@code host:port}, several with commas between
+     * @param path of the service, absolute; may come into being later
+     */
+    public static ZooKeeperEndpoints of(String servers, String path) {
+        if (!path.startsWith("/") || path.length() < 2) {
+            throw new IllegalArgumentException("path: " + path + " (expected: absolute, as /services/greeter)");
+        }
+        return new ZooKeeperEndpoints(servers, path);
+    }
+
+    @Override
+    public Watch watch(Listener listener) {
+        Asking asking = new Asking(path, listener);
+        ZooKeeperSession session = new ZooKeeperSession(servers, asking::ask, asking::failed);
+        return session::close;
+    }
+
+    /** Children are asked for with a watch, which tells of one change; then they are asked for again. */
+    private record Asking(String path, Listener listener) {
+        void ask(ZooKeeper zooKeeper) {
+            zooKeeper.getChildren(path, event -> changed(zooKeeper, event), this::answered, zooKeeper);
+        }
+
+        private void changed(ZooKeeper zooKeeper, WatchedEvent event) {
+            if (event.getType() != Watcher.Event.EventType.None) {
+                ask(zooKeeper);
+            }
+        }
+
+        private void answered(int code, String asked, Object context, @Nullable List<String> children) {
+            switch (KeeperException.Code.get(code)) {
+                case OK -> found(children == null ? List.of() : children);
+                case NONODE -> {
+                    failed(new IllegalStateException("ZooKeeper has no " + path));
+                    ZooKeeper zooKeeper = (ZooKeeper) context;
+                    zooKeeper.exists(
+                            path,
+                            event -> changed(zooKeeper, event),
+                            (exists, p, c, stat) -> {
+                                if (exists == KeeperException.Code.OK.intValue()) {
+                                    ask(zooKeeper);
+                                }
+                            },
+                            null);
+                }
+                // asked again when the connection stands
+                default -> failed(KeeperException.create(KeeperException.Code.get(code), path));
+            }
+        }
+
+        private void found(List<String> children) {
+            List<Endpoint> all = new ArrayList<>();
+            for (String child : children) {
+                Endpoint endpoint = InstanceNode.read(child);
+                if (endpoint != null) {
+                    all.add(endpoint);
+                }
+            }
+            synchronized (listener) {
+                listener.found(all);
+            }
+        }
+
+        void failed(Throwable why) {
+            synchronized (listener) {
+                listener.failed(why);
+            }
+        }
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof ZooKeeperEndpoints o && servers.equals(o.servers) && path.equals(o.path);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(servers, path);
+    }
+
+    @Override
+    public String toString() {
+        return servers + path;
+    }
+}

@@ -1,0 +1,164 @@
+package dev.rpcx.zookeeper;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import dev.rpcx.Client;
+import dev.rpcx.Endpoint;
+import dev.rpcx.Method;
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXServer;
+import dev.rpcx.RegistryServer;
+import dev.rpcx.Server;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Against the real ZooKeeper, killed and started again under load. */
+@Timeout(180)
+class ZooKeeperTest {
+    private static final String PATH = "/rpcx/services/counted";
+    private static final int CALLERS = 4;
+
+    @RPCXServer("counted")
+    static final class Counted {
+        final AtomicLong calls = new AtomicLong();
+
+        @Method
+        long count() {
+            return calls.incrementAndGet();
+        }
+    }
+
+    @RPCXClient(remoteServerName = "counted")
+    interface Counting {
+        long count();
+    }
+
+    private static final class Instance implements AutoCloseable {
+        final Counted counted = new Counted();
+        final Server server = Server.builder(RegistryServer.registry(counted))
+                .host("127.0.0.1")
+                .build()
+                .start();
+        final ZooKeeperRegistration registration;
+
+        Instance(String servers) {
+            registration = ZooKeeperRegistration.of(servers, PATH, new Endpoint("127.0.0.1", server.port()));
+        }
+
+        @Override
+        public void close() {
+            registration.close();
+            server.stop();
+        }
+    }
+
+    @TempDir
+    Path folder;
+
+    private final AtomicBoolean stop = new AtomicBoolean();
+    private final AtomicLong calls = new AtomicLong();
+    private final ConcurrentLinkedQueue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
+
+    /** Read by {@code rpcx/reliability}, which writes it down. */
+    private static void figure(String text) throws IOException {
+        System.out.println("trust 13\t" + text);
+        Files.writeString(
+                Path.of("target", "reliability.txt"),
+                "13\t" + text + "\n",
+                StandardOpenOption.CREATE,
+                StandardOpenOption.APPEND);
+    }
+
+    private void load(Counting counting) {
+        while (!stop.get()) {
+            try {
+                counting.count();
+                calls.incrementAndGet();
+            } catch (RuntimeException e) {
+                failures.add(e);
+            }
+        }
+    }
+
+    private static void awaitCalls(Instance instance) {
+        long before = instance.counted.calls.get();
+        await().atMost(Duration.ofSeconds(30))
+                .pollInterval(Duration.ofMillis(5))
+                .until(() -> instance.counted.calls.get() > before + 20);
+    }
+
+    @Test
+    void callsGoOnWhileTheRegistryIsKilledAndInstancesComeAndGo() throws Exception {
+        List<Thread> callers = new ArrayList<>();
+        try (ZooKeeperProcess zooKeeper = new ZooKeeperProcess(folder);
+                Client client = Client.standard();
+                Instance first = new Instance(zooKeeper.servers());
+                Instance second = new Instance(zooKeeper.servers())) {
+            first.registration.registered().get(30, TimeUnit.SECONDS);
+            Counting counting = client.create(Counting.class, ZooKeeperEndpoints.of(zooKeeper.servers(), PATH));
+            for (int i = 0; i < CALLERS; i++) {
+                Thread caller = new Thread(() -> load(counting));
+                callers.add(caller);
+                caller.start();
+            }
+            awaitCalls(first);
+            awaitCalls(second);
+            zooKeeper.kill();
+            long before = calls.get();
+            awaitCalls(first);
+            awaitCalls(second);
+            // one that comes while the registry is away is found when it is back
+            try (Instance third = new Instance(zooKeeper.servers())) {
+                awaitCalls(first);
+                zooKeeper.start();
+                long began = System.nanoTime();
+                third.registration.registered().get(30, TimeUnit.SECONDS);
+                long registered = System.nanoTime();
+                awaitCalls(third);
+                figure(String.format(
+                        "ZooKeeper killed with -9 under load, %d calls while it was away; back after its start: a new instance registered after %d ms, called %d ms later; failed calls: %d",
+                        calls.get() - before,
+                        TimeUnit.NANOSECONDS.toMillis(registered - began),
+                        TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - registered),
+                        failures.size()));
+                awaitCalls(first);
+                awaitCalls(second);
+            }
+            awaitCalls(first);
+            stop.set(true);
+            for (Thread caller : callers) {
+                caller.join();
+            }
+            assertThat(failures).isEmpty();
+        } finally {
+            stop.set(true);
+        }
+    }
+
+    @Test
+    void nodesNameTheirInstance() {
+        for (Endpoint endpoint : List.of(new Endpoint("10.0.0.5", 9000), new Endpoint("::1", 9000, 7))) {
+            assertThat(InstanceNode.read(InstanceNode.name(endpoint))).isEqualTo(endpoint);
+        }
+        assertThat(InstanceNode.read("lock-0000000001")).isNull();
+        assertThat(InstanceNode.read("host:port")).isNull();
+        assertThat(InstanceNode.read("")).isNull();
+        assertThatThrownBy(() -> ZooKeeperEndpoints.of("localhost:2181", "greeter"))
+                .hasMessageContaining("absolute");
+        assertThat(ZooKeeperEndpoints.of("a:1", "/b")).isEqualTo(ZooKeeperEndpoints.of("a:1", "/b"));
+    }
+}
