@@ -6,6 +6,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
+import java.util.concurrent.locks.AbstractQueuedSynchronizer;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Time that goes on to the next thing that happens as soon as every thread that ever waited for it waits again, or waits for something else:
@@ -70,12 +72,18 @@ final class SimulatedClock implements Clock {
                 Thread.State state = thread.getState();
                 if (state == Thread.State.TERMINATED) {
                     known.remove(i);
-                } else if (state != Thread.State.WAITING) {
+                } else if (state != Thread.State.WAITING || isLetGo(thread)) {
                     return false;
                 }
             }
         }
         return !isOneOnItsWay();
+    }
+
+    /** What it waited for has come, and the machine has not let it run yet: {@link AbstractQueuedSynchronizer#toString} tells a latch's count. */
+    private static boolean isLetGo(Thread thread) {
+        return LockSupport.getBlocker(thread) instanceof AbstractQueuedSynchronizer latch
+                && latch.toString().contains("State = 0");
     }
 
     /** A driver's thread that has begun and has not waited yet: time must not go on without it. */
