@@ -34,6 +34,12 @@ abstract class RabbitMqContract extends TransportContract {
         return new RabbitMqTransport(wiring);
     }
 
+    /** Waits for a channel's last work as long as 1.05 heartbeats, 63 s, and ends (com.rabbitmq.client.impl.ChannelManager). */
+    @Override
+    protected boolean isKeptByItsLibrary(String leftover) {
+        return leftover.equals("thread ConsumerWorkService shutdown monitor");
+    }
+
     @BeforeAll
     static void startBroker() throws InterruptedException {
         try {
