@@ -19,8 +19,7 @@ final class TimedNeighbour implements Neighbour {
     private static final int DIGITS = 3;
 
     private final Neighbour neighbour;
-    private final Recorder recorder = new Recorder(DIGITS);
-    /** All calls since the process began, for the metrics; {@link #recorder}'s part is added when it is read. Guarded by this. */
+    /** All calls since the process began, for the metrics; {@link #current}'s part is added when it is read. Guarded by this. */
     private final Histogram total = new Histogram(DIGITS);
     /** Calls since the last reset. Guarded by this. */
     private final Histogram sinceReset = new Histogram(DIGITS);
@@ -28,8 +27,11 @@ final class TimedNeighbour implements Neighbour {
     private final LongAdder failures = new LongAdder();
     private final String peer;
     private final Optional<CallLog> log;
-    /** What the lab calls the window under way; empty outside of any. */
-    private volatile String window = "";
+    /** One reference, so that a call is counted and written down in the same window. */
+    private volatile Window current = new Window("", new Recorder(DIGITS));
+
+    /** @param name what the lab calls the window under way; empty outside of any */
+    private record Window(String name, Recorder recorder) {}
 
     /** @param log where each call is written down, if anywhere */
     TimedNeighbour(String peer, Neighbour neighbour, Optional<CallLog> log) {
@@ -39,13 +41,14 @@ final class TimedNeighbour implements Neighbour {
     }
 
     private void ended(Operation<?, ?> operation, long tookNs, boolean isAnswered) {
+        Window window = current;
         if (isAnswered) {
-            recorder.recordValue(tookNs);
+            window.recorder().recordValue(tookNs);
         } else {
             failures.increment();
         }
         if (log.isPresent()) {
-            log.get().called(peer, operation.name(), tookNs, isAnswered, window);
+            log.get().called(peer, operation.name(), tookNs, isAnswered, window.name());
         }
     }
 
@@ -73,13 +76,12 @@ final class TimedNeighbour implements Neighbour {
 
     /** Calls since the last {@link #reset}, with which the window that it began ends. */
     synchronized Histogram sinceReset() {
-        window = "";
-        drain();
+        begin("");
         return sinceReset.copy();
     }
 
     synchronized Histogram total() {
-        drain();
+        add(current);
         return total.copy();
     }
 
@@ -89,13 +91,18 @@ final class TimedNeighbour implements Neighbour {
 
     /** @param begun what the window is called that begins now */
     synchronized void reset(String begun) {
-        drain();
+        begin(begun);
         sinceReset.reset();
-        window = begun;
     }
 
-    private void drain() {
-        Histogram interval = recorder.getIntervalHistogram();
+    private void begin(String name) {
+        Window over = current;
+        current = new Window(name, new Recorder(DIGITS));
+        add(over);
+    }
+
+    private void add(Window window) {
+        Histogram interval = window.recorder().getIntervalHistogram();
         total.add(interval);
         sinceReset.add(interval);
     }
