@@ -16,7 +16,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** A server's connection on the native wire: takes requests into the slots their callers chose, runs handlers, sends what they bring. */
+/**
+ * A server's connection on the native wire: takes requests into the slots their callers chose, runs handlers, sends what they bring.
+ *
+ * <p>Longer than 400 lines because its slots, their states and the bytes they hold change together, on the event loop, and nobody else may
+ * touch them.
+ */
 final class ServerConnection extends WireConnection implements ServedConnection {
     /** Bytes of requests held for one connection; each frame beyond is refused as overload. */
     private static final long MAX_HELD_BYTES = 64L * 1024 * 1024;
