@@ -54,13 +54,7 @@ record Ceiling(double perSecond) {
                         EchoServer.class.getName(),
                         List.of(),
                         log);
-                Generator generator = new Generator(Child.java(
-                        "generator",
-                        ServiceJvm.GENERATOR_FLAGS,
-                        installation.classPath(),
-                        ServiceJvm.GENERATOR,
-                        List.of(),
-                        log))) {
+                Generator generator = new Generator(installation, log)) {
             int port = Integer.parseInt(echo.line(TO_ANSWER)
                     .orElseThrow(() -> new LabException("the server that does nothing said no port")));
             Event.Ceiling ceiling = generator.ask(

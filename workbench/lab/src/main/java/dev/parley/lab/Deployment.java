@@ -43,7 +43,10 @@ final class Deployment implements AutoCloseable {
     /** Requests of an open load that may wait for their replies at once. */
     private static final int IN_FLIGHT_MOST = 10_000;
     /** Bytes are counted over this many calls, after half as many that open connections and fill header tables. */
-    private static final int COUNTED_CALLS = 50;
+    private static final int COUNTED_CALLS = 20;
+
+    /** Right answers in a row after which services are taken to be done with what went before. */
+    private static final int SETTLED_CALLS = 3;
 
     private static final int REHEARSING_CLIENTS = 16;
     /** An engine's run has a window; this one's is not kept. */
@@ -65,6 +68,8 @@ final class Deployment implements AutoCloseable {
     private final Databases databases;
     private final Ceiling ceiling;
     private final Observation observation;
+    /** The message of requests that may still be under way; empty where all were answered. */
+    private Optional<MessageSpec> unanswered = Optional.empty();
 
     /** A trial's rows, to be appended together. */
     record Measured(
@@ -100,15 +105,8 @@ final class Deployment implements AutoCloseable {
         this.installations = installations;
         this.logs = logs;
         this.listener = listener;
-        this.generator = new Generator(Child.java(
-                "generator",
-                ServiceJvm.GENERATOR_FLAGS,
-                installations
-                        .generator(boot.technology(), boot.topology(), boot.work())
-                        .classPath(),
-                ServiceJvm.GENERATOR,
-                List.of(),
-                log("generator")));
+        this.generator = new Generator(
+                installations.generator(boot.technology(), boot.topology(), boot.work()), log("generator"));
         try {
             generator.ask(
                     new Command.Use(
@@ -217,7 +215,7 @@ final class Deployment implements AutoCloseable {
         return new ServiceProcess(Child.java(
                 node.name(),
                 confinement.prefix(node.name()),
-                ServiceJvm.FLAGS,
+                ServiceJvm.flags(boot.limits().of(node.name())),
                 observation.classPath(installation),
                 ServiceJvm.SERVICE,
                 arguments,
@@ -238,9 +236,27 @@ final class Deployment implements AutoCloseable {
                         String.valueOf(locations.get(node.name())),
                         node.name(),
                         boot.trials().getFirst().message().toString(),
+                        1,
                         TO_ANSWER.toMillis()),
                 Event.Ready.class,
                 TO_ANSWER.plusSeconds(10));
+    }
+
+    /**
+     * What callers gave up waiting for is still served, and a broker keeps its requests: the next trial begins when the services answer
+     * again, so that it does not pay for the one before.
+     */
+    private void settle() throws InterruptedException {
+        if (unanswered.isEmpty()) {
+            return;
+        }
+        String entry = boot.topology().entry().name();
+        generator.ask(
+                new Command.AwaitReady(
+                        entry().toString(), entry, unanswered.get().toString(), SETTLED_CALLS, TO_ANSWER.toMillis()),
+                Event.Ready.class,
+                TO_ANSWER.plusSeconds(10));
+        unanswered = Optional.empty();
     }
 
     private static OptionalLong resident(ServiceProcess service) {
@@ -284,6 +300,7 @@ final class Deployment implements AutoCloseable {
                     first.block(),
                     new TrialSpec.Window(each, each, REHEARSED_WINDOW),
                     first.limit());
+            settle();
             measure(rehearsal, "rehearsal", progress -> {
                 if (progress.phase() == Phase.WARM_UP) {
                     listener.progress(rehearsal, progress);
@@ -294,6 +311,7 @@ final class Deployment implements AutoCloseable {
 
     /** Carries out one trial. */
     Measured run(TrialSpec trial) throws InterruptedException {
+        settle();
         List<FigureRow> bytes = bytes(trial);
         Measured measured =
                 measure(trial, Integer.toString(trial.id()), progress -> listener.progress(trial, progress));
@@ -364,6 +382,9 @@ final class Deployment implements AutoCloseable {
                             "client",
                             d.histogram()));
                 case Event.Finished finished -> {
+                    if (finished.replied() < finished.due()) {
+                        unanswered = Optional.of(trial.message());
+                    }
                     for (ServiceProcess service : services) {
                         for (ServiceProcess.Hop hop : service.hops()) {
                             histograms.add(new HistogramRow(

@@ -171,6 +171,9 @@ public final class Lab {
 
     private Run here(Study study, String command, List<Technology> technologies, Brokers brokers, Databases databases) {
         Map<String, String> machine = new LinkedHashMap<>(MachineFacts.read());
+        List<String> niceness = new ArrayList<>(Generator.AHEAD);
+        niceness.add("nice");
+        machine.put("load generator", "nice " + said(niceness));
         machine.putAll(brokers.facts());
         machine.putAll(databases.facts());
         if (isObserved) {
@@ -181,7 +184,7 @@ public final class Lab {
                 Instant.now(),
                 command,
                 study.seed(),
-                commit(),
+                said(List.of("git", "-C", home.toString(), "describe", "--always", "--dirty", "--abbrev=12")),
                 machine,
                 System.getProperty("java.vendor") + " " + System.getProperty("java.vm.version"),
                 ServiceJvm.FLAGS,
@@ -346,7 +349,10 @@ public final class Lab {
         }
     }
 
-    /** A failure ends the boot with its trials, and never the run: only a store that cannot be written does. */
+    /**
+     * A failure ends its trial; the others of the boot get services that are started anew. Only services that do not boot end all of their
+     * trials. Nothing but a store that cannot be written ends the run.
+     */
     private void carryOut(
             Plan.Boot boot,
             Study study,
@@ -359,51 +365,69 @@ public final class Lab {
             Tally tally)
             throws InterruptedException {
         List<TrialSpec> left = new ArrayList<>(boot.trials());
-        Instant startedAt = Instant.now();
-        try (Deployment deployment = new Deployment(
-                boot,
-                installations,
-                logs,
-                study.seed(),
-                listener,
-                broker,
-                databases,
-                ceiling,
-                observation,
-                Ports::free)) {
-            store.appendFigures(deployment.boot());
-            deployment.rehearse();
-            while (!left.isEmpty()) {
-                startedAt = Instant.now();
-                Deployment.Measured measured = deployment.run(left.getFirst());
-                store.append(measured.trial(), measured.seconds(), measured.histograms(), measured.figures());
-                left.removeFirst();
-                tally.finished++;
-                tally.voided += measured.trial().isValid() ? 0 : 1;
-                listener.trialEnded(measured.trial(), Optional.of(Glance.of(measured)));
+        boolean isBooted = false;
+        while (!left.isEmpty()) {
+            Instant startedAt = Instant.now();
+            boolean isServing = false;
+            try (Deployment deployment = new Deployment(
+                    boot.again(left),
+                    installations,
+                    logs,
+                    study.seed(),
+                    listener,
+                    broker,
+                    databases,
+                    ceiling,
+                    observation,
+                    Ports::free)) {
+                List<FigureRow> figures = deployment.boot();
+                if (!isBooted) {
+                    store.appendFigures(figures);
+                    isBooted = true;
+                }
+                isServing = true;
+                deployment.rehearse();
+                while (!left.isEmpty()) {
+                    startedAt = Instant.now();
+                    Deployment.Measured measured = deployment.run(left.getFirst());
+                    store.append(measured.trial(), measured.seconds(), measured.histograms(), measured.figures());
+                    left.removeFirst();
+                    tally.finished++;
+                    tally.voided += measured.trial().isValid() ? 0 : 1;
+                    listener.trialEnded(measured.trial(), Optional.of(Glance.of(measured)));
+                }
+            } catch (StoreException e) {
+                throw e;
+            } catch (RuntimeException e) {
+                if (isToldToEnd()) {
+                    // the others never began
+                    store.append(ended(left.getFirst(), TrialRow.State.INTERRUPTED, startedAt, "interrupted"));
+                    throw told(e);
+                }
+                String what = e instanceof LabException || e instanceof ProcessException || e instanceof LimitsException
+                        ? String.valueOf(e.getMessage())
+                        : e.toString();
+                TrialSpec first = left.removeFirst();
+                fail(first, what, startedAt, store, tally);
+                if (!isServing) {
+                    String why = "not begun, because trial " + (first.id() + 1) + " failed: " + what;
+                    for (TrialSpec trial : left) {
+                        fail(trial, why, startedAt, store, tally);
+                    }
+                    left.clear();
+                } else if (!left.isEmpty()) {
+                    listener.note("the services are started anew for what is left of this restart");
+                }
             }
-        } catch (StoreException e) {
-            throw e;
-        } catch (RuntimeException e) {
-            if (isToldToEnd()) {
-                // the others never began
-                store.append(ended(left.getFirst(), TrialRow.State.INTERRUPTED, startedAt, "interrupted"));
-                throw told(e);
-            }
-            String what = e instanceof LabException || e instanceof ProcessException || e instanceof LimitsException
-                    ? String.valueOf(e.getMessage())
-                    : e.toString();
-            for (TrialSpec trial : left) {
-                String why = trial.equals(left.getFirst())
-                        ? what
-                        : "not begun, because trial " + (left.getFirst().id() + 1) + " failed: " + what;
-                TrialRow row = ended(trial, TrialRow.State.FAILED, startedAt, why);
-                store.append(row);
-                listener.trialEnded(row, Optional.<Glance>empty());
-                tally.failed++;
-            }
-            tally.firstFailure = tally.firstFailure.or(() -> Optional.of(what));
         }
+    }
+
+    private void fail(TrialSpec trial, String why, Instant startedAt, RunStore store, Tally tally) {
+        TrialRow row = ended(trial, TrialRow.State.FAILED, startedAt, why);
+        store.append(row);
+        listener.trialEnded(row, Optional.<Glance>empty());
+        tally.failed++;
+        tally.firstFailure = tally.firstFailure.or(() -> Optional.of(why));
     }
 
     /** Ctrl-C reaches every process of a terminal at once: a service may be seen to end before this process knows why. */
@@ -427,15 +451,15 @@ public final class Lab {
         }
     }
 
-    private String commit() {
+    /** The one line that a short command printed; {@code unknown} where it cannot be run. */
+    private static String said(List<String> command) {
         try {
-            Process git = new ProcessBuilder(
-                            "git", "-C", home.toString(), "describe", "--always", "--dirty", "--abbrev=12")
+            Process process = new ProcessBuilder(command)
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
-            String text = new String(git.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
-            return git.waitFor(5, TimeUnit.SECONDS) && git.exitValue() == 0 ? text : "unknown";
-        } catch (IOException noGit) {
+            String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+            return process.waitFor(5, TimeUnit.SECONDS) && process.exitValue() == 0 ? text : "unknown";
+        } catch (IOException notHere) {
             return "unknown";
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -36,6 +36,11 @@ public record Plan(List<Boot> boots) {
             Limits limits,
             List<TrialSpec> trials) {
 
+        /** The same services, started anew for what is left of their trials. */
+        Boot again(List<TrialSpec> left) {
+            return with(opensBlock, firstTrial, left);
+        }
+
         private Boot with(boolean opens, int first, List<TrialSpec> served) {
             return new Boot(block, opens, first, technology, topology, work, rehearsal, limits, List.copyOf(served));
         }

@@ -22,13 +22,14 @@ public sealed interface Command {
     record Use(String transport, String topology, String work, long seed) implements Command {}
 
     /**
-     * Calls one service, every few milliseconds, until it answers rightly. Answered by {@link Event.Ready}.
+     * Calls one service, every few milliseconds, until it answers rightly. Answered by {@link Event.Ready}, which tells of the last call.
      *
      * @param location as {@link dev.parley.spi.Location#parse} reads it
      * @param asked the service's name
      * @param message as {@link dev.parley.model.MessageSpec#parse} reads it
+     * @param times right answers in a row
      */
-    record AwaitReady(String location, String asked, String message, long timeoutMs) implements Command {}
+    record AwaitReady(String location, String asked, String message, int times, long timeoutMs) implements Command {}
 
     /** Sends {@code calls} requests to the entry service one after the other. Answered by {@link Event.Counted}. */
     record Count(String location, String message, int calls) implements Command {}

@@ -29,7 +29,6 @@ import org.jspecify.annotations.Nullable;
  * input ends. Whatever a technology prints goes to standard error, so that it cannot break the lines.
  */
 public final class GeneratorMain {
-    private static final long RETRY_NS = 5_000_000;
     private static final Duration PROBE_TIMEOUT = Duration.ofSeconds(5);
 
     private final PrintStream out;
@@ -140,23 +139,8 @@ public final class GeneratorMain {
                 () -> connect(await.location()),
                 List.of(exchange(first, await.asked())),
                 PROBE_TIMEOUT);
-        long untilNs = System.nanoTime() + await.timeoutMs() * 1_000_000;
-        String last = "";
-        for (int attempt = 1; System.nanoTime() < untilNs; attempt++) {
-            long begin = System.nanoTime();
-            try {
-                if (target.call(0, 0)) {
-                    tell(new Event.Ready(await.asked(), System.nanoTime() - begin, attempt));
-                    return;
-                }
-                last = "a wrong reply";
-            } catch (CallException notYet) {
-                last = notYet.toString();
-            }
-            Clock.SYSTEM.awaitNs(System.nanoTime() + RETRY_NS);
-        }
-        tell(new Event.Failed(await.asked() + " at " + await.location() + " gave no right reply within "
-                + await.timeoutMs() + " ms; the last said: " + last));
+        tell(new Readiness(Clock.SYSTEM, target)
+                .await(await.asked(), await.times(), Duration.ofMillis(await.timeoutMs())));
     }
 
     private void count(Command.Count count) {

@@ -285,13 +285,16 @@ public sealed interface Load {
         };
     }
 
-    /** What the services are warmed up with: the load's own beginning, held. */
+    /**
+     * What the services are warmed up with: the load's own beginning, held; or, where that would leave users in the system who stay beyond
+     * the window's begin, a few clients.
+     */
     default Load warmUp() {
         return switch (this) {
             case Closed _, Open _ -> this;
             case Staircase s -> new Closed(s.from());
             case RateRamp r -> new Open(r.from(), r.arrivals());
-            case Users u -> new Users(u.from(), u.from(), u.length(), u.iterations(), u.arrivals(), u.use());
+            case Users _ -> new Closed(WARM_UP_CLIENTS);
             case Held h -> new Held(h.from(), h.from(), h.length(), h.iterations(), h.use());
             case Burst b -> new Closed(Math.min(b.atOnce(), WARM_UP_CLIENTS));
             case Rounds r -> new Closed(Math.min(r.threads(), WARM_UP_CLIENTS));
@@ -299,7 +302,7 @@ public sealed interface Load {
         };
     }
 
-    /** As many clients as a counted load is warmed up with at most. */
+    /** As many clients as a counted load, or one of arriving users, is warmed up with at most. */
     int WARM_UP_CLIENTS = 16;
 
     /** The same load in a form that takes {@code factor} of the time; counts and rates are as they were. */

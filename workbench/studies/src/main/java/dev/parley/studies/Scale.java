@@ -17,7 +17,8 @@ import java.util.Optional;
 public enum Scale {
     /** Enough to see the order, and where the interval is narrow to decide on it. */
     QUICK(
-            "steps of 30 s cut to 100 ms, loads of 60 s to 1 s; windows of at most 1 s; bursts and rounds 3 times; 3 restarts",
+            "steps of 30 s cut to 100 ms, loads of 60 s to 1 s, or until 500 scenarios have begun; windows of at most 1 s; bursts and"
+                    + " rounds 3 times; 3 restarts",
             3,
             Duration.ofMillis(1500),
             Duration.ofMillis(100),
@@ -26,6 +27,7 @@ public enum Scale {
             Duration.ofMillis(300),
             1 / 300.0,
             1 / 60.0,
+            500,
             3),
     STANDARD(
             "steps of 30 s cut to a tenth, loads of 60 s to a quarter; windows of at most 30 s; bursts and rounds as published; 5 restarts",
@@ -37,6 +39,7 @@ public enum Scale {
             Duration.ofSeconds(2),
             0.1,
             0.25,
+            Integer.MAX_VALUE,
             Integer.MAX_VALUE),
     /** To the minute. */
     PAPER(
@@ -49,6 +52,7 @@ public enum Scale {
             Duration.ofDays(1),
             1,
             1,
+            Integer.MAX_VALUE,
             Integer.MAX_VALUE);
 
     /** An open load with fewer requests in its window than this tells nothing of its latency. */
@@ -63,6 +67,7 @@ public enum Scale {
     private final Duration countedMost;
     private final double stepFactor;
     private final double lengthFactor;
+    private final int scenariosMost;
     private final int timesMost;
 
     Scale(
@@ -75,6 +80,7 @@ public enum Scale {
             Duration countedMost,
             double stepFactor,
             double lengthFactor,
+            int scenariosMost,
             int timesMost) {
         this.rule = rule;
         this.restarts = restarts;
@@ -85,6 +91,7 @@ public enum Scale {
         this.countedMost = countedMost;
         this.stepFactor = stepFactor;
         this.lengthFactor = lengthFactor;
+        this.scenariosMost = scenariosMost;
         this.timesMost = timesMost;
     }
 
@@ -190,13 +197,20 @@ public enum Scale {
     private Load of(Load load, Duration window) {
         return switch (load) {
             case Load.Staircase _ -> load.inTime(stepFactor);
-            case Load.RateRamp _, Load.Users _, Load.Held _, Load.HighestRate _ -> load.inTime(lengthFactor);
+            case Load.Users u -> users(u);
+            case Load.RateRamp _, Load.Held _, Load.HighestRate _ -> load.inTime(lengthFactor);
             case Load.Burst b -> new Load.Burst(b.atOnce(), times(b.iterations()));
             case Load.Rounds r ->
                 new Load.Rounds(r.threads(), r.requests(), times(r.rounds()), r.roundLimit(), r.use());
             case Load.Open o -> open(o, window);
             case Load.Closed _ -> load;
         };
+    }
+
+    /** Users who arrive faster than they are served stay until their scenarios are done, however short the time in which they arrived. */
+    private Load users(Load.Users load) {
+        double published = (load.from() + load.to()) / 2 * load.length().toMillis() / 1e3 * load.iterations();
+        return load.inTime(Math.min(lengthFactor, scenariosMost / published));
     }
 
     /** A rate so slow that a shorter window would hold next to none of its requests keeps their number instead. */

@@ -235,6 +235,14 @@ class PaperTest {
     }
 
     @Test
+    void usersWhoArriveFasterThanTheyAreServedArriveForAShorterTime() {
+        Part part = Paper.named("iwanowski").parts().getFirst();
+        Scale.Scaled quick = part.study(part.technologies(), Scale.QUICK).orElseThrow();
+        assertThat(quick.loads().get(Load.parse("users:300:60s:10"))).isEqualTo(Load.parse("users:300:167ms:10"));
+        assertThat(quick.loads().get(Load.parse("users:30:60s:5"))).isEqualTo(Load.parse("users:30:1s:5"));
+    }
+
+    @Test
     void whatIsNotHereIsLeftOutAndTold() {
         Part part = Paper.named("kazanavicius").parts().getFirst();
         List<String> here = List.of("rest", "grpc", "graphql", "rpcx");

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.cloud.openfeign.FeignClientBuilder;
+import org.springframework.cloud.openfeign.FeignClientFactory;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.support.GenericApplicationContext;
 
@@ -18,18 +19,21 @@ final class FeignClients {
     /** Enough for every caller a trial may have, since one who waits for a connection waits past its deadline. */
     private static final int POOL = 1_000;
 
-    /** Feign keeps a context for each client's name, whatever application context it is in. */
-    private static final AtomicLong NAMES = new AtomicLong();
+    /** Application contexts that this process ever began: Feign confuses clients of the same name in two of them. */
+    private static final AtomicLong CONTEXTS = new AtomicLong();
 
     private final boolean pooled;
     private final AbortableClient unpooled = new AbortableClient();
     private final SharedContext shared = new SharedContext(this::started);
+    /** The number of the one that runs. */
+    private volatile long context;
 
     FeignClients(boolean pooled) {
         this.pooled = pooled;
     }
 
     private ConfigurableApplicationContext started() {
+        context = CONTEXTS.incrementAndGet();
         return BootApplications.builder(FeignApplication.class)
                 .web(WebApplicationType.NONE)
                 .initializers(starting -> {
@@ -47,13 +51,29 @@ final class FeignClients {
                         "spring.cloud.openfeign.httpclient.max-connections-per-route=" + POOL)));
     }
 
-    /** Each client wants one {@link #leave}. */
+    /**
+     * Each client wants one {@link #leave}. All of one interface share Feign's own context of that name, with its encoder and decoder: Feign
+     * gives none of them back before the application context ends, and a client for each call would fill the heap with them.
+     */
     <T> T enter(Class<T> type, String name, String url) {
-        return new FeignClientBuilder(shared.enter())
+        ConfigurableApplicationContext running = shared.enter();
+        return new FeignClientBuilder(running)
                 .forType(type, name)
-                .contextId(name + "-" + NAMES.incrementAndGet())
+                .contextId(type.getSimpleName() + "-" + context)
                 .url(url)
                 .build();
+    }
+
+    /** Contexts that Feign keeps for clients here, whether or not those are closed. */
+    int kept() {
+        try {
+            return shared.enter()
+                    .getBean(FeignClientFactory.class)
+                    .getContextNames()
+                    .size();
+        } finally {
+            shared.leave();
+        }
     }
 
     /** What sends the requests of every client here. */

@@ -15,6 +15,7 @@ import dev.parley.spi.messages.TestModelOnlyText;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.time.Duration;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -40,6 +41,18 @@ class OpenFeignIdiomTest {
     @CsvSource({"false, feign.Client$Default", "true, feign.hc5.ApacheHttp5Client"})
     void eachVariantHasItsOwnHttpClient(boolean tuned, Class<?> expected) {
         assertThat(new FeignClients(tuned).httpClient()).isAssignableTo(expected);
+    }
+
+    @Test
+    void aClientForEachCallLeavesNothingBehind() {
+        FeignClients clients = new FeignClients(false);
+        clients.enter(MessagesClient.class, "m2", "http://127.0.0.1:1/messages");
+        for (int call = 0; call < 20; call++) {
+            clients.enter(MessagesClient.class, "m2", "http://127.0.0.1:1/messages");
+            clients.leave();
+        }
+        assertThat(clients.kept()).isEqualTo(1);
+        clients.leave();
     }
 
     @ParameterizedTest
