@@ -36,8 +36,11 @@ import java.util.function.IntSupplier;
  */
 final class Deployment implements AutoCloseable {
     private static final Duration TO_ANSWER = Duration.ofSeconds(60);
-    /** A call of a trial that is not answered within this time has failed. */
-    private static final Duration CALL_TIMEOUT = Duration.ofSeconds(5);
+    /** A call of a trial that is not answered within the limit has failed after this time at the least, and at the most after the next. */
+    private static final Duration CALL_TIMEOUT_LEAST = Duration.ofSeconds(5);
+
+    /** As long as load generators wait by default. Source: k6, Options, http timeout; Gatling, http.requestTimeout. */
+    private static final Duration CALL_TIMEOUT_MOST = Duration.ofSeconds(60);
 
     private static final int PORT_ATTEMPTS = 5;
     /** Requests of an open load that may wait for their replies at once. */
@@ -127,6 +130,13 @@ final class Deployment implements AutoCloseable {
         return logs.resolve(boot.block() + "-" + boot.technology() + "-" + process + ".log");
     }
 
+    private Duration callTimeout() {
+        Duration limit = boot.trials().getFirst().limit();
+        return limit.compareTo(CALL_TIMEOUT_LEAST) < 0
+                ? CALL_TIMEOUT_LEAST
+                : limit.compareTo(CALL_TIMEOUT_MOST) < 0 ? limit : CALL_TIMEOUT_MOST;
+    }
+
     /** Starts the services from the last to the first, each timed from outside, and tells the figures of the boot. */
     List<FigureRow> boot() throws InterruptedException {
         broker.ifPresent(Broker::mustBeAlive);
@@ -205,7 +215,7 @@ final class Deployment implements AutoCloseable {
                 "transport=" + served(node),
                 "neighbour-transport=" + boot.technology(),
                 "at=" + locations.get(node.name()),
-                "timeout-ms=" + CALL_TIMEOUT.toMillis(),
+                "timeout-ms=" + callTimeout().toMillis(),
                 "health=0"));
         arguments.addAll(databases.arguments());
         arguments.addAll(observation.arguments(boot, node.name()));
@@ -334,13 +344,14 @@ final class Deployment implements AutoCloseable {
                 window.warmUpMost().toMillis(),
                 window.length().toMillis(),
                 trial.limit().toMillis(),
-                CALL_TIMEOUT.toMillis(),
+                callTimeout().toMillis(),
                 IN_FLIGHT_MOST));
         List<SecondRow> seconds = new ArrayList<>();
         List<HistogramRow> histograms = new ArrayList<>();
         List<Event.Step> steps = new ArrayList<>();
         WindowProbe probe = new WindowProbe(services, broker, databases);
-        long silentUntilNs = System.nanoTime() + TO_ANSWER.toNanos();
+        long silentMostNs = TO_ANSWER.plus(callTimeout()).toNanos();
+        long silentUntilNs = System.nanoTime() + silentMostNs;
         while (true) {
             Optional<Event> event = generator.event(Duration.ofMillis(250));
             for (ServiceProcess service : services) {
@@ -349,11 +360,11 @@ final class Deployment implements AutoCloseable {
             broker.ifPresent(Broker::mustBeAlive);
             if (event.isEmpty()) {
                 if (System.nanoTime() > silentUntilNs) {
-                    throw new LabException("the load generator was silent for " + TO_ANSWER.toSeconds() + " s");
+                    throw new LabException("the load generator was silent for " + silentMostNs / 1_000_000_000 + " s");
                 }
                 continue;
             }
-            silentUntilNs = System.nanoTime() + TO_ANSWER.toNanos();
+            silentUntilNs = System.nanoTime() + silentMostNs;
             switch (event.get()) {
                 case Event.Progress progress -> {
                     if (progress.phase() == Phase.WINDOW && progress.elapsedMs() == 0) {

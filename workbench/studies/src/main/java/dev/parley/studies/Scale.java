@@ -17,7 +17,7 @@ import java.util.Optional;
 public enum Scale {
     /** Enough to see the order, and where the interval is narrow to decide on it. */
     QUICK(
-            "steps of 30 s cut to 100 ms, loads of 60 s to 1 s, or until 500 scenarios have begun; windows of at most 1 s; bursts and"
+            "steps of 30 s cut to 100 ms, loads of 60 s to 1 s, or until 300 scenarios have begun; windows of at most 1 s; bursts and"
                     + " rounds 3 times; 3 restarts",
             3,
             Duration.ofMillis(1500),
@@ -27,7 +27,7 @@ public enum Scale {
             Duration.ofMillis(300),
             1 / 300.0,
             1 / 60.0,
-            500,
+            300,
             3),
     STANDARD(
             "steps of 30 s cut to a tenth, loads of 60 s to a quarter; windows of at most 30 s; bursts and rounds as published; 5 restarts",
