@@ -11,19 +11,12 @@ import java.util.Optional;
 
 /** The load generator's process, as something to ask. One thread. */
 final class Generator implements AutoCloseable {
-    /**
-     * Ahead of the services where one may say so (root; elsewhere {@code nice} says in the log that it may not, and goes on, as POSIX has it):
-     * it stands for clients that have cores of their own, and must not send late because a service's compiler has the core. Decision 11.
-     */
-    static final List<String> AHEAD = List.of("nice", "-n", "-10");
-
     private final Child child;
 
     /** @param log of the process, to which it adds */
     Generator(Installation installation, Path log) {
         this.child = Child.java(
                 "generator",
-                AHEAD,
                 ServiceJvm.GENERATOR_FLAGS,
                 installation.classPath(),
                 ServiceJvm.GENERATOR,

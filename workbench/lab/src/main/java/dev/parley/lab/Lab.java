@@ -171,9 +171,11 @@ public final class Lab {
 
     private Run here(Study study, String command, List<Technology> technologies, Brokers brokers, Databases databases) {
         Map<String, String> machine = new LinkedHashMap<>(MachineFacts.read());
-        List<String> niceness = new ArrayList<>(Generator.AHEAD);
-        niceness.add("nice");
-        machine.put("load generator", "nice " + said(niceness));
+        machine.put(
+                "pacer of open loads",
+                said(List.of("chrt", "--rr", "1", "echo", "real-time")).equals("real-time")
+                        ? "real-time thread"
+                        : "waits for a core like any thread");
         machine.putAll(brokers.facts());
         machine.putAll(databases.facts());
         if (isObserved) {

@@ -53,8 +53,6 @@ class LabTest {
     @TempDir
     Path out;
 
-    private String generatorNice = "";
-
     @BeforeAll
     static void services() {
         TinyRun.needPackages();
@@ -161,7 +159,6 @@ class LabTest {
             public void progress(TrialSpec trial, Event.Progress progress) {
                 if (!isDone && progress.phase() == Phase.WINDOW) {
                     isDone = true;
-                    generatorNice = "nice " + niceness(child(ServiceJvm.GENERATOR));
                     assertThat(service("m2").destroyForcibly()).isTrue();
                 }
             }
@@ -178,7 +175,6 @@ class LabTest {
             assertThat(store.trials())
                     .extracting(TrialRow::state)
                     .containsExactly(State.FAILED, State.FINISHED, State.FINISHED, State.FINISHED);
-            assertThat(store.run().machine()).containsEntry("load generator", generatorNice);
         }
         assertThat(ProcessHandle.current().descendants()).isEmpty();
     }
@@ -337,25 +333,11 @@ class LabTest {
     }
 
     private static ProcessHandle service(String name) {
-        return child("name=" + name);
-    }
-
-    private static ProcessHandle child(String argument) {
         return ProcessHandle.current()
                 .children()
-                .filter(child -> commandLine(child).contains(argument))
+                .filter(child -> commandLine(child).contains("name=" + name))
                 .findFirst()
                 .orElseThrow();
-    }
-
-    /** Source: proc_pid_stat(5), field 19; the second, a name in parentheses, may hold spaces. */
-    private static String niceness(ProcessHandle process) {
-        try {
-            String stat = Files.readString(Path.of("/proc", Long.toString(process.pid()), "stat"));
-            return stat.substring(stat.lastIndexOf(')') + 2).split(" ")[16];
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 
     /** Whole: the JDK gives no arguments for a command line as long as a class path. */

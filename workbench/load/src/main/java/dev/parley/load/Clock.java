@@ -16,7 +16,10 @@ interface Clock {
     /** Returns some 100 µs after {@code dueNs}, at once if it is past, and costs nothing meanwhile. */
     void restNs(long dueNs) throws InterruptedException;
 
-    /** Told once by a thread that is going to wait often and must not wake late. */
+    /**
+     * Told once by a thread that is going to wait often and must not wake late. On Linux its timers are exact, and as root it is a real-time
+     * thread: it stands for a client that has a core of its own, and would else wait some milliseconds behind a service's compiler.
+     */
     default void sharpen() {}
 
     /** The machine's clock. Parks until shortly before, then spins: a park alone wakes late. */
@@ -28,15 +31,23 @@ interface Clock {
 
         private volatile long spinNs = BLUNT_NS;
 
-        /** Source: proc_pid_timerslack_ns(5). A thread's own id is known to Java from /proc alone. */
+        /** Source: proc_pid_timerslack_ns(5), chrt(1), sched(7). A thread's own id is known to Java from /proc alone. */
         @Override
         public void sharpen() {
             try {
                 Path me = Files.readSymbolicLink(Path.of("/proc/thread-self"));
                 Files.writeString(Path.of("/proc").resolve(me.getFileName()).resolve("timerslack_ns"), "1");
                 spinNs = SHARP_NS;
+                new ProcessBuilder(
+                                "chrt", "--rr", "--pid", "1", me.getFileName().toString())
+                        .redirectErrorStream(true)
+                        .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                        .start()
+                        .waitFor();
             } catch (IOException | UnsupportedOperationException | SecurityException elsewhere) {
-                // it spins for longer
+                // it spins for longer, and waits for a core like any thread
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
             }
         }
 
