@@ -48,8 +48,9 @@ final class ClientCall extends Outbound {
 
     long deadlineNanos;
 
-    // the event loop's alone
+    // the event loop's alone, after the thread that sends the call itself, if one does
     private boolean onWire;
+    private boolean sentHere;
     private boolean completed;
     private boolean receiving;
 
@@ -89,12 +90,12 @@ final class ClientCall extends Outbound {
 
     void sendBlocking() {
         waiter = Thread.currentThread();
-        connection.send(this);
+        connection.sendCall(this);
     }
 
     void sendAsync(AsyncCall call) {
         async = call;
-        connection.send(this);
+        connection.sendCall(this);
     }
 
     /** Parks until the call is complete. Afterwards the caller reads {@link #body} or {@link #error}, and then calls {@link #callerDone}. */
@@ -136,6 +137,7 @@ final class ClientCall extends Outbound {
             return false;
         }
         onWire = true;
+        sentHere = false;
         connection.watch(deadlineNanos);
         return true;
     }
@@ -146,12 +148,30 @@ final class ClientCall extends Outbound {
     }
 
     @Override
+    boolean leavesHere() {
+        if (!connection.enter()) {
+            return false;
+        }
+        body.clear();
+        sentHere = true;
+        onWire = true;
+        // before the first byte leaves: the event loop learns of this call from the reply
+        VarHandle.fullFence();
+        return true;
+    }
+
+    @Override
     void lost() {
         complete(connection.lostError(RPCXException.Executed.NOT_EXECUTED), true);
     }
 
     boolean isWaiting() {
-        return onWire && !completed;
+        if (!onWire) {
+            return false;
+        }
+        // a thread that sends its call itself sets the rest before
+        VarHandle.acquireFence();
+        return !completed;
     }
 
     boolean isOnWire(int callId) {
@@ -286,7 +306,7 @@ final class ClientCall extends Outbound {
         if (onWire) {
             onWire = false;
             connection.recall(this);
-            connection.onFinal();
+            connection.onFinal(sentHere);
         }
         return WIRE_DONE;
     }

@@ -23,11 +23,16 @@ final class ClientConnection extends WireConnection {
     /** Deadlines closer together than this are found by one look. */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
+    /** With more calls under way than this, what is gained by gathering is more than a wake-up of the event loop costs. */
+    private static final int QUIET_CALLS = 1;
+
     private static final VarHandle UNDER_WAY;
+    private static final VarHandle UNDER_WAY_HERE;
 
     static {
         try {
             UNDER_WAY = MethodHandles.lookup().findVarHandle(ClientConnection.class, "underWay", int.class);
+            UNDER_WAY_HERE = MethodHandles.lookup().findVarHandle(ClientConnection.class, "underWayHere", int.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
@@ -60,10 +65,13 @@ final class ClientConnection extends WireConnection {
 
     private volatile @Nullable String closedWhy;
 
-    /** Written by the event loop; {@link #load} reads it from elsewhere. */
+    /** Calls whose final frame is owed, sent by the event loop; {@link #load} reads it from elsewhere. */
     private int underWay;
 
-    private long nextSweepNanos = Long.MAX_VALUE;
+    /** And those that their own threads have sent. */
+    private volatile int underWayHere;
+
+    private volatile long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
 
     /** @param defaultNanos the time of calls whose requests do not carry one; whole microseconds */
@@ -89,7 +97,7 @@ final class ClientConnection extends WireConnection {
 
     /** Calls under way, as of a moment ago. */
     int load() {
-        return (int) UNDER_WAY.getOpaque(this);
+        return (int) UNDER_WAY.getOpaque(this) + underWayHere;
     }
 
     ClientAddress address() {
@@ -127,6 +135,32 @@ final class ClientConnection extends WireConnection {
         return found == null ? 0 : found;
     }
 
+    /** Sends a call: from its own thread where nothing is under way, otherwise by the event loop. */
+    void sendCall(ClientCall call) {
+        long deadlineNanos = call.deadlineNanos;
+        if (load() >= QUIET_CALLS || inLoop() || !sendHere(call)) {
+            send(call);
+            return;
+        }
+        // the call may be over and its slot another's, which is why its time was read first
+        long next = nextSweepNanos;
+        if (next == Long.MAX_VALUE || deadlineNanos - next < 0) {
+            inLoopOrHere(sweep);
+        }
+    }
+
+    /** Counts a call that its own thread sends. @return false if the connection takes no more */
+    boolean enter() {
+        UNDER_WAY_HERE.getAndAdd(this, 1);
+        // after the count: either this sees that the connection is being left, or whoever leaves it sees the count
+        if (!isLeft()) {
+            return true;
+        }
+        UNDER_WAY_HERE.getAndAdd(this, -1);
+        inLoopOrHere(this::closeIfLeft);
+        return false;
+    }
+
     /** More items are welcome; behind the request in the queue. */
     void sendCredit(ClientCall call, int id, long items) {
         ByteBuf body = Unpooled.buffer(10);
@@ -162,6 +196,12 @@ final class ClientConnection extends WireConnection {
     void onPreface(int version) {
         keepAlive.start();
         attempt.complete(this);
+    }
+
+    @Override
+    void beforeRead() {
+        // a call that its own thread sent has come here by way of the server, of which the memory model knows nothing
+        VarHandle.acquireFence();
     }
 
     @Override
@@ -272,13 +312,17 @@ final class ClientConnection extends WireConnection {
         return leaving || isClosed();
     }
 
-    void onFinal() {
-        underWay--;
+    void onFinal(boolean sentHere) {
+        if (sentHere) {
+            UNDER_WAY_HERE.getAndAdd(this, -1);
+        } else {
+            underWay--;
+        }
         closeIfLeft();
     }
 
     private void closeIfLeft() {
-        if (leaving && underWay == 0) {
+        if (leaving && underWay == 0 && underWayHere == 0 && !isClosed()) {
             loop().execute(() -> close("the server is closing"));
         }
     }
@@ -302,7 +346,11 @@ final class ClientConnection extends WireConnection {
 
     /** Ends the calls whose time is over. One look at the slots in use, once per shortest time, instead of a timer for each call. */
     private void sweep() {
-        sweepTimer = null;
+        if (sweepTimer != null) {
+            sweepTimer.cancel(false);
+            sweepTimer = null;
+        }
+        // before the look: a thread that sends a call itself sees either this or that it is looked at
         nextSweepNanos = Long.MAX_VALUE;
         if (isClosed()) {
             return;

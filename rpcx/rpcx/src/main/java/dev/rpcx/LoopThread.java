@@ -1,9 +1,14 @@
 package dev.rpcx;
 
 import io.netty.util.concurrent.FastThreadLocalThread;
+import org.jspecify.annotations.Nullable;
 
 /** A thread of an event loop, which may not block. Daemon: a client that nobody closed does not keep the process alive. */
 final class LoopThread extends FastThreadLocalThread {
+    /** Of the sockets that this loop serves; null where the loop is not epoll's. */
+    @Nullable
+    CloseWatch watch;
+
     LoopThread(Runnable task, String name) {
         super(task, name);
         setDaemon(true);

@@ -4,7 +4,6 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.epoll.Epoll;
-import io.netty.channel.epoll.EpollIoHandler;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.nio.NioIoHandler;
@@ -24,7 +23,7 @@ final class Loops {
 
     Loops(int count, String name) {
         AtomicInteger made = new AtomicInteger();
-        IoHandlerFactory io = EPOLL ? EpollIoHandler.newFactory() : NioIoHandler.newFactory();
+        IoHandlerFactory io = EPOLL ? CloseWatch.factory() : NioIoHandler.newFactory();
         ThreadFactory threads = task -> new LoopThread(task, name + "-" + made.incrementAndGet());
         group = new MultiThreadIoEventLoopGroup(count, threads, io);
     }

@@ -54,6 +54,16 @@ abstract class Outbound {
     /** Called on the event loop when the last byte stands in the socket's buffer. */
     abstract void left();
 
+    /**
+     * Called on the thread that is about to write the message itself, when its body has been copied. What the reply to it will need has to
+     * be done here, and from here on the object may have another use.
+     *
+     * @return false if the message has to go by the event loop after all, and is unchanged
+     */
+    boolean leavesHere() {
+        return false;
+    }
+
     /** Called on the event loop, or after its end on any thread, when the connection closed before the message began to leave. */
     abstract void lost();
 

@@ -2,6 +2,8 @@ package dev.rpcx;
 
 import dev.rpcx.codec.CodecException;
 import io.netty.buffer.ByteBuf;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -12,6 +14,16 @@ import org.jspecify.annotations.Nullable;
  */
 final class ServerCall extends Outbound implements Runnable {
     private final ServerConnection connection;
+
+    private static final VarHandle ENDED;
+
+    static {
+        try {
+            ENDED = MethodHandles.lookup().findVarHandle(ServerCall.class, "ended", boolean.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
 
     // set on the event loop before the handler starts
     private @Nullable ServerMethod method;
@@ -52,6 +64,9 @@ final class ServerCall extends Outbound implements Runnable {
     /** The caller has its final frame already: whatever the handler brings is dropped. */
     boolean abandoned;
 
+    /** Set by who sends the final frame, where a handler's thread may be first to do it. */
+    private volatile boolean ended;
+
     ServerCall(ServerConnection connection) {
         this.connection = connection;
     }
@@ -67,6 +82,7 @@ final class ServerCall extends Outbound implements Runnable {
         handling = false;
         abandoned = false;
         waits = false;
+        ended = false;
         receiver = null;
         sender = null;
         credit = 0;
@@ -204,7 +220,7 @@ final class ServerCall extends Outbound implements Runnable {
         }
         if (connection.inLoop()) {
             connection.sendNow(this);
-        } else {
+        } else if (!connection.replyHere(this)) {
             connection.send(this);
         }
     }
@@ -246,6 +262,29 @@ final class ServerCall extends Outbound implements Runnable {
                 runner.interrupt();
             }
         }
+    }
+
+    /** Only one final frame may leave: the reply, or the event loop's word that the call was cancelled. */
+    boolean end() {
+        return !ended && ENDED.compareAndSet(this, false, true);
+    }
+
+    /** Whether nothing of this call has to be given back as soon as its reply has left: no bytes that are counted, no stream, no large buffer. */
+    boolean isSmall() {
+        return countedBytes == 0
+                && receiver == null
+                && sender == null
+                && !notice
+                && body.capacity() <= ByteBudget.COUNTED_BYTES;
+    }
+
+    @Override
+    boolean leavesHere() {
+        if (!end()) {
+            return false;
+        }
+        connection.leavesHere(this);
+        return true;
     }
 
     @Override

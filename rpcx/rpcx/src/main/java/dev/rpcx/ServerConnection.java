@@ -26,10 +26,19 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Bytes of requests held for one connection; each frame beyond is refused as overload. */
     private static final long MAX_HELD_BYTES = 64L * 1024 * 1024;
 
+    /** With more calls under way than this, what is gained by gathering is more than a wake-up of the event loop costs. */
+    private static final int QUIET_CALLS = 1;
+
     private final Server server;
+
+    /** Calls whose replies their handlers' threads have written, the last first, linked by {@link Outbound#next}. */
+    private final AtomicReference<@Nullable ServerCall> leftHere = new AtomicReference<>();
 
     /** By slot; grows with the slots that the client uses. */
     private @Nullable ServerCall[] calls = new ServerCall[8];
+
+    /** By slot: the id of its last call. A request that came twice is not executed twice. */
+    private int[] lastIds = new int[calls.length];
 
     private final ArrayDeque<ServerCall> free = new ArrayDeque<>();
     private Settings client = Settings.INITIAL;
@@ -42,7 +51,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private final KeepAlive keepAlive;
     private @Nullable Principal peer;
     private final FloodGuard guard = new FloodGuard();
-    private boolean leaving;
+    private volatile boolean leaving;
     private boolean clientLeft;
     private boolean greeted;
 
@@ -61,6 +70,46 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     int maxReplyBytes() {
         return maxReplyBytes;
+    }
+
+    // ---- a handler's thread
+
+    /**
+     * Sends a reply from its handler's thread. The event loop hears of it when the client's next bytes come, which may be late: a call that
+     * holds more than its slot is left to the loop.
+     *
+     * @return false if the reply has to go by the event loop
+     */
+    boolean replyHere(ServerCall call) {
+        return underWay <= QUIET_CALLS && !leaving && call.isSmall() && sendHere(call);
+    }
+
+    /** The reply is about to leave: the client may use its slot again, and the event loop has to know that before it sees the next request. */
+    void leavesHere(ServerCall call) {
+        ServerCall last;
+        do {
+            last = leftHere.get();
+            call.next = last;
+        } while (!leftHere.compareAndSet(last, call));
+        if (leaving) {
+            inLoopOrHere(this::beforeRead);
+        }
+    }
+
+    // ---- the event loop
+
+    @Override
+    void beforeRead() {
+        if (leftHere.get() == null) {
+            return;
+        }
+        Outbound call = leftHere.getAndSet(null);
+        while (call != null) {
+            ServerCall replied = (ServerCall) call;
+            call = replied.next;
+            replied.handling = false;
+            replied(replied);
+        }
     }
 
     @Override
@@ -127,9 +176,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             refuse(id, RPCXException.Code.OVERLOADED, "more calls under way than the server takes on one connection");
             return;
         }
-        if (slot < calls.length && calls[slot] != null) {
+        if (slot >= calls.length) {
+            int length = Math.max(slot + 1, calls.length * 2);
+            calls = Arrays.copyOf(calls, length);
+            lastIds = Arrays.copyOf(lastIds, length);
+        }
+        if (calls[slot] != null) {
             throw new WireFault("a request in slot " + slot + ", which has a call under way");
         }
+        if (lastIds[slot] == id) {
+            throw new WireFault("call id " + Integer.toHexString(id) + " twice running (expected: another generation)");
+        }
+        lastIds[slot] = id;
         ServerMethod method = method(head, payload);
         long micros = (head & Wire.TIME) != 0 ? Varint.read(payload) : client.defaultMicros();
         Metadata metadata = (head & Wire.METADATA) != 0 ? Metadata.read(payload) : Metadata.EMPTY;
@@ -150,9 +208,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             call.keptBytes = 0;
         }
         call.begin(id, method, metadata, System.nanoTime() + nanos, notice);
-        if (slot >= calls.length) {
-            calls = Arrays.copyOf(calls, Math.max(slot + 1, calls.length * 2));
-        }
         calls[slot] = call;
         underWay++;
         if (more) {
@@ -391,7 +446,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void onCancel(int id) {
         ServerCall call = call(id);
-        if (call != null) {
+        if (call != null && call.end()) {
             drop(call);
             refuse(
                     id,
@@ -508,6 +563,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     public void leave() {
         loop().execute(() -> {
             leaving = true;
+            beforeRead();
             sendNow(Wire.GOAWAY, 0);
         });
     }
@@ -527,6 +583,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     @Override
     void onClosed(String why) {
+        beforeRead();
         keepAlive.stop();
         for (ServerCall call : calls) {
             if (call != null) {

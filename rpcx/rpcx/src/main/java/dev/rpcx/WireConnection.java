@@ -10,6 +10,7 @@ import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.FastThreadLocal;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.concurrent.RejectedExecutionException;
@@ -73,9 +74,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** The begin of a frame whose end has not arrived. */
     private final ByteBuf cut = Unpooled.buffer(256, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
 
+    private final WriteTurn turn;
     private boolean greeted;
     private boolean reading;
-    private boolean closed;
+    private volatile boolean closed;
 
     /** Something has arrived since {@link KeepAlive} looked last. */
     private boolean heard;
@@ -83,6 +85,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     WireConnection(Channel channel) {
         this.channel = channel;
         this.loop = channel.eventLoop();
+        this.turn = new WriteTurn(channel);
     }
 
     /** The peer's highest version; both speak the lower of the two. */
@@ -90,6 +93,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** One frame; its payload is what can be read. Unknown types are survived: the implementation passes over them. */
     abstract void onFrame(int head, int id, ByteBuf payload);
+
+    /** Bytes have arrived. What other threads did before they wrote what this answers is seen from here on. */
+    abstract void beforeRead();
 
     /** The connection is over; {@code why} says so in words for a caller. Called once, on the event loop. */
     abstract void onClosed(String why);
@@ -99,11 +105,63 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Queues a message, from any thread. */
     final void send(Outbound message) {
         outbox.add(message);
+        wake();
+    }
+
+    private void wake() {
         if (!scheduled && SCHEDULED.compareAndSet(this, false, true)) {
             try {
                 loop.execute(drain);
             } catch (RejectedExecutionException ended) {
                 drainAfterEnd();
+            }
+        }
+    }
+
+    /**
+     * Writes a small message from this thread, which is not the event loop, if nobody else is writing. The answer can be there, and the
+     * message in use again, before this returns.
+     *
+     * @return false if it has to be queued
+     */
+    final boolean sendHere(Outbound message) {
+        int bytes = message.body.readableBytes();
+        if (bytes > WriteTurn.MAX_BYTES - Wire.MAX_HEADER_BYTES || !turn.takeForCaller()) {
+            return false;
+        }
+        turn.fill(message);
+        boolean leaves = message.leavesHere();
+        if (leaves && !turn.write()) {
+            inLoopOrHere(this::takeOver);
+            return true;
+        }
+        if (turn.callerDone()) {
+            wake();
+        }
+        return leaves;
+    }
+
+    /** A thread's frame has left in part: its rest goes before all that has been gathered meanwhile. */
+    private void takeOver() {
+        writeRest();
+        drain();
+    }
+
+    private void writeRest() {
+        ByteBuffer rest = turn.takeOver();
+        if (rest != null) {
+            channel.write(Unpooled.copiedBuffer(rest), channel.voidPromise());
+            channel.flush();
+        }
+    }
+
+    /** On the event loop; when that has ended, here. */
+    final void inLoopOrHere(Runnable task) {
+        try {
+            loop.execute(task);
+        } catch (RejectedExecutionException ended) {
+            synchronized (this) {
+                task.run();
             }
         }
     }
@@ -174,6 +232,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private void writeFrame(int head, int id, ByteBuf body, int bytes) {
         boolean alone = bytes > GATHERED_BYTES;
+        // what is gathered goes before what a thread writes itself from here on: no reply may overtake the preface
+        turn.takeForLoop();
         reserve(Wire.MAX_HEADER_BYTES + (alone ? 0 : bytes));
         byte[] out = gathered;
         int at = Varint.write(out, gatheredBytes, Wire.HEAD_BYTES + bytes);
@@ -189,9 +249,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         gatheredBytes = at;
         if (alone) {
-            spill(bytes).writeBytes(body, bytes);
+            // room for the fragments behind this one: a buffer that has to grow is copied
+            spill(Math.min(body.readableBytes(), BATCH_BYTES) + GATHERED_BYTES).writeBytes(body, bytes);
         }
-        if (gatheredBytes + (batch == null ? 0 : batch.readableBytes()) >= BATCH_BYTES) {
+        if (gatheredBytes + (batch == null ? 0 : batch.readableBytes()) >= BATCH_BYTES && turn.takeForLoop()) {
             writeBatch();
             channel.flush();
         }
@@ -227,6 +288,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * come back here, so after each one {@link #large} may be another.
      */
     private void flush() {
+        if (gatheredBytes == 0 && batch == null && large.isEmpty()) {
+            turn.loopDone();
+            return;
+        }
+        if (!turn.takeForLoop()) {
+            return;
+        }
         while (!large.isEmpty() && channel.isWritable()) {
             gatherQueued();
             Outbound message = large.poll();
@@ -246,10 +314,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 large.add(message);
             }
         }
-        if (gatheredBytes > 0 || batch != null) {
+        // taken again: a flush within this one has given it back
+        if ((gatheredBytes > 0 || batch != null) && turn.takeForLoop()) {
             writeBatch();
             channel.flush();
         }
+        turn.loopDone();
     }
 
     /** Takes a message back whose fragments have begun to leave. */
@@ -271,27 +341,42 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         ByteBuf arrived = (ByteBuf) message;
-        ByteBuf in = INBOX.get();
-        in.clear();
-        try {
-            in.writeBytes(arrived);
-        } finally {
-            arrived.release();
-        }
+        beforeRead();
         reading = true;
         heard = true;
         try {
-            while (in.isReadable() && !closed) {
+            while (arrived.isReadable() && !closed) {
                 if (!greeted) {
-                    readPreface(in);
+                    readPreface(arrived);
                 } else if (cut.isReadable()) {
-                    completeCut(in);
-                } else if (!readFrame(in)) {
-                    cut.writeBytes(in);
+                    completeCut(arrived);
+                } else if (!isLarge(arrived)) {
+                    readFrames(arrived);
+                } else if (!readFrame(arrived)) {
+                    cut.writeBytes(arrived);
                 }
             }
         } catch (WireFault fault) {
             fail(String.valueOf(fault.getMessage()));
+        } finally {
+            arrived.release();
+        }
+    }
+
+    /** A frame so large that a copy costs more than reading its head from a direct buffer. */
+    private static boolean isLarge(ByteBuf arrived) {
+        return arrived.readableBytes() > GATHERED_BYTES && frameLength(arrived) > GATHERED_BYTES;
+    }
+
+    /** Reads what is there, copied once to where parsing is fast. */
+    private void readFrames(ByteBuf arrived) {
+        ByteBuf in = INBOX.get();
+        in.clear();
+        in.writeBytes(arrived);
+        while (in.isReadable() && !closed) {
+            if (!readFrame(in)) {
+                cut.writeBytes(in);
+            }
         }
     }
 
@@ -317,6 +402,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** The eight bytes with which a connection begins, each way. No feature is defined yet, so none is told. */
     final void sendPreface() {
+        turn.takeForLoop();
         reserve(Wire.PREFACE_BYTES);
         PREFACE.getBytes(0, gathered, gatheredBytes, Wire.PREFACE_BYTES);
         gatheredBytes += Wire.PREFACE_BYTES;
@@ -403,6 +489,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         closed = true;
         large.clear();
+        // from here on no thread writes; what one has begun is ended first
+        turn.end();
+        writeRest();
         writeBatch();
         onClosed(why);
         drain();

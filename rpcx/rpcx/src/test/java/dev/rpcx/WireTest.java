@@ -184,6 +184,22 @@ class WireTest {
     }
 
     @Test
+    void aRequestThatComesTwiceEndsTheConnectionAndIsNotExecutedAgain() throws IOException {
+        try (RawPeer peer = new RawPeer(server.port())) {
+            peer.send(RawPeer.preface());
+            peer.send(RawPeer.request(ID, "echo", "virtual", "once"));
+            peer.readPreface();
+            assertThat(peer.readAnswer().type()).isEqualTo(Wire.REPLY);
+            peer.send(RawPeer.request(ID, "echo", "virtual", "once"));
+            RawPeer.Frame end = peer.readAnswer();
+            assertThat(end.id()).isZero();
+            assertThat(WireError.read(Unpooled.wrappedBuffer(end.payload())).code())
+                    .isEqualTo(RPCXException.Code.PROTOCOL);
+            assertThat(peer.readToEnd()).isEmpty();
+        }
+    }
+
+    @Test
     void aSlotBeyondTheLimitIsRefusedAndASlotInUseEndsTheConnection() throws IOException {
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(RawPeer.preface());

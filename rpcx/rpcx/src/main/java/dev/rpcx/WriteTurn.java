@@ -1,0 +1,201 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.Socket;
+import java.io.IOException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Whose turn it is to write to a connection's socket: the event loop's, or that of a thread with a small message which found the connection
+ * quiet. Handing a message to the loop costs a wake-up, some 10 µs; where nothing else is to be gathered with it, its thread writes it.
+ *
+ * <p>The loop never waits for its turn: refused, it leaves word, and the thread that has the turn wakes it. What a thread cannot write whole
+ * goes to the loop together with the turn. Only the loop closes the socket, and only once it has the turn for good.
+ */
+final class WriteTurn {
+    /** A frame above this is left to the loop. Its length takes at most two bytes. */
+    static final int MAX_BYTES = 2 * 1024;
+
+    private static final int FREE = 0;
+    private static final int LOOP = 1;
+    private static final int CALLER = 2;
+
+    /** A thread could not write all: the loop takes over. */
+    private static final int LEFT_TO_LOOP = 3;
+
+    /** The loop's for good. */
+    private static final int ENDED = 4;
+
+    private static final VarHandle OWNER;
+
+    static {
+        try {
+            OWNER = MethodHandles.lookup().findVarHandle(WriteTurn.class, "owner", int.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final Channel channel;
+
+    /** The loop's until it has flushed for the first time. */
+    private volatile int owner = LOOP;
+
+    /** The loop found the turn taken. */
+    private volatile boolean wanted;
+
+    /** What threads write to; null where the loop alone may. */
+    private @Nullable Socket socket;
+
+    /** Of whoever has the turn. */
+    private @Nullable ByteBuffer buffer;
+
+    // the loop's alone
+    private boolean waitingForSocket;
+
+    private boolean ended;
+
+    WriteTurn(Channel channel) {
+        this.channel = channel;
+    }
+
+    // ---- any thread
+
+    boolean takeForCaller() {
+        if (owner != FREE) {
+            return false;
+        }
+        ByteBuffer own = buffer;
+        if (own == null) {
+            try {
+                // not under the turn: this can take long where direct memory is short, and the loop may have to wait
+                own = ByteBuffer.allocateDirect(MAX_BYTES);
+            } catch (OutOfMemoryError none) {
+                return false;
+            }
+        }
+        if (!OWNER.compareAndSet(this, FREE, CALLER)) {
+            return false;
+        }
+        buffer = own;
+        return true;
+    }
+
+    /** Copies a message of at most {@link #MAX_BYTES} with its header; the caller has the turn. */
+    void fill(Outbound message) {
+        ByteBuffer frame = java.util.Objects.requireNonNull(buffer);
+        frame.clear();
+        ByteBuf body = message.body;
+        int bytes = body.readableBytes();
+        int length = Wire.HEAD_BYTES + bytes;
+        if (length < 0x80) {
+            frame.put((byte) length);
+        } else {
+            frame.put((byte) (length | 0x80)).put((byte) (length >>> 7));
+        }
+        frame.put((byte) message.head).putInt(message.id);
+        frame.put(body.array(), body.arrayOffset() + body.readerIndex(), bytes);
+        frame.flip();
+    }
+
+    /** Writes what was filled in. @return whether all of it has left: otherwise the loop has to take over */
+    boolean write() {
+        ByteBuffer frame = java.util.Objects.requireNonNull(buffer);
+        try {
+            int written = java.util.Objects.requireNonNull(socket).send(frame, 0, frame.limit());
+            frame.position(Math.max(0, written));
+        } catch (IOException broken) {
+            // the loop's own attempt tells it the same, and ends the connection
+        }
+        if (frame.hasRemaining()) {
+            owner = LEFT_TO_LOOP;
+            return false;
+        }
+        return true;
+    }
+
+    /** @return true if the loop has to be woken */
+    boolean callerDone() {
+        owner = FREE;
+        if (wanted) {
+            wanted = false;
+            return true;
+        }
+        return false;
+    }
+
+    // ---- the event loop
+
+    boolean takeForLoop() {
+        int now = owner;
+        if (now == LOOP || now == ENDED || OWNER.compareAndSet(this, FREE, LOOP)) {
+            return true;
+        }
+        wanted = true;
+        // once more: whoever had it may have given it back before he could see that it is wanted
+        return OWNER.compareAndSet(this, FREE, LOOP);
+    }
+
+    /** From a thread that could not write all. @return what is left; null if that has been taken already */
+    @Nullable
+    ByteBuffer takeOver() {
+        if (owner != LEFT_TO_LOOP) {
+            return null;
+        }
+        owner = ended ? ENDED : LOOP;
+        return buffer;
+    }
+
+    /** The loop has flushed: callers may write as soon as the socket has taken everything. */
+    void loopDone() {
+        if (owner != LOOP || waitingForSocket) {
+            return;
+        }
+        ChannelOutboundBuffer pending = channel.unsafe().outboundBuffer();
+        if (pending == null || !open()) {
+            return;
+        }
+        if (pending.isEmpty()) {
+            owner = FREE;
+            return;
+        }
+        waitingForSocket = true;
+        channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(taken -> {
+            waitingForSocket = false;
+            loopDone();
+        });
+    }
+
+    /** The socket is about to be closed: no thread is at it when this returns, and none comes after. Waits for one write that never blocks. */
+    void end() {
+        ended = true;
+        while (!takeForLoop()) {
+            if (owner == LEFT_TO_LOOP) {
+                return;
+            }
+            Thread.yield();
+        }
+        owner = ENDED;
+    }
+
+    /** Only a connection without another handler between it and the socket lets threads write: TLS would see nothing of it. */
+    private boolean open() {
+        CloseWatch watch = CloseWatch.current();
+        if (socket == null
+                && watch != null
+                && channel instanceof EpollSocketChannel epoll
+                && epoll.fd() instanceof Socket descriptor
+                && channel.pipeline().first() instanceof WireConnection) {
+            watch.tell(descriptor, this);
+            socket = descriptor;
+        }
+        return socket != null;
+    }
+}
