@@ -145,8 +145,16 @@ public abstract class FieldCodec {
 
     /** Grows by half, so that what hostile bytes can make it take is bounded by the elements counted. */
     private static final class Elements {
-        private @Nullable Object[] array = new Object[10];
+        private @Nullable Object[] array;
         private int size;
+
+        Elements(int room) {
+            array = new Object[room];
+        }
+
+        int size() {
+            return size;
+        }
 
         void add(@Nullable Object element) {
             if (size == array.length) {
@@ -212,13 +220,13 @@ public abstract class FieldCodec {
             return each;
         }
 
-        abstract Object empty();
+        abstract Object empty(In in);
 
         abstract void add(Object soFar, Object each);
 
         @Override
         public @Nullable Object read(In in, @Nullable Object soFar) {
-            Object all = soFar == null ? empty() : soFar;
+            Object all = soFar == null ? empty(in) : soFar;
             if (packed) {
                 int outer = in.beginRun();
                 while (!in.atEnd()) {
@@ -226,14 +234,16 @@ public abstract class FieldCodec {
                 }
                 in.endRun(outer);
             } else {
-                addNext(in, all);
+                do {
+                    addNext(in, all);
+                } while (in.next(tag));
             }
             return all;
         }
 
         @Override
         public @Nullable Object readUnpacked(In in, @Nullable Object soFar) {
-            Object all = soFar == null ? empty() : soFar;
+            Object all = soFar == null ? empty(in) : soFar;
             addNext(in, all);
             return all;
         }
@@ -254,13 +264,19 @@ public abstract class FieldCodec {
     }
 
     private static final class ListField extends Repeated {
+        private static final int LEAST_ROOM = 10;
+
+        /** What the last list took, or more: the room for the next. A race costs a longer or a shorter array, no more. */
+        private int expected = LEAST_ROOM;
+
         ListField(FieldType type, ElementCodec element) {
             super(type, element);
         }
 
+        /** No more than the bytes that are left can hold at four a place: as much as the message takes itself. */
         @Override
-        Object empty() {
-            return new Elements();
+        Object empty(In in) {
+            return new Elements(Math.max(LEAST_ROOM, Math.min(expected, in.bytesLeft() >> 2)));
         }
 
         @Override
@@ -270,7 +286,15 @@ public abstract class FieldCodec {
 
         @Override
         public Object finish(@Nullable Object soFar) {
-            return soFar == null ? List.of() : ((Elements) soFar).list();
+            if (soFar == null) {
+                return List.of();
+            }
+            Elements elements = (Elements) soFar;
+            int size = elements.size();
+            if (size > expected || size < expected >> 1 && expected > LEAST_ROOM) {
+                expected = Math.max(LEAST_ROOM, size);
+            }
+            return elements.list();
         }
     }
 
@@ -280,7 +304,7 @@ public abstract class FieldCodec {
         }
 
         @Override
-        Object empty() {
+        Object empty(In in) {
             return new LinkedHashSet<Object>();
         }
 

@@ -28,6 +28,9 @@ import org.jspecify.annotations.Nullable;
  * void write(Object value, Out out) { Point p = (Point) value; out.int32(8, p.x()); out.string(18, p.name()); }
  * Object read(In in) {
  *     int x = 0; String name = "";
+ *     if (in.next(8)) x = in.int32();
+ *     if (in.next(18)) name = in.string();
+ *     if (in.atEnd()) return new Point(x, name);
  *     for (;;) switch (tag = in.tag()) {
  *         case 0: return new Point(x, name);
  *         case 8: x = in.int32(); break;
@@ -41,6 +44,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class Generator {
     private static final AtomicInteger ORDINARY = new AtomicInteger();
+
+    /** With more fields than this the code would be too long for the just-in-time compiler. */
+    private static final int MAX_IN_ORDER = 64;
 
     private static final String BASE = internal(MessageCodec.class);
     private static final String FIELD = internal(FieldCodec.class);
@@ -196,6 +202,9 @@ final class Generator {
         }
         Label loop = new Label();
         Label done = new Label();
+        if (slots.length <= MAX_IN_ORDER) {
+            readInOrder(code, slots, done);
+        }
         Label otherwise = new Label();
         TreeMap<Integer, Label> cases = new TreeMap<>();
         cases.put(0, done);
@@ -214,14 +223,7 @@ final class Generator {
         for (int i = 0; i < slots.length; i++) {
             FieldType field = fields.get(i);
             code.place(label(cases, field.tag()));
-            if (direct(i)) {
-                Form form = Form.of(field.shape());
-                code.local(Op.ALOAD, 1)
-                        .virtual(IN, form.in, "()" + form.javaClass.descriptorString())
-                        .local(form.store(), slots[i]);
-            } else {
-                readByField(code, i, slots[i], "read");
-            }
+            readField(code, i, slots[i]);
             code.jump(Op.GOTO, loop);
             if (field.packed()) {
                 code.place(label(cases, unpackedTag(field)));
@@ -242,6 +244,44 @@ final class Generator {
         }
         code.op(Op.ARETURN);
         file.addMethod(ClassFile.ACC_PUBLIC, "read", "(L" + IN + ";)" + OBJECT, code);
+    }
+
+    /** Fields mostly come in the order of their numbers: for each, one look whether it is next, and no jump from there. */
+    private void readInOrder(Code code, int[] slots, Label done) {
+        for (int i : type.inOrderOfNumbers()) {
+            FieldType field = fields.get(i);
+            Label again = new Label();
+            Label absent = new Label();
+            code.place(again)
+                    .local(Op.ALOAD, 1)
+                    .push(field.tag())
+                    .virtual(IN, "next", "(I)Z")
+                    .jump(Op.IFEQ, absent);
+            readField(code, i, slots[i]);
+            if (isRepeated(field.holder())) {
+                code.jump(Op.GOTO, again);
+            }
+            code.place(absent);
+        }
+        code.local(Op.ALOAD, 1).virtual(IN, "atEnd", "()Z").jump(Op.IFNE, done);
+    }
+
+    private static boolean isRepeated(FieldType.Holder holder) {
+        return switch (holder) {
+            case LIST, SET, MAP -> true;
+            case PLAIN, NULLABLE, OPTIONAL -> false;
+        };
+    }
+
+    private void readField(Code code, int i, int slot) {
+        if (direct(i)) {
+            Form form = Form.of(fields.get(i).shape());
+            code.local(Op.ALOAD, 1)
+                    .virtual(IN, form.in, "()" + form.javaClass.descriptorString())
+                    .local(form.store(), slot);
+        } else {
+            readByField(code, i, slot, "read");
+        }
     }
 
     private static Label label(TreeMap<Integer, Label> cases, int tag) {

@@ -131,8 +131,29 @@ public final class In {
         return (int) tag;
     }
 
-    boolean atEnd() {
+    /** Passes over this tag if it is what comes next. Other writers may write a tag in more bytes than it takes: {@link #tag} reads those. */
+    public boolean next(int tag) {
+        int p = pos;
+        if (tag < 0x80) {
+            if (p < end && buf[p] == tag) {
+                pos = p + 1;
+                return true;
+            }
+        } else if (p + 1 < end && buf[p] == (byte) (tag | 0x80) && buf[p + 1] == tag >>> 7) {
+            pos = p + 2;
+            return true;
+        }
+        return false;
+    }
+
+    /** Whether all of the message has been read. */
+    public boolean atEnd() {
         return pos >= end;
+    }
+
+    /** Of the message that is being read. */
+    int bytesLeft() {
+        return end - pos;
     }
 
     private long varint() {
@@ -148,10 +169,20 @@ public final class In {
     }
 
     private long longVarint() {
-        long result = 0;
         int p = pos;
-        int last = Math.min(end, p + 10);
         byte[] b = buf;
+        if (b.length - p >= 8) {
+            // up to eight bytes in one load, which may reach beyond the message's end but not beyond the array's
+            long eight = (long) LONG.get(b, p);
+            long lasts = ~eight & 0x80808080_80808080L;
+            int bytes = (Long.numberOfTrailingZeros(lasts) >>> 3) + 1;
+            if (lasts != 0 && bytes <= end - p) {
+                pos = p + bytes;
+                return gathered(eight & (lasts ^ lasts - 1));
+            }
+        }
+        long result = 0;
+        int last = Math.min(end, p + 10);
         for (int shift = 0; p < last; shift += 7) {
             byte each = b[p++];
             result |= (long) (each & 0x7F) << shift;
@@ -161,6 +192,13 @@ public final class In {
             }
         }
         throw malformed(last == end ? "ends in the middle of a number" : "a number of more than ten bytes");
+    }
+
+    /** The low seven bits of eight bytes: pairs move together, then fours, then all. */
+    private static long gathered(long bytes) {
+        long pairs = bytes & 0x007F007F_007F007FL | (bytes & 0x7F007F00_7F007F00L) >>> 1;
+        long fours = pairs & 0x00003FFF_00003FFFL | (pairs & 0x3FFF0000_3FFF0000L) >>> 2;
+        return fours & 0xFFFFFFFL | (fours & 0x0FFFFFFF_00000000L) >>> 4;
     }
 
     private int length() {
@@ -368,6 +406,9 @@ public final class In {
 
     private long twosComplement(int at, int length) {
         byte[] b = buf;
+        if (b.length - at >= 8) {
+            return (long) LONG_BIG.get(b, at) >> 64 - 8 * length;
+        }
         long v = b[at];
         for (int i = 1; i < length; i++) {
             v = v << 8 | b[at + i] & 0xFF;
@@ -383,6 +424,15 @@ public final class In {
         int at = 0;
         int bytes = 0;
         int scale = 0;
+        // as everybody writes it, then as anybody may
+        if (next(1 << 3 | 2)) {
+            bytes = length();
+            at = pos;
+            pos += bytes;
+        }
+        if (next(2 << 3)) {
+            scale = unzigzag((int) varint());
+        }
         for (int tag; (tag = tag()) != 0; ) {
             switch (tag) {
                 case 1 << 3 | 2 -> {
@@ -390,10 +440,7 @@ public final class In {
                     at = pos;
                     pos += bytes;
                 }
-                case 2 << 3 -> {
-                    int zigzag = (int) varint();
-                    scale = zigzag >>> 1 ^ -(zigzag & 1);
-                }
+                case 2 << 3 -> scale = unzigzag((int) varint());
                 default -> skipUnknown(tag, 2, "Decimal");
             }
         }
@@ -408,6 +455,10 @@ public final class In {
             return BigDecimal.valueOf(bytes == 0 ? 0 : twosComplement(at, bytes), scale);
         }
         return new BigDecimal(new BigInteger(buf, at, bytes), scale);
+    }
+
+    private static int unzigzag(int v) {
+        return v >>> 1 ^ -(v & 1);
     }
 
     private void skipUnknown(int tag, int known, String what) {
@@ -433,6 +484,12 @@ public final class In {
         end = pos + length;
         long seconds = 0;
         int n = 0;
+        if (next(1 << 3)) {
+            seconds = varint();
+        }
+        if (next(2 << 3)) {
+            n = (int) varint();
+        }
         for (int tag; (tag = tag()) != 0; ) {
             switch (tag) {
                 case 1 << 3 -> seconds = varint();

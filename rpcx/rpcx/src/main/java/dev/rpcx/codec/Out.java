@@ -49,6 +49,9 @@ public final class Out {
     /** A length is an int: five groups of seven bits. */
     private static final int MAX_LENGTH_BYTES = 5;
 
+    /** Of every byte of a varint the bit that says that more follow. */
+    private static final long MORE = 0x80808080_80808080L;
+
     private static final Pool<Out> POOL = new Pool<>(Out::new);
     private static final byte[] NONE = {};
     private static final ByteBuffer EMPTY = ByteBuffer.wrap(NONE);
@@ -239,23 +242,30 @@ public final class Out {
             putVarint((int) v);
             return;
         }
+        if (v >>> 56 == 0) {
+            // as many bytes as there are groups of seven bits, in one store of eight
+            int bytes = 640 - 9 * Long.numberOfLeadingZeros(v) >>> 6;
+            LONG.set(buf, pos, spread(v) | MORE & (1L << 8 * (bytes - 1)) - 1);
+            pos += bytes;
+            return;
+        }
         byte[] b = buf;
         int p = pos;
-        b[p] = (byte) (v | 0x80);
-        b[p + 1] = (byte) (v >>> 7 | 0x80);
-        b[p + 2] = (byte) (v >>> 14 | 0x80);
-        b[p + 3] = (byte) (v >>> 21 | 0x80);
-        p += 4;
-        v >>>= 28;
-        while (v >>> 7 != 0) {
+        for (; v >>> 7 != 0; v >>>= 7) {
             b[p++] = (byte) (v | 0x80);
-            v >>>= 7;
         }
         b[p++] = (byte) v;
         pos = p;
     }
 
-    /** Number and wire type. */
+    /** Eight groups of seven bits to eight bytes: halves, then quarters, then eighths move apart by a bit for each group below. */
+    private static long spread(long v) {
+        long halves = v & 0xFFFFFFFL | (v & 0xFFFFFFF0000000L) << 4;
+        long quarters = halves & 0x00003FFF_00003FFFL | (halves & 0x0FFFC000_0FFFC000L) << 2;
+        return quarters & 0x007F007F_007F007FL | (quarters & 0x3F803F80_3F803F80L) << 1;
+    }
+
+    /** Number and wire type. Leaves room for a number behind it. */
     void tag(int tag) {
         need(16);
         if (tag < 0x80) {
@@ -397,13 +407,9 @@ public final class Out {
     }
 
     private void putTwosComplement(long v, int bytes) {
-        byte[] b = buf;
-        int p = pos;
-        b[p++] = (byte) bytes;
-        for (int shift = (bytes - 1) * 8; shift >= 0; shift -= 8) {
-            b[p++] = (byte) (v >> shift);
-        }
-        pos = p;
+        buf[pos] = (byte) bytes;
+        LONG_BIG.set(buf, pos + 1, v << 64 - 8 * bytes);
+        pos += 1 + bytes;
     }
 
     private void checkDigits(int bits) {
@@ -577,7 +583,11 @@ public final class Out {
     public void int32(int tag, int v) {
         if (v != 0) {
             tag(tag);
-            rawInt32(v);
+            if (v >= 0) {
+                putVarint(v);
+            } else {
+                putVarint((long) v);
+            }
         }
     }
 
@@ -585,7 +595,7 @@ public final class Out {
     public void int64(int tag, long v) {
         if (v != 0) {
             tag(tag);
-            rawInt64(v);
+            putVarint(v);
         }
     }
 

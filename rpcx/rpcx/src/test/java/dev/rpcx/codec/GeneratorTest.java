@@ -2,12 +2,22 @@ package dev.rpcx.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.CodedOutputStream;
+import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Lock;
 import dev.rpcx.schema.Schema;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 class GeneratorTest {
@@ -81,6 +91,111 @@ class GeneratorTest {
             assertThat(ByteBufUtil.hexDump(one)).isEqualTo(ByteBufUtil.hexDump(other));
             assertThat(generated.read(other)).usingRecursiveComparison().isEqualTo(value);
             assertThat(reflective.read(one)).usingRecursiveComparison().isEqualTo(value);
+        }
+    }
+
+    record Wide(
+            @Field(1) int first,
+            @Field(3) List<String> words,
+            @Field(7) String text,
+            @Field(20) String far,
+            @Field(21) List<Integer> packed,
+            @Field(2_000) Map<String, Long> counts) {}
+
+    private static ByteBuf bytes(Codec<Object> codec, Object value) {
+        ByteBuf bytes = Unpooled.buffer();
+        codec.write(value, bytes);
+        return bytes;
+    }
+
+    @Test
+    void fieldsAreReadInAnyOrderTheLastOfOneThatIsThereTwice() {
+        Codec<Object> generated = Codecs.standard().value(Wide.class);
+        Codec<Object> reflective =
+                Codecs.reflective(new Schema(Lock.none()), Limits.STANDARD).value(Wide.class);
+        List<ByteBuf> fields = new ArrayList<>();
+        for (Wide one : List.of(
+                new Wide(300, List.of(), "", "", List.of(), Map.of()),
+                new Wide(0, List.of("a", "b"), "", "", List.of(), Map.of()),
+                new Wide(0, List.of("c"), "", "", List.of(), Map.of()),
+                new Wide(0, List.of(), "t", "", List.of(), Map.of()),
+                new Wide(0, List.of(), "", "far", List.of(), Map.of()),
+                new Wide(0, List.of(), "", "farther", List.of(), Map.of()),
+                new Wide(0, List.of(), "", "", List.of(1, 2, 1000), Map.of()),
+                new Wide(0, List.of(), "", "", List.of(-4), Map.of()),
+                new Wide(0, List.of(), "", "", List.of(), Map.of("k", 1L)),
+                new Wide(0, List.of(), "", "", List.of(), Map.of("k", 2L, "l", 3L)))) {
+            fields.add(bytes(generated, one));
+        }
+        // a tag in more bytes than it takes, as nobody writes it and everybody reads it
+        fields.add(Unpooled.wrappedBuffer(new byte[] {(byte) 0x88, 0, 5}));
+        // numbers that are not packed
+        fields.add(Unpooled.wrappedBuffer(new byte[] {(byte) 0xA8, 1, 6, (byte) 0xA8, 1, 7}));
+        Random random = new Random(1);
+        for (int i = 0; i < 500; i++) {
+            Collections.shuffle(fields, random);
+            ByteBuf all = Unpooled.buffer();
+            fields.forEach(field -> all.writeBytes(field.duplicate()));
+            assertThat(generated.read(all.duplicate())).isEqualTo(reflective.read(all.duplicate()));
+        }
+        ByteBuf inOrder = Unpooled.buffer();
+        fields.sort(Comparator.comparing(ByteBufUtil::hexDump));
+        fields.forEach(field -> inOrder.writeBytes(field.duplicate()));
+        Wide read = (Wide) generated.read(inOrder);
+        assertThat(read.words()).containsExactlyInAnyOrder("a", "b", "c");
+        assertThat(read.packed()).containsExactlyInAnyOrder(1, 2, 1000, -4, 6, 7);
+        assertThat(read.counts()).containsOnlyKeys("k", "l");
+    }
+
+    @Test
+    void numbersOfEveryWidthHaveTheBytesOfProtobufAndComeBack() throws IOException {
+        Codec<Object> generated = Codecs.standard().value(Hidden.class);
+        for (int bits = 0; bits < 64; bits++) {
+            for (long l : new long[] {1L << bits, (1L << bits) - 1, -(1L << bits)}) {
+                Hidden value = new Hidden((int) l, "", List.of(l, -1L), l, 0);
+                byte[] expected = protobuf(value);
+                ByteBuf written = bytes(generated, value);
+                assertThat(ByteBufUtil.hexDump(written)).isEqualTo(ByteBufUtil.hexDump(expected));
+                // where the array ends with the message, and where it goes on with what is none of its own
+                assertThat(generated.read(Unpooled.wrappedBuffer(expected))).isEqualTo(value);
+                byte[] longer = Arrays.copyOf(expected, expected.length + 20);
+                Arrays.fill(longer, expected.length, longer.length, (byte) 0xFF);
+                assertThat(generated.read(Unpooled.wrappedBuffer(longer, 0, expected.length)))
+                        .isEqualTo(value);
+            }
+        }
+    }
+
+    private static byte[] protobuf(Hidden value) throws IOException {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        CodedOutputStream out = CodedOutputStream.newInstance(bytes);
+        if (value.x != 0) {
+            out.writeInt32(1, value.x);
+        }
+        int length = 0;
+        for (long number : value.numbers) {
+            length += CodedOutputStream.computeInt64SizeNoTag(number);
+        }
+        out.writeTag(3, 2);
+        out.writeUInt32NoTag(length);
+        for (long number : value.numbers) {
+            out.writeInt64NoTag(number);
+        }
+        if (value.l != 0) {
+            out.writeInt64(4, value.l);
+        }
+        out.flush();
+        return bytes.toByteArray();
+    }
+
+    @Test
+    void aListIsReadWhateverTheLastOneWas() {
+        Codec<Object> generated = Codecs.standard().value(Bean.class);
+        for (int size : new int[] {0, 3, 20_000, 1, 9, 10, 11, 19_999, 500, 500, 0, 2}) {
+            Bean bean = new Bean();
+            bean.setTags(Collections.nCopies(size, "tag"));
+            Bean read = (Bean) generated.read(bytes(generated, bean));
+            assertThat(read.getTags()).hasSize(size).allMatch("tag"::equals);
         }
     }
 }
