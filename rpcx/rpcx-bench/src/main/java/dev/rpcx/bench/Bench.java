@@ -16,7 +16,8 @@ import java.util.Random;
  * rounds with every target beside its figure, and writes that as Markdown and CSV.
  *
  * <p>{@code Bench [--rounds 5] [--warmup-ms 3000] [--window-ms 3000] [--peers a,b] [--cases A,B] [--grid] [--seed 1]
- * [--keep FILE] [--out FILE]}; a run in parts names the same file to keep figures in, and the last part says it all.
+ * [--keep FILE] [--out FILE] [--notes FILE]}; a run in parts names the same file to keep figures in, and the last part says it all: with
+ * {@code --rounds 0} it measures nothing more. Notes are Markdown that ends the page.
  */
 public final class Bench {
     /** For server and client of every peer alike. */
@@ -40,7 +41,8 @@ public final class Bench {
             boolean grid,
             long seed,
             String keep,
-            Optional<Path> out) {
+            Optional<Path> out,
+            Optional<Path> notes) {
 
         static Options parse(String[] args) {
             int rounds = 5;
@@ -52,6 +54,7 @@ public final class Bench {
             long seed = 1;
             String keep = "";
             Optional<Path> out = Optional.empty();
+            Optional<Path> notes = Optional.empty();
             for (int i = 0; i < args.length; i++) {
                 if (args[i].equals("--grid")) {
                     grid = true;
@@ -78,13 +81,14 @@ public final class Bench {
                     case "--seed" -> seed = Long.parseLong(value);
                     case "--keep" -> keep = value;
                     case "--out" -> out = Optional.of(Path.of(value));
+                    case "--notes" -> notes = Optional.of(Path.of(value));
                     default ->
                         throw new IllegalArgumentException(
                                 "unknown option " + args[i - 1]
-                                        + " (expected: --rounds, --warmup-ms, --window-ms, --peers, --cases, --grid, --seed, --keep, --out)");
+                                        + " (expected: --rounds, --warmup-ms, --window-ms, --peers, --cases, --grid, --seed, --keep, --out, --notes)");
                 }
             }
-            return new Options(rounds, warmUpMs, windowMs, peers, cases, grid, seed, keep, out);
+            return new Options(rounds, warmUpMs, windowMs, peers, cases, grid, seed, keep, out, notes);
         }
     }
 
@@ -103,7 +107,10 @@ public final class Bench {
             return;
         }
         Bench bench = new Bench(options);
-        bench.kept.add("command", String.join(" ", args));
+        if (options.rounds() > 0) {
+            bench.kept.add("command", String.join(" ", args));
+            bench.kept.add("commit", System.getProperty("commit", "unknown"));
+        }
         Random random = new Random(options.seed());
         for (int round = 1; round <= options.rounds(); round++) {
             List<String> order = new ArrayList<>(options.peers());
@@ -126,7 +133,11 @@ public final class Bench {
             String name = file.getFileName().toString();
             Path csv =
                     file.resolveSibling((name.endsWith(".md") ? name.substring(0, name.length() - 3) : name) + ".csv");
-            Files.writeString(file, text);
+            Files.writeString(
+                    file,
+                    options.notes().isEmpty()
+                            ? text
+                            : text + "\n" + Files.readString(options.notes().get()));
             Files.writeString(csv, Targets.csv(targets));
             System.out.println("written: " + file + ", " + csv);
         }

@@ -6,8 +6,10 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * Every figure of a benchmark, by what it is of. With a file it goes on where an earlier run stopped, so that a long benchmark can be run
@@ -26,6 +28,8 @@ final class Kept {
     final Map<String, Map<String, String>> missing = new LinkedHashMap<>();
     /** What was asked for, in turn. */
     final List<String> commands = new ArrayList<>();
+    /** What was measured. */
+    final Set<String> commits = new LinkedHashSet<>();
 
     private final Path file;
 
@@ -46,6 +50,7 @@ final class Kept {
     private void take(String[] f) {
         switch (f[0]) {
             case "command" -> commands.add(f[1]);
+            case "commit" -> commits.add(f[1]);
             case "case" ->
                 cases.computeIfAbsent(f[1], t -> new LinkedHashMap<>())
                         .computeIfAbsent(f[2], p -> new ArrayList<>())

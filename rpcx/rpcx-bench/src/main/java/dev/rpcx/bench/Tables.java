@@ -2,6 +2,8 @@ package dev.rpcx.bench;
 
 import dev.parley.probe.MachineFacts;
 import java.time.LocalDate;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -23,7 +25,8 @@ final class Tables {
                 + kept.commands.stream()
                         .map(arguments -> "Command: `rpcx/rpcx-bench/run " + arguments + "`  \n")
                         .collect(Collectors.joining())
-                + "Date: " + LocalDate.now() + "; machine: " + MachineFacts.read() + "  \nJDK: "
+                + "Date: " + LocalDate.now() + "; commit: " + String.join(", ", kept.commits) + "; machine: "
+                + MachineFacts.read() + "  \nJDK: "
                 + System.getProperty("java.vm.version") + "; JVM flags of every process: `"
                 + String.join(" ", Bench.JVM_ARGS)
                 + "`  \nEach peer's server and client are processes of their own on loopback; medians over " + rounds
@@ -38,7 +41,7 @@ final class Tables {
         Map<String, List<double[]>> servers = kept.servers;
         Map<String, double[]> wire = kept.wire;
         StringBuilder text = new StringBuilder();
-        cases.forEach((title, byPeer) -> {
+        inOrder(cases).forEach((title, byPeer) -> {
             text.append("## ").append(title).append("\n\n");
             text.append(
                     "| peer | calls/s | lowest – highest | p50 µs | p99 µs | CPU a call, both sides, µs | allocated a call, client + server, B |\n");
@@ -107,6 +110,24 @@ final class Tables {
                     bytes[1]));
         });
         return text.toString();
+    }
+
+    /** As in the targets, whatever the order in which they were measured. */
+    private static <T> Map<String, T> inOrder(Map<String, T> byTitle) {
+        List<String> titles = new ArrayList<>();
+        titles.add(BenchCase.A.title);
+        titles.add(Bench.PINNED);
+        for (BenchCase benchCase : BenchCase.values()) {
+            titles.add(benchCase.title);
+        }
+        Map<String, T> ordered = new LinkedHashMap<>();
+        for (String title : titles) {
+            T found = byTitle.get(title);
+            if (found != null) {
+                ordered.put(title, found);
+            }
+        }
+        return ordered;
     }
 
     private static double median(List<Figures> rounds, ToDoubleFunction<Figures> figure) {
