@@ -158,7 +158,7 @@ public final class Analysis {
                 cell.load(),
                 metric,
                 subject,
-                Estimate.of(sample, seed(cell, metric.key() + subject)),
+                Estimate.of(metric, sample, seed(cell, metric.key() + subject)),
                 sample.count(),
                 validity(cell, samples, metric, sample),
                 empty(metric).orElse(Double.NaN));

@@ -1,10 +1,12 @@
 package dev.parley.analysis;
 
+import dev.parley.model.Metric;
 import java.util.Arrays;
 import java.util.SplittableRandom;
 
 /**
- * A median over restarts with its 95 % interval.
+ * A median over restarts with its 95 % interval; of a share of requests the mean, since a restart in which next to none was answered must
+ * not vanish behind two in which all were.
  *
  * @param value NaN where nothing was measured
  */
@@ -12,12 +14,19 @@ public record Estimate(double value, double low, double high) {
     static final Estimate NONE = new Estimate(Double.NaN, Double.NaN, Double.NaN);
 
     static Estimate of(Sample sample, long seed) {
+        return around(sample.median(), sample, seed);
+    }
+
+    static Estimate of(Metric metric, Sample sample, long seed) {
+        return around(metric == Metric.SUCCESS_SHARE ? sample.mean() : sample.median(), sample, seed);
+    }
+
+    private static Estimate around(double value, Sample sample, long seed) {
         if (sample.count() == 0) {
             return NONE;
         }
         double[] draws = sample.draws(new SplittableRandom(seed));
         Arrays.sort(draws);
-        double value = sample.median();
         // redrawn seconds may miss the value itself where the distribution is lumpy; an interval always holds its
         // estimate
         return new Estimate(

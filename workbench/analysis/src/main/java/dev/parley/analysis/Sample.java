@@ -91,6 +91,10 @@ record Sample(int[] restarts, double[] points, List<double[]> pools) {
         return median(points.clone());
     }
 
+    double mean() {
+        return Arrays.stream(points).average().orElse(Double.NaN);
+    }
+
     /** Medians over restarts, each of one draw. */
     double[] draws(SplittableRandom random) {
         double[] medians = new double[DRAWS];

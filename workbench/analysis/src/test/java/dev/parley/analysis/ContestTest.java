@@ -146,4 +146,11 @@ class ContestTest {
         }
         assertThat(held).isBetween(175, 200);
     }
+
+    @Test
+    void aRestartInWhichNothingWasAnsweredShowsInTheShareThatWas() {
+        Sample share = Sample.ofPoints(100, 0, 100);
+        assertThat(Estimate.of(Metric.SUCCESS_SHARE, share, 1).value()).isEqualTo(200 / 3.0);
+        assertThat(Estimate.of(Metric.THROUGHPUT, share, 1).value()).isEqualTo(100);
+    }
 }

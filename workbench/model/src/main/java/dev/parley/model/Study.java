@@ -54,6 +54,9 @@ public record Study(
                 Duration.ofMillis(1500),
                 Duration.ofSeconds(3));
 
+        /** Beyond so many technologies windows are shorter: twelve of them, each booted three times, fill twenty minutes. */
+        private static final int QUICK_FEW = 6;
+
         public static final Effort STANDARD = new Effort(
                 "standard",
                 10,
@@ -69,6 +72,19 @@ public record Study(
             if (rehearsal.isNegative()) {
                 throw new BadInput("rehearsal", rehearsal, "0 or more");
             }
+        }
+
+        /** {@link #QUICK} for so many technologies: with windows of 2 s where there are more than six. */
+        public static Effort quick(int technologies) {
+            return technologies <= QUICK_FEW
+                    ? QUICK
+                    : new Effort(
+                            QUICK.name,
+                            QUICK.restarts,
+                            QUICK.rehearsal,
+                            QUICK.warmUpLeast,
+                            QUICK.warmUpMost,
+                            Duration.ofSeconds(2));
         }
     }
 

@@ -46,7 +46,7 @@ final class TerminalTable {
         }
         wrap(
                 text,
-                "Medians over restarts. CPU ms: processor time of all services for one request, without that of just-in-time"
+                "Medians over restarts; ok %: the mean. CPU ms: processor time of all services for one request, without that of just-in-time"
                         + " compilers. mem, size, boot: one service" + empty() + ".");
         notes.forEach(note -> wrap(text, note));
         Warmth.note(analysis).ifPresent(note -> wrap(text, note));
