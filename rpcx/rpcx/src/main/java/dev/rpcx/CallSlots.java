@@ -27,6 +27,10 @@ final class CallSlots {
         limit = Math.max(1, Math.min(calls, Wire.MAX_SLOTS));
     }
 
+    int limit() {
+        return limit;
+    }
+
     ClientCall acquire(long deadlineNanos) {
         ClientCall call = pop();
         if (call == null) {

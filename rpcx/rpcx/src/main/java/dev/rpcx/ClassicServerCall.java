@@ -13,19 +13,28 @@ final class ClassicServerCall implements Runnable {
     private final ClassicServerConnection connection;
     private final ServerMethod method;
     private final ClassicWire.Request request;
+    private final long beganNanos;
     private final long deadlineNanos;
 
     ClassicServerCall(
-            ClassicServerConnection connection, ServerMethod method, ClassicWire.Request request, long deadlineNanos) {
+            ClassicServerConnection connection,
+            ServerMethod method,
+            ClassicWire.Request request,
+            long beganNanos,
+            long deadlineNanos) {
         this.connection = connection;
         this.method = method;
         this.request = request;
+        this.beganNanos = beganNanos;
         this.deadlineNanos = deadlineNanos;
     }
 
     /** How the call ended; once. */
     void finished(byte @Nullable [] result, @Nullable RPCXException error) {
-        connection.left(method, deadlineNanos);
+        AdmissionLimit admission = method.admission();
+        if (admission != null) {
+            admission.leave(beganNanos, deadlineNanos, System.nanoTime());
+        }
         connection.finished(request.id(), result, error);
     }
 

@@ -54,12 +54,12 @@ final class ClassicServerConnection extends ChannelInboundHandlerAdapter impleme
             reply(request.id(), null, refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
         } else if (underWay.get() >= server.settings().maxCalls()) {
             reply(request.id(), null, refused(RPCXException.Code.OVERLOADED, "too many calls under way"));
-        } else if (method.place() != RunOn.Place.EVENT_LOOP
-                && !server.admission().enter()) {
+        } else if (method.admission() != null && !method.admission().enter()) {
             reply(request.id(), null, refused(RPCXException.Code.OVERLOADED, "the server is overloaded"));
         } else {
             underWay.incrementAndGet();
-            ClassicServerCall call = new ClassicServerCall(this, method, request, System.nanoTime() + CALL_NANOS);
+            long now = System.nanoTime();
+            ClassicServerCall call = new ClassicServerCall(this, method, request, now, now + CALL_NANOS);
             if (method.place() == RunOn.Place.EVENT_LOOP) {
                 call.run();
                 return;
@@ -79,13 +79,6 @@ final class ClassicServerConnection extends ChannelInboundHandlerAdapter impleme
     @Nullable
     Principal peer() {
         return Server.peer(channel);
-    }
-
-    /** A handler that was counted has ended. */
-    void left(ServerMethod method, long deadlineNanos) {
-        if (method.place() != RunOn.Place.EVENT_LOOP) {
-            server.admission().leave(deadlineNanos);
-        }
     }
 
     /** From any thread. */

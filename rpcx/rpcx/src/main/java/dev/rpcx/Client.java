@@ -8,7 +8,6 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import java.lang.reflect.Proxy;
-import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -40,6 +39,7 @@ import org.jspecify.annotations.Nullable;
 public final class Client implements AutoCloseable {
     private final Duration callTimeout;
     private final int connections;
+    private final int mostConnections;
     private final boolean classic;
     private final List<Interceptor> interceptors;
     private final Codecs codecs = Codecs.standard();
@@ -59,6 +59,7 @@ public final class Client implements AutoCloseable {
     private Client(Builder builder) {
         callTimeout = builder.callTimeout;
         connections = builder.connections;
+        mostConnections = builder.mostConnections;
         classic = builder.classic;
         keepAliveNanos = builder.keepAlive.toNanos();
         connectNanos = builder.connectTimeout.toNanos();
@@ -66,15 +67,12 @@ public final class Client implements AutoCloseable {
         failureShare = builder.failureShare;
         tls = builder.tls;
         interceptors = List.copyOf(builder.interceptors);
-        loops = new Loops(builder.eventLoops, "rpcx-client");
-        bootstrap = new Bootstrap()
-                .group(loops.group)
-                .channel(Loops.socket())
-                .option(ChannelOption.TCP_NODELAY, true)
-                .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) builder.connectTimeout.toMillis());
+        loops = new Loops(builder.eventLoops, "rpcx-client", builder.inProcess);
+        bootstrap =
+                loops.client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) builder.connectTimeout.toMillis());
     }
 
-    /** With the standard settings: one connection an address, 10 s a call, 3 s to connect. */
+    /** With the standard settings: one connection an address until that is crowded, 10 s a call, 3 s to connect. */
     public static Client standard() {
         return builder().build();
     }
@@ -104,7 +102,8 @@ public final class Client implements AutoCloseable {
         Endpoint endpoint = new Endpoint(host, port);
         return proxy(
                 type,
-                addresses.computeIfAbsent(endpoint.key(), key -> new ClientAddress(this, endpoint, connections, null)));
+                addresses.computeIfAbsent(
+                        endpoint.key(), key -> new ClientAddress(this, endpoint, connections, mostConnections, null)));
     }
 
     /**
@@ -131,7 +130,8 @@ public final class Client implements AutoCloseable {
         Endpoint endpoint = new Endpoint(host, port);
         long deadline = System.nanoTime() + callTimeout.toNanos();
         ClientConnection connection = addresses
-                .computeIfAbsent(endpoint.key(), key -> new ClientAddress(this, endpoint, connections, null))
+                .computeIfAbsent(
+                        endpoint.key(), key -> new ClientAddress(this, endpoint, connections, mostConnections, null))
                 .await(0, deadline);
         try {
             return connection.published().get(Math.max(0, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
@@ -148,7 +148,7 @@ public final class Client implements AutoCloseable {
     }
 
     private ClientCluster cluster(Endpoints endpoints) {
-        return new ClientCluster(this, connections, choice).start(endpoints);
+        return new ClientCluster(this, connections, mostConnections, choice).start(endpoints);
     }
 
     private <T> T proxy(Class<T> type, Route route) {
@@ -224,7 +224,7 @@ public final class Client implements AutoCloseable {
                             channel.pipeline().addLast(connection);
                         }
                     })
-                    .connect(new InetSocketAddress(address.endpoint.host(), address.endpoint.port()));
+                    .connect(loops.address(address.endpoint.host(), address.endpoint.port()));
             connecting.addListener(done -> {
                 C connection = made.get();
                 if (!done.isSuccess() || connection == null) {
@@ -285,8 +285,10 @@ public final class Client implements AutoCloseable {
         private double failureShare = NO_BREAKER;
         private Choice choice = Choice.LEAST_LOADED;
         private int connections = 1;
+        private int mostConnections = 4;
         private int eventLoops = Math.min(4, Runtime.getRuntime().availableProcessors());
         private boolean classic;
+        private boolean inProcess;
         private final List<Interceptor> interceptors = new ArrayList<>();
 
         private Builder() {}
@@ -345,12 +347,22 @@ public final class Client implements AutoCloseable {
             return this;
         }
 
-        /** Connections to each address: 1 to 64; standard 1, which is fastest up to some hundred callers. */
+        /** Connections to each address, no more and no less: 1 to 64. */
         public Builder connections(int count) {
-            if (count < 1 || count > 64) {
-                throw new IllegalArgumentException("connections: " + count + " (expected: 1 to 64)");
+            return connections(count, count);
+        }
+
+        /**
+         * Connections to each address: {@code kept} of them always, up to {@code most} while a thousand calls are under way on each; both
+         * 1 to 64. Standard 1 to 4: one is fastest up to some hundred callers.
+         */
+        public Builder connections(int kept, int most) {
+            if (kept < 1 || most < kept || most > 64) {
+                throw new IllegalArgumentException("connections: " + kept + " to " + most
+                        + " (expected: 1 to 64, the first no more than the second)");
             }
-            connections = count;
+            connections = kept;
+            mostConnections = most;
             return this;
         }
 
@@ -360,6 +372,15 @@ public final class Client implements AutoCloseable {
                 throw new IllegalArgumentException("eventLoops: " + count + " (expected: 1 to 1024)");
             }
             eventLoops = count;
+            return this;
+        }
+
+        /**
+         * Calls the servers of this process that are {@linkplain Server.Builder#inProcess in process} too, by their ports, whatever host is
+         * asked for: for tests, without sockets and with everything else.
+         */
+        public Builder inProcess() {
+            inProcess = true;
             return this;
         }
 

@@ -6,7 +6,8 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server's address and the connections to it, made when first needed and made again when one is gone. Callers that find none wait for
+ * A server's address and the connections to it, made when first needed and made again when one is gone; more of them while those that are
+ * there are crowded. Callers that find none wait for
  * one attempt together. After attempts that failed in a row the server is left alone for longer and longer, with jitter: a call in a
  * short pause waits for its end, in a long one it fails at once.
  *
@@ -20,6 +21,10 @@ final class ClientAddress extends Route {
     private final @Nullable ClientCluster cluster;
     private @Nullable CompletableFuture<ClassicClientConnection> classic;
     private final AtomicReferenceArray<@Nullable CompletableFuture<ClientConnection>> connections;
+
+    /** As many connections are kept; the others of {@link #connections} come when these are crowded. */
+    private final int kept;
+
     private final Health health = new Health();
     private volatile boolean retired;
 
@@ -28,12 +33,13 @@ final class ClientAddress extends Route {
     private long pauseEndNanos;
     private @Nullable Throwable lastFailure;
 
-    ClientAddress(Client client, Endpoint endpoint, int connections, @Nullable ClientCluster cluster) {
+    ClientAddress(Client client, Endpoint endpoint, int kept, int most, @Nullable ClientCluster cluster) {
         super(client);
         this.client = client;
         this.endpoint = endpoint;
         this.cluster = cluster;
-        this.connections = new AtomicReferenceArray<>(connections);
+        this.kept = kept;
+        this.connections = new AtomicReferenceArray<>(most);
     }
 
     Health health() {
@@ -63,7 +69,11 @@ final class ClientAddress extends Route {
 
     @Nullable
     ClientConnection ready() {
-        CompletableFuture<ClientConnection> found = connections.get(index());
+        ClientConnection own = ready(connections.get(index()));
+        return own != null && connections.length() > kept && own.isCrowded() ? lessCrowded(own) : own;
+    }
+
+    private static @Nullable ClientConnection ready(@Nullable CompletableFuture<ClientConnection> found) {
         if (found != null && found.isDone() && !found.isCompletedExceptionally()) {
             ClientConnection connection = found.join();
             return connection.isUsable() ? connection : null;
@@ -71,10 +81,30 @@ final class ClientAddress extends Route {
         return null;
     }
 
+    /** The least loaded that is there. Where that is crowded too, one more begins to connect: for the calls to come. */
+    private ClientConnection lessCrowded(ClientConnection own) {
+        ClientConnection least = own;
+        int free = -1;
+        boolean isComing = false;
+        for (int i = 0; i < connections.length(); i++) {
+            CompletableFuture<ClientConnection> found = connections.get(i);
+            ClientConnection connection = ready(found);
+            if (connection == null) {
+                free = i;
+                isComing |= found != null && !found.isDone();
+            } else if (connection.load() < least.load()) {
+                least = connection;
+            }
+        }
+        if (free >= 0 && !isComing && !retired && least.isCrowded()) {
+            connect(free, 0);
+        }
+        return least;
+    }
+
     /** A thread keeps to one connection: its calls stay in order and its path warm. */
     private int index() {
-        int count = connections.length();
-        return count == 1 ? 0 : (int) (Thread.currentThread().getId() % count);
+        return kept == 1 ? 0 : (int) (Thread.currentThread().getId() % kept);
     }
 
     @Override
@@ -151,7 +181,7 @@ final class ClientAddress extends Route {
 
     /** A connection that was there takes no more calls. On its event loop. */
     void lost(ClientConnection connection) {
-        for (int index = 0; cluster != null && index < connections.length(); index++) {
+        for (int index = 0; cluster != null && index < kept; index++) {
             CompletableFuture<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
                 int lost = index;
@@ -163,13 +193,13 @@ final class ClientAddress extends Route {
 
     /** From now on there is a connection, or an attempt at one, until the address is retired. */
     void keepConnected() {
-        for (int index = 0; index < connections.length(); index++) {
+        for (int index = 0; index < kept; index++) {
             keepConnected(index);
         }
     }
 
     private void keepConnected(int index) {
-        if (!retired && !client.isClosed()) {
+        if (index < kept && !retired && !client.isClosed()) {
             connect(index, Long.MAX_VALUE);
         }
     }

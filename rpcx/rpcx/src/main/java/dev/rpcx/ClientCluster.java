@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class ClientCluster extends Route implements Endpoints.Listener {
     private final Client client;
-    private final int connections;
+    private final int kept;
+    private final int most;
     private final Choice choice;
     private volatile Chooser chooser;
     private volatile Endpoints.@Nullable Watch watch;
@@ -28,10 +29,11 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     /** A call without a connection, and the instances that have failed since it came. */
     private record Waiting(int key, CompletableFuture<ClientConnection> connection, Set<ClientAddress> failed) {}
 
-    ClientCluster(Client client, int connections, Choice choice) {
+    ClientCluster(Client client, int kept, int most, Choice choice) {
         super(client);
         this.client = client;
-        this.connections = connections;
+        this.kept = kept;
+        this.most = most;
         this.choice = choice;
         this.chooser = Chooser.of(choice, new ClientAddress[0]);
     }
@@ -165,7 +167,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             for (Endpoint endpoint : all) {
                 ClientAddress held = members.get(endpoint.key());
                 if (held == null || !held.endpoint.equals(endpoint)) {
-                    held = new ClientAddress(client, endpoint, connections, this);
+                    held = new ClientAddress(client, endpoint, kept, most, this);
                     begun.add(held);
                 }
                 now.put(endpoint.key(), held);

@@ -26,6 +26,9 @@ final class ClientConnection extends WireConnection {
     /** With more calls under way than this, what is gained by gathering is more than a wake-up of the event loop costs. */
     private static final int QUIET_CALLS = 1;
 
+    /** A quarter of a connection's slots: far above what makes a second connection worth its cost, far below where calls are refused. */
+    private static final int CROWDED = Wire.MAX_SLOTS / 4;
+
     private static final VarHandle UNDER_WAY;
     private static final VarHandle UNDER_WAY_HERE;
 
@@ -98,6 +101,11 @@ final class ClientConnection extends WireConnection {
     /** Calls under way, as of a moment ago. */
     int load() {
         return (int) UNDER_WAY.getOpaque(this) + underWayHere;
+    }
+
+    /** So many calls are under way that another connection would serve some of them better. */
+    boolean isCrowded() {
+        return load() >= Math.min(CROWDED, slots.limit() * 3 / 4);
     }
 
     ClientAddress address() {

@@ -1,39 +1,97 @@
 package dev.rpcx;
 
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.local.LocalAddress;
+import io.netty.channel.local.LocalChannel;
+import io.netty.channel.local.LocalIoHandler;
+import io.netty.channel.local.LocalServerChannel;
 import io.netty.channel.nio.NioIoHandler;
-import io.netty.channel.socket.ServerSocketChannel;
-import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** The event loops of one client or server: on Linux epoll's own, elsewhere Java's. Threads start when first needed. */
+/**
+ * The event loops of one client or server, and what they listen on and connect to: sockets, on Linux epoll's own and elsewhere Java's; or
+ * ports that are numbers of this process only. Threads start when first needed.
+ */
 final class Loops {
     private static final boolean EPOLL = Epoll.isAvailable();
 
-    final EventLoopGroup group;
+    /** The first port that an in-process server gets which does not ask for one. */
+    private static final int FIRST_FREE_PORT = 49_152;
 
-    Loops(int count, String name) {
+    private static final int MOST_PORT = 65_535;
+
+    final EventLoopGroup group;
+    private final boolean inProcess;
+
+    Loops(int count, String name, boolean inProcess) {
+        this.inProcess = inProcess;
         AtomicInteger made = new AtomicInteger();
-        IoHandlerFactory io = EPOLL ? CloseWatch.factory() : NioIoHandler.newFactory();
+        IoHandlerFactory io = inProcess
+                ? LocalIoHandler.newFactory()
+                : EPOLL ? CloseWatch.factory() : NioIoHandler.newFactory();
         ThreadFactory threads = task -> new LoopThread(task, name + "-" + made.incrementAndGet());
         group = new MultiThreadIoEventLoopGroup(count, threads, io);
     }
 
-    static Class<? extends SocketChannel> socket() {
-        return EPOLL ? EpollSocketChannel.class : NioSocketChannel.class;
+    Bootstrap client() {
+        Bootstrap bootstrap = new Bootstrap().group(group);
+        return inProcess
+                ? bootstrap.channel(LocalChannel.class)
+                : bootstrap
+                        .channel(EPOLL ? EpollSocketChannel.class : NioSocketChannel.class)
+                        .option(ChannelOption.TCP_NODELAY, true);
     }
 
-    static Class<? extends ServerSocketChannel> serverSocket() {
-        return EPOLL ? EpollServerSocketChannel.class : NioServerSocketChannel.class;
+    /** In one process a port stands for itself: whatever the host, it is this process. */
+    SocketAddress address(String host, int port) {
+        return inProcess ? new LocalAddress("rpcx-" + port) : new InetSocketAddress(host, port);
+    }
+
+    ServerBootstrap server() {
+        ServerBootstrap bootstrap = new ServerBootstrap().group(group);
+        return inProcess
+                ? bootstrap.channel(LocalServerChannel.class)
+                : bootstrap
+                        .channel(EPOLL ? EpollServerSocketChannel.class : NioServerSocketChannel.class)
+                        .option(ChannelOption.SO_BACKLOG, 1024)
+                        .option(ChannelOption.SO_REUSEADDR, true)
+                        .childOption(ChannelOption.TCP_NODELAY, true);
+    }
+
+    /** Listens; blocks until that has worked or failed. Port 0 is any that is free. */
+    ChannelFuture bind(ServerBootstrap bootstrap, String host, int port) {
+        if (!inProcess || port != 0) {
+            return bootstrap.bind(address(host, port)).awaitUninterruptibly();
+        }
+        int free = FIRST_FREE_PORT;
+        ChannelFuture bound = bootstrap.bind(address(host, free)).awaitUninterruptibly();
+        while (!bound.isSuccess() && free < MOST_PORT) {
+            free++;
+            bound = bootstrap.bind(address(host, free)).awaitUninterruptibly();
+        }
+        return bound;
+    }
+
+    /** Of what {@link #bind} has given. */
+    int port(SocketAddress bound) {
+        return bound instanceof InetSocketAddress socket
+                ? socket.getPort()
+                : Integer.parseInt(((LocalAddress) bound).id().substring("rpcx-".length()));
     }
 
     /** Ends the threads, and returns when they have ended. Not on one of them. */

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * What a server publishes: the annotated methods of some objects. Everything that reflection has to say is found here, before the first
@@ -112,8 +113,12 @@ public final class RegistryServer {
         }
     }
 
-    /** The published methods, numbered from 1 in the order of registration. */
-    List<ServerMethod> methods(Codecs codecs, List<Interceptor> interceptors) {
+    /**
+     * The published methods, numbered from 1 in the order of registration.
+     *
+     * @param running counts the handlers of all of them, off the event loops
+     */
+    List<ServerMethod> methods(Codecs codecs, List<Interceptor> interceptors, int maxRunning, AtomicInteger running) {
         List<ServerMethod> numbered = new ArrayList<>();
         for (Published entry : methods.values()) {
             List<Codec<Object>> arguments = new ArrayList<>();
@@ -138,7 +143,10 @@ public final class RegistryServer {
                     interceptors.isEmpty()
                             ? null
                             : Interceptor.chain(
-                                    interceptors, call -> (Object) entry.handle.invokeExact(call.arguments()))));
+                                    interceptors, call -> (Object) entry.handle.invokeExact(call.arguments())),
+                    entry.place == RunOn.Place.EVENT_LOOP
+                            ? null
+                            : new AdmissionLimit(maxRunning, running, System.nanoTime())));
         }
         return numbered;
     }

@@ -7,9 +7,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInitializer;
-import io.netty.channel.ChannelOption;
 import io.netty.handler.ssl.SslHandler;
-import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.security.Principal;
 import java.time.Duration;
@@ -21,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import javax.net.ssl.SSLPeerUnverifiedException;
 import org.jspecify.annotations.Nullable;
 
@@ -39,7 +38,9 @@ public final class Server implements AutoCloseable {
     private final String host;
     private final int port;
     private final ConnectionLimit connectionLimit;
-    private final AdmissionLimit admission;
+
+    /** Handlers, those on event loops not counted. */
+    private final AtomicInteger running = new AtomicInteger();
 
     /** Requests that are not whole, or whose handlers have not ended. */
     private final ByteBudget requestBytes = ByteBudget.ofHeap(8);
@@ -51,6 +52,7 @@ public final class Server implements AutoCloseable {
     private final ByteBudget keptBytes = ByteBudget.ofHeap(16);
 
     private final int eventLoops;
+    private final boolean inProcess;
     private final int poolSize;
     private final long keepAliveNanos;
     private final @Nullable Tls tls;
@@ -80,14 +82,15 @@ public final class Server implements AutoCloseable {
         port = builder.port;
         connectionLimit = new ConnectionLimit(
                 builder.maxConnections, Math.min(builder.maxConnectionsPerAddress, builder.maxConnections));
-        admission = new AdmissionLimit(builder.maxRunning);
         eventLoops = builder.eventLoops;
+        inProcess = builder.inProcess;
         poolSize = builder.poolSize;
         keepAliveNanos = builder.keepAlive.toNanos();
         tls = builder.tls;
         settings = new Settings(builder.maxMessageBytes, builder.maxCalls, Settings.INITIAL.defaultMicros());
         published = builder.registry.published();
-        List<ServerMethod> methods = builder.registry.methods(Codecs.standard(), builder.interceptors);
+        List<ServerMethod> methods =
+                builder.registry.methods(Codecs.standard(), builder.interceptors, builder.maxRunning, running);
         byNumber = methods.toArray(new ServerMethod[0]);
         for (ServerMethod method : methods) {
             byName.put(MethodDictionary.key(method.service(), method.name()), method);
@@ -127,23 +130,16 @@ public final class Server implements AutoCloseable {
         if (loops != null) {
             throw new IllegalStateException("the server was started before (expected: a new one)");
         }
-        Loops group = new Loops(eventLoops, "rpcx-server");
+        Loops group = new Loops(eventLoops, "rpcx-server", inProcess);
         loops = group;
         threads = new Threads(poolSize);
-        ChannelFuture bound = new ServerBootstrap()
-                .group(group.group)
-                .channel(Loops.serverSocket())
-                .option(ChannelOption.SO_BACKLOG, 1024)
-                .option(ChannelOption.SO_REUSEADDR, true)
-                .childOption(ChannelOption.TCP_NODELAY, true)
-                .childHandler(new ChannelInitializer<Channel>() {
-                    @Override
-                    protected void initChannel(Channel channel) {
-                        accept(channel);
-                    }
-                })
-                .bind(new InetSocketAddress(host, port))
-                .awaitUninterruptibly();
+        ServerBootstrap bootstrap = group.server().childHandler(new ChannelInitializer<Channel>() {
+            @Override
+            protected void initChannel(Channel channel) {
+                accept(channel);
+            }
+        });
+        ChannelFuture bound = group.bind(bootstrap, host, port);
         if (!bound.isSuccess()) {
             stop(Duration.ZERO);
             throw new RPCXException(
@@ -184,10 +180,10 @@ public final class Server implements AutoCloseable {
 
     /** The port it listens on: the one given, or for 0 the one the system chose. */
     public synchronized int port() {
-        if (listening == null) {
+        if (listening == null || loops == null) {
             throw new IllegalStateException("the server does not listen (expected: started, not stopped)");
         }
-        return ((InetSocketAddress) listening.localAddress()).getPort();
+        return loops.port(listening.localAddress());
     }
 
     /** What it publishes, as {@code service/method}. */
@@ -278,8 +274,12 @@ public final class Server implements AutoCloseable {
         return keptBytes;
     }
 
-    AdmissionLimit admission() {
-        return admission;
+    int connections() {
+        return connections.size();
+    }
+
+    int running() {
+        return running.get();
     }
 
     long keepAliveNanos() {
@@ -316,6 +316,7 @@ public final class Server implements AutoCloseable {
         private int port;
         private @Nullable Tls tls;
         private Duration keepAlive = Duration.ofSeconds(60);
+        private boolean inProcess;
         private int maxConnections = 10_000;
         private int maxConnectionsPerAddress = 2_000;
         private int maxRunning = 10_000;
@@ -340,6 +341,15 @@ public final class Server implements AutoCloseable {
             return this;
         }
 
+        /**
+         * Is reached by clients of this process that are {@linkplain Client.Builder#inProcess in process} too, and by no others: no socket
+         * is opened, the port is a number of this process. All else is as with sockets, but for their buffers' limits: for tests.
+         */
+        public Builder inProcess() {
+            inProcess = true;
+            return this;
+        }
+
         /** Connections at once; standard 10 000. One more is closed as it comes. */
         public Builder maxConnections(int count) {
             maxConnections = checked("maxConnections", count, 1, 1_000_000);
@@ -353,8 +363,9 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Handlers running at once, those on event loops not counted: 8 to 1 000 000; standard 10 000. One more call is refused as
-         * overload, not executed. While handlers end too late for their callers the server lowers its limit by itself, to 8 at least.
+         * Handlers running at once, those on event loops not counted: 4 to 1 000 000; standard 10 000. One more call is refused as overload, not
+         * executed. A method whose calls wait for each other longer than their callers' time allows has a lower limit, which the server finds by
+         * itself: as many as it can finish in some half of that time, 4 at least.
          */
         public Builder maxRunning(int count) {
             maxRunning = checked("maxRunning", count, AdmissionLimit.LEAST, 1_000_000);

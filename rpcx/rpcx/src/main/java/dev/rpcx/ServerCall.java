@@ -28,6 +28,7 @@ final class ServerCall extends Outbound implements Runnable {
     // set on the event loop before the handler starts
     private @Nullable ServerMethod method;
     private Metadata metadata = Metadata.EMPTY;
+    private long beganNanos;
     private long deadlineNanos;
     private @Nullable CallContext context;
     private @Nullable Thread runner;
@@ -71,8 +72,9 @@ final class ServerCall extends Outbound implements Runnable {
         this.connection = connection;
     }
 
-    void begin(int callId, ServerMethod called, Metadata given, long deadline, boolean oneWay) {
+    void begin(int callId, ServerMethod called, Metadata given, long now, long deadline, boolean oneWay) {
         notice = oneWay;
+        beganNanos = now;
         id = callId;
         method = called;
         metadata = given;
@@ -205,7 +207,7 @@ final class ServerCall extends Outbound implements Runnable {
         AdmissionLimit counted = admitted;
         if (counted != null) {
             admitted = null;
-            counted.leave(deadlineNanos);
+            counted.leave(beganNanos, deadlineNanos, System.nanoTime());
         }
     }
 

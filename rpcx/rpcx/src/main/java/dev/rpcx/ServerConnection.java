@@ -29,6 +29,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** With more calls under way than this, what is gained by gathering is more than a wake-up of the event loop costs. */
     private static final int QUIET_CALLS = 1;
 
+    /** What a refused call is told, written once: refusing must cost next to nothing. */
+    private static final ByteBuf OVERLOADED = Unpooled.buffer();
+
+    static {
+        WireError.write(
+                OVERLOADED,
+                new RPCXException(
+                        RPCXException.Code.OVERLOADED,
+                        "the server has more to do than it can finish in time",
+                        RPCXException.Executed.NOT_EXECUTED));
+    }
+
     private final Server server;
 
     /** Calls whose replies their handlers' threads have written, the last first, linked by {@link Outbound#next}. */
@@ -200,6 +212,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         boolean more = (head & Wire.MORE) != 0;
+        AdmissionLimit admission = method.admission();
+        if (!more && admission != null && !admission.enter()) {
+            sendNow(new Outbound.Control(Wire.ERROR, id, OVERLOADED.duplicate()));
+            return;
+        }
         // a time no clock can hold is as good as none
         long nanos = TimeUnit.MICROSECONDS.toNanos(Math.min(micros < 0 ? Long.MAX_VALUE : micros, 1L << 50));
         ServerCall call = free.isEmpty() ? new ServerCall(this) : free.pop();
@@ -207,7 +224,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             server.keptBytes().release(call.keptBytes);
             call.keptBytes = 0;
         }
-        call.begin(id, method, metadata, System.nanoTime() + nanos, notice);
+        long now = System.nanoTime();
+        call.begin(id, method, metadata, now, now + nanos, notice);
+        call.admitted = more ? null : admission;
         calls[slot] = call;
         underWay++;
         if (more) {
@@ -273,13 +292,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             if (request != call.body && !holdWhole(call, request)) {
                 return;
             }
-            if (!server.admission().enter()) {
-                int id = call.id;
-                drop(call);
-                refuse(id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
+            if (call.admitted == null && !admit(call)) {
                 return;
             }
-            call.admitted = server.admission();
         }
         call.handling = true;
         Codec<Object> items = call.method().items();
@@ -308,6 +323,19 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
             }
         }
+    }
+
+    /** A request that came in several frames is counted when it is whole. @return false if the call has been refused */
+    private boolean admit(ServerCall call) {
+        AdmissionLimit admission = Objects.requireNonNull(call.method().admission());
+        if (admission.enter()) {
+            call.admitted = admission;
+            return true;
+        }
+        int id = call.id;
+        drop(call);
+        sendNow(new Outbound.Control(Wire.ERROR, id, OVERLOADED.duplicate()));
+        return false;
     }
 
     private void onItem(int head, int id, ByteBuf payload) {
@@ -465,6 +493,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call.handling) {
             call.cancel();
         } else {
+            call.leave();
             recycle(call);
         }
     }

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param brings a stream: the result's codec is that of its items
  * @param items of the stream that the method takes; null if it takes none
  * @param chain the interceptors and then the handle; null where there are none
+ * @param admission how many run at once; null on the event loop
  */
 record ServerMethod(
         int number,
@@ -27,7 +28,8 @@ record ServerMethod(
         boolean brings,
         @Nullable Codec<Object> items,
         MethodHandle handle,
-        Interceptor.@Nullable Next chain) {
+        Interceptor.@Nullable Next chain,
+        @Nullable AdmissionLimit admission) {
 
     @Nullable
     Object invoke(Object[] values, Metadata metadata) throws Throwable {

@@ -166,7 +166,7 @@ class EndpointsTest {
     void anInstanceThatFailsCallAfterCallIsLeftOut() {
         try (Instances instances = new Instances(3);
                 Client client = Client.standard()) {
-            ClientCluster cluster = new ClientCluster(client, 1, Choice.LEAST_LOADED);
+            ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED);
             cluster.start(Endpoints.of(instances.endpoints()));
             Set<ClientAddress> seen = new HashSet<>();
             await().until(() -> {

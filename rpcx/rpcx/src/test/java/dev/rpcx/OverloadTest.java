@@ -74,14 +74,14 @@ class OverloadTest {
             for (int i = 0; i < 8; i++) {
                 running.add(calls.block());
             }
-            await().until(() -> server.admission().running() == 8);
+            await().until(() -> server.running() == 8);
             assertThatThrownBy(() -> calls.hello("one more")).isInstanceOfSatisfying(RPCXException.class, e -> {
                 assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED);
                 assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
             });
             busy.release.countDown();
             running.forEach(CompletableFuture::join);
-            await().until(() -> server.admission().running() == 0);
+            await().until(() -> server.running() == 0);
             assertThat(calls.hello("again")).isEqualTo("again");
         } finally {
             server.stop(Duration.ofMillis(200));
@@ -93,6 +93,9 @@ class OverloadTest {
     void inOverloadTheLimitSinksAndWhatIsTakenIsFinishedInTime() throws Exception {
         Busy busy = new Busy();
         Server server = serving(busy).build().start();
+        AdmissionLimit limit = java.util.Objects.requireNonNull(
+                java.util.Objects.requireNonNull(server.method(MethodDictionary.key("busy", "work")))
+                        .admission());
         try (Client client = Client.standard()) {
             BusyClient calls = client.create(BusyClient.class, "127.0.0.1", server.port());
             AtomicInteger inTime = new AtomicInteger();
@@ -108,7 +111,7 @@ class OverloadTest {
                     java.util.concurrent.locks.LockSupport.parkNanos(left);
                 }
                 boolean counts = i >= 1250 * seconds;
-                lowest.accumulateAndGet(server.admission().limit(), Math::min);
+                lowest.accumulateAndGet(limit.limit(), Math::min);
                 try {
                     all.add(calls.work().handle((done, thrown) -> {
                         boolean isRefused =
@@ -137,33 +140,10 @@ class OverloadTest {
             // loose, for a machine that does other things as well
             assertThat(inTime.get()).isGreaterThan(80 * seconds);
             assertThat(refused.get()).isGreaterThan(late.get());
-            await().until(() -> server.admission().running() == 0);
+            await().until(() -> server.running() == 0);
         } finally {
             server.stop(Duration.ofMillis(200));
         }
-    }
-
-    @Test
-    void theLimitRisesAgainWhenCallsEndInTime() {
-        AdmissionLimit limit = new AdmissionLimit(100);
-        await().until(() -> {
-            for (int i = 0; i < 100; i++) {
-                limit.enter();
-            }
-            while (limit.running() > 0) {
-                limit.leave(System.nanoTime() - 1);
-            }
-            return limit.limit() < 50;
-        });
-        await().until(() -> {
-            while (limit.running() < limit.limit()) {
-                limit.enter();
-            }
-            while (limit.running() > 0) {
-                limit.leave(System.nanoTime() + 1_000_000_000L);
-            }
-            return limit.limit() == 100;
-        });
     }
 
     private static void expectEnd(Server server, ByteBuf flood, String why) throws Exception {
