@@ -52,7 +52,7 @@ class TokensTest {
 
     private static void withServer(Check check) {
         Server server = Server.builder(RegistryServer.registry(new Secret()))
-                .interceptor(Tokens.requiring(Map.of("alice", ALICE, "bob", BOB)::get, CLOCK))
+                .interceptor(Tokens.requiring(Map.of("alice", ALICE, "bob", BOB)::get, nobody -> false, CLOCK))
                 .build()
                 .start();
         try {

@@ -1,0 +1,238 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.charset.StandardCharsets;
+import java.security.Principal;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.time.ZoneOffset;
+import java.util.Base64;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Who calls, over three services: the name arrives, and nobody but a service that may forward it can set it. */
+@Timeout(60)
+class ForwardedTest {
+    private static final Map<String, byte[]> SECRETS = Map.of(
+            "alice", secret("alice"),
+            "bob", secret("bob"),
+            "shop", secret("shop"),
+            "stock", secret("stock"));
+    private static final Set<String> FORWARDING = Set.of("shop", "stock");
+    private static final InstantSource CLOCK = Clock.fixed(Instant.parse("2026-01-01T00:00:00Z"), ZoneOffset.UTC);
+
+    private static byte[] secret(String name) {
+        return ("the own secret of " + name).getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** What the last service has seen: principal, and the way it came. */
+    @RPCXServer("ledger")
+    static final class Ledger {
+        @Method
+        String who() {
+            Principal principal =
+                    CallContext.current().orElseThrow().principal().orElseThrow();
+            return principal.getName() + " via " + ((Tokens.Caller) principal).via();
+        }
+
+        @Method
+        String other() {
+            return who();
+        }
+    }
+
+    @RPCXClient(remoteServerName = "ledger")
+    interface LedgerClient {
+        String who();
+
+        String other();
+    }
+
+    @RPCXServer("stock")
+    record Stock(LedgerClient ledger) {
+        @Method
+        String who() {
+            return ledger.who();
+        }
+    }
+
+    @RPCXClient(remoteServerName = "stock")
+    interface StockClient {
+        String who();
+    }
+
+    @RPCXServer("shop")
+    record Shop(StockClient stock) {
+        @Method
+        String who() {
+            return stock.who();
+        }
+    }
+
+    @RPCXClient(remoteServerName = "shop")
+    interface ShopClient {
+        String who();
+    }
+
+    private static Server ledger;
+    private static Server stock;
+    private static Server shop;
+    private static Client ofStock;
+    private static Client ofShop;
+
+    private static Server serving(Object service) {
+        return Server.builder(RegistryServer.registry(service))
+                .host("127.0.0.1")
+                .interceptor(Tokens.requiring(SECRETS::get, FORWARDING::contains, CLOCK))
+                .build()
+                .start();
+    }
+
+    private static Client client(Interceptor... interceptors) {
+        Client.Builder builder = Client.builder();
+        for (Interceptor interceptor : interceptors) {
+            builder.interceptor(interceptor);
+        }
+        return builder.build();
+    }
+
+    private static Interceptor signing(String name) {
+        return Tokens.signing(name, secret(name), CLOCK);
+    }
+
+    private static Interceptor forwarding(String name) {
+        return Tokens.forwarding(name, secret(name), CLOCK);
+    }
+
+    @BeforeAll
+    static void start() {
+        ledger = serving(new Ledger());
+        ofStock = client(forwarding("stock"));
+        stock = serving(new Stock(ofStock.create(LedgerClient.class, "127.0.0.1", ledger.port())));
+        ofShop = client(forwarding("shop"));
+        shop = serving(new Shop(ofShop.create(StockClient.class, "127.0.0.1", stock.port())));
+    }
+
+    @AfterAll
+    static void stop() {
+        ofShop.close();
+        ofStock.close();
+        for (Server server : new Server[] {shop, stock, ledger}) {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private static String askLedger(Interceptor... interceptors) {
+        try (Client client = client(interceptors)) {
+            return client.create(LedgerClient.class, "127.0.0.1", ledger.port()).who();
+        }
+    }
+
+    private static void assertRefused(Interceptor... interceptors) {
+        assertThatThrownBy(() -> askLedger(interceptors)).isInstanceOfSatisfying(RPCXException.class, e -> {
+            assertThat(e.code()).isEqualTo(RPCXException.Code.UNAUTHENTICATED);
+            assertThat(e).hasMessage("no valid token");
+        });
+    }
+
+    /** What {@code service} would send while it serves {@code caller}; kept back, so it has not been used. */
+    private static String tokenOf(Interceptor forwarding, String caller) {
+        AtomicReference<String> token = new AtomicReference<>();
+        CallContext serving = new CallContext(System.nanoTime() + 1_000_000_000L, Metadata.EMPTY, null);
+        serving.authenticate(new Tokens.Caller(caller, java.util.List.of()));
+        CallContext.set(serving);
+        try {
+            askLedger(forwarding, (call, next) -> {
+                token.set(call.metadata().get("rpcx-token"));
+                return "kept back";
+            });
+        } finally {
+            CallContext.set(null);
+        }
+        return token.get();
+    }
+
+    private static Interceptor with(String token) {
+        return (call, next) -> next.proceed(call.with("rpcx-token", token));
+    }
+
+    private static String changed(String token, int part, UnaryOperator<String> change) {
+        String[] parts = token.split("\\.");
+        parts[part] = change.apply(parts[part]);
+        return String.join(".", parts);
+    }
+
+    @Test
+    void theLastServiceKnowsWhoCalledTheFirst() {
+        try (Client alice = client(signing("alice"));
+                Client bob = client(signing("bob"))) {
+            assertThat(alice.create(ShopClient.class, "127.0.0.1", shop.port()).who())
+                    .isEqualTo("alice via [shop, stock]");
+            assertThat(bob.create(ShopClient.class, "127.0.0.1", shop.port()).who())
+                    .isEqualTo("bob via [shop, stock]");
+        }
+        // a service that calls for itself
+        assertThat(askLedger(forwarding("shop"))).isEqualTo("shop via []");
+        LongForm.figure(9, "a principal over three hops: known at the third; forged, expired or replayed: refused");
+    }
+
+    @Test
+    void aClientCannotSpeakForAnother() {
+        assertRefused(with(tokenOf(forwarding("bob"), "alice")));
+        // nor as a service whose secret it does not have
+        assertRefused(with(tokenOf(Tokens.forwarding("shop", secret("bob"), CLOCK), "alice")));
+        // what it says of itself counts for nothing
+        assertThat(askLedger(signing("bob"), (call, next) -> next.proceed(call.with("principal", "alice"))))
+                .isEqualTo("bob via []");
+    }
+
+    @Test
+    void aNameChangedOnTheWayIsRefused() {
+        String token = tokenOf(forwarding("shop"), "bob");
+        String alice = Base64.getUrlEncoder().withoutPadding().encodeToString("alice".getBytes(StandardCharsets.UTF_8));
+        assertRefused(with(changed(token, 3, bob -> alice)));
+        assertRefused(with(changed(token, 3, bob -> bob + "," + alice)));
+        assertRefused(with(changed(token, 0, shop -> alice)));
+        // nor can the name be cut out, to act as the service itself
+        String[] parts = token.split("\\.");
+        assertRefused(with(String.join(".", parts[0], parts[1], parts[2], parts[4])));
+        assertThat(askLedger(with(token))).isEqualTo("bob via [shop]");
+    }
+
+    @Test
+    void aForwardedTokenIsGoodForOneUseOneMethodAndHalfAMinute() {
+        String token = tokenOf(forwarding("shop"), "alice");
+        try (Client client = client(with(token))) {
+            LedgerClient calls = client.create(LedgerClient.class, "127.0.0.1", ledger.port());
+            assertThatThrownBy(calls::other).hasMessage("no valid token");
+            assertThat(calls.who()).isEqualTo("alice via [shop]");
+            assertThatThrownBy(calls::who).hasMessage("no valid token");
+        }
+        InstantSource past = Clock.offset(
+                Clock.fixed(CLOCK.instant(), ZoneOffset.UTC),
+                Duration.ofSeconds(41).negated());
+        assertRefused(with(tokenOf(Tokens.forwarding("shop", secret("shop"), past), "alice")));
+    }
+
+    @Test
+    void aWayOfTooManyServicesIsRefused() {
+        CallContext serving = new CallContext(System.nanoTime() + 1_000_000_000L, Metadata.EMPTY, null);
+        serving.authenticate(new Tokens.Caller("alice", java.util.Collections.nCopies(16, "loop")));
+        CallContext.set(serving);
+        try {
+            assertThatThrownBy(() -> askLedger(forwarding("shop"))).hasMessageContaining("forwarded by 16");
+        } finally {
+            CallContext.set(null);
+        }
+    }
+}
