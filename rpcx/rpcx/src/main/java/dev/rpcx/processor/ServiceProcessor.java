@@ -18,6 +18,7 @@ import javax.annotation.processing.AbstractProcessor;
 import javax.annotation.processing.Filer;
 import javax.annotation.processing.RoundEnvironment;
 import javax.annotation.processing.SupportedAnnotationTypes;
+import javax.annotation.processing.SupportedOptions;
 import javax.lang.model.SourceVersion;
 import javax.lang.model.element.Element;
 import javax.lang.model.element.ElementKind;
@@ -33,10 +34,12 @@ import javax.tools.StandardLocation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * For {@link RPCXServer} and {@link RPCXClient}: an index of services, and errors where a type cannot be mapped. The compiler finds it on the
- * class path (JDK 17 to 22) or on the processor path (any).
+ * For {@link RPCXServer} and {@link RPCXClient}: an index of services, errors where a type cannot be mapped, and what a GraalVM native image has to
+ * know, under {@code META-INF/native-image/} and the folder that the option {@code rpcx.native} names. The compiler finds it on the class path
+ * (JDK 17 to 22) or on the processor path (any).
  */
 @SupportedAnnotationTypes({"dev.rpcx.RPCXServer", "dev.rpcx.RPCXClient"})
+@SupportedOptions("rpcx.native")
 public final class ServiceProcessor extends AbstractProcessor {
     /** One binary name of a class a line; read by {@code RegistryServer}. */
     private static final String INDEX = "META-INF/rpcx/services";
@@ -49,6 +52,16 @@ public final class ServiceProcessor extends AbstractProcessor {
     private final Set<String> refused = new HashSet<>();
 
     private @Nullable TypeCheck types;
+
+    private @Nullable NativeConfiguration image;
+
+    private NativeConfiguration image() {
+        if (image == null) {
+            image = new NativeConfiguration(
+                    processingEnv.getOptions().getOrDefault("rpcx.native", "dev.rpcx/generated"));
+        }
+        return image;
+    }
 
     private TypeCheck types() {
         if (types == null) {
@@ -72,6 +85,7 @@ public final class ServiceProcessor extends AbstractProcessor {
         }
         if (round.processingOver() && !round.errorRaised()) {
             writeIndex();
+            writeImage();
         }
         return false;
     }
@@ -94,6 +108,7 @@ public final class ServiceProcessor extends AbstractProcessor {
             return;
         }
         services.put(name, type);
+        image().members(name, type);
         checkName(type, name, type.getAnnotation(RPCXServer.class).value());
         Map<String, ExecutableElement> published = new HashMap<>();
         for (ExecutableElement method : methods(type)) {
@@ -105,6 +120,7 @@ public final class ServiceProcessor extends AbstractProcessor {
                     refuse(method, name + ": " + methodName + " is published twice (expected: names that differ)");
                 }
                 method(name, method);
+                reached(method, type);
             }
         }
         if (published.isEmpty()) {
@@ -119,6 +135,8 @@ public final class ServiceProcessor extends AbstractProcessor {
             return;
         }
         checkName(type, name, type.getAnnotation(RPCXClient.class).remoteServerName());
+        image().proxy(name, type);
+        image().members(name, type);
         for (ExecutableElement method : methods(type)) {
             if (method.getModifiers().contains(Modifier.ABSTRACT)) {
                 checkName(
@@ -130,7 +148,15 @@ public final class ServiceProcessor extends AbstractProcessor {
                     refuse(method, name + "." + method.getSimpleName() + ": @OneWay with a result (expected: void)");
                 }
                 method(name, method);
+                reached(method, type);
             }
+        }
+    }
+
+    /** Where the method is declared, as reflection finds it. */
+    private void reached(ExecutableElement method, TypeElement origin) {
+        if (method.getEnclosingElement() instanceof TypeElement declaring) {
+            image().members(binaryName(declaring), origin);
         }
     }
 
@@ -196,6 +222,21 @@ public final class ServiceProcessor extends AbstractProcessor {
             processingEnv
                     .getMessager()
                     .printMessage(Diagnostic.Kind.ERROR, INDEX + ": cannot be written: " + e.getMessage());
+        }
+    }
+
+    private void writeImage() {
+        if (types != null) {
+            types.mapped().forEach(type -> image().members(binaryName(type), type));
+        }
+        try {
+            image().write(
+                            processingEnv.getFiler(),
+                            name -> processingEnv.getElementUtils().getTypeElement(name.replace('$', '.')) != null);
+        } catch (IOException e) {
+            processingEnv
+                    .getMessager()
+                    .printMessage(Diagnostic.Kind.ERROR, image().path() + ": cannot be written: " + e.getMessage());
         }
     }
 

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -66,10 +67,17 @@ final class TypeCheck {
     /** Uses of types that have been looked at, so that a type may contain itself. */
     private final Set<String> seen = new HashSet<>();
 
+    /** Classes whose values are made and read by reflection where no code can be generated. */
+    private final Set<TypeElement> mapped = new LinkedHashSet<>();
+
     TypeCheck(Types types, Elements elements, BiConsumer<Element, String> refusal) {
         this.types = types;
         this.elements = elements;
         this.refusal = refusal;
+    }
+
+    Set<TypeElement> mapped() {
+        return mapped;
     }
 
     boolean isPublisher(TypeMirror type) {
@@ -222,6 +230,7 @@ final class TypeCheck {
         if (!seen.add(type.toString())) {
             return;
         }
+        mapped.add(element);
         if (element.getKind() == ElementKind.RECORD) {
             record(type, element);
         } else if (isSealed(element)) {
@@ -275,6 +284,7 @@ final class TypeCheck {
         for (TypeElement each : cases) {
             String where = raw + ", case " + binary(each);
             if (each.getAnnotation(Unknown.class) != null) {
+                mapped.add(each);
                 if (each.getKind() != ElementKind.RECORD
                         || !each.getRecordComponents().isEmpty()) {
                     refusal.accept(each, binary(each) + ": an unknown case must be a record without components");
@@ -297,6 +307,7 @@ final class TypeCheck {
         for (TypeMirror each : sealed.getPermittedSubclasses()) {
             TypeElement element = (TypeElement) ((DeclaredType) each).asElement();
             if (isSealed(element)) {
+                mapped.add(element);
                 permitted(element, into);
             } else if (!into.contains(element)) {
                 into.add(element);
@@ -308,6 +319,7 @@ final class TypeCheck {
         if (!seen.add(element.toString())) {
             return;
         }
+        mapped.add(element);
         List<Element> numbered = new ArrayList<>();
         Element unknown = null;
         for (Element constant : element.getEnclosedElements()) {
@@ -363,6 +375,7 @@ final class TypeCheck {
         List<Element> fields = new ArrayList<>();
         for (TypeElement c = element; c != null && !c.toString().equals("java.lang.Object"); ) {
             fields.addAll(c.getEnclosedElements());
+            mapped.add(c);
             c = c.getSuperclass() instanceof DeclaredType parent ? (TypeElement) parent.asElement() : null;
         }
         return fields;

@@ -130,6 +130,63 @@ class ServiceProcessorTest {
     }
 
     @Test
+    void aNativeImageIsToldOfAllThatIsReachedByReflection() throws Exception {
+        String types =
+                "class Types { enum Colour { RED } sealed interface Shape permits Round, Corners {} record Round(double r) implements Shape {}"
+                        + " sealed interface Corners extends Shape permits Square {} record Square(Colour colour) implements Corners {}"
+                        + " static class Base { private int id; public int getId() { return id; } public void setId(int v) { id = v; } }"
+                        + " static class Bean extends Base { private List<Shape> shapes; public List<Shape> getShapes() { return shapes; }"
+                        + " public void setShapes(List<Shape> v) { shapes = v; } } record Page<T>(T of) {} }";
+        String clients =
+                "interface Common { Instant now(); } @RPCXClient(remoteServerName = \"x\") interface Calls extends Common"
+                        + " { CompletionStage<Types.Page<Types.Bean>> page(Map<String, UUID> given); }";
+        List<String> options = new ArrayList<>(withProcessor());
+        options.add("-Arpcx.native=com.acme/shop");
+        assertThat(compile(
+                        options,
+                        Source.of("Types", types),
+                        Source.of("Calls", clients),
+                        Source.of("Greetings", GREETER)))
+                .isEmpty();
+        Path file = out.resolve("META-INF/native-image/com.acme/shop/reachability-metadata.json");
+        String all = ", \"allDeclaredConstructors\": true, \"allDeclaredMethods\": true, \"allDeclaredFields\": true}";
+        List<String> expected = new ArrayList<>();
+        for (String type : List.of(
+                "Calls",
+                "Common",
+                "Greetings",
+                "Types$Base",
+                "Types$Bean",
+                "Types$Colour",
+                "Types$Corners",
+                "Types$Page",
+                "Types$Round",
+                "Types$Shape",
+                "Types$Square")) {
+            expected.add("{\"type\": \"p." + type + '"' + all);
+        }
+        expected.add(1, "{\"type\": {\"proxy\": [\"p.Calls\"]}}");
+        String before = Files.readString(file);
+        assertThat(before)
+                .isEqualTo("{\n  \"reflection\": [\n    " + String.join(",\n    ", expected)
+                        + "\n  ],\n  \"resources\": [\n    {\"glob\": \"META-INF/rpcx/*\"}\n  ]\n}\n");
+
+        // a partial build keeps what is still there
+        assertThat(compile(options, Source.of("Greetings", GREETER))).isEmpty();
+        assertThat(file).hasContent(before);
+        Files.delete(out.resolve("p/Types$Round.class"));
+        assertThat(compile(options, Source.of("Greetings", GREETER))).isEmpty();
+        assertThat(Files.readString(file)).doesNotContain("Round").contains("p.Types$Square", "proxy");
+        for (String line : Files.readAllLines(file)) {
+            if (line.contains("\"type\": \"")) {
+                String name = line.replaceAll(".*\"type\": \"([^\"]+)\".*", "$1");
+                inClassPathOfOut(
+                        () -> Class.forName(name, false, Thread.currentThread().getContextClassLoader()));
+            }
+        }
+    }
+
+    @Test
     void anIndexBehindItsClassesIsSaidSo() throws Exception {
         compile(withProcessor(), Source.of("Greetings", GREETER));
         Files.delete(out.resolve("p/Greetings.class"));

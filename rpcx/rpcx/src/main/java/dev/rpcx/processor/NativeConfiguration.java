@@ -1,0 +1,92 @@
+package dev.rpcx.processor;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.Writer;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import javax.annotation.processing.Filer;
+import javax.lang.model.element.Element;
+import javax.tools.FileObject;
+import javax.tools.StandardLocation;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a GraalVM native image has to be told of the classes that are reached by reflection: services, interfaces of clients, types of
+ * parameters and results. Source: GraalVM, <i>Reachability Metadata</i>, JSON schema 1.0 (GraalVM for JDK 17 to 25).
+ */
+final class NativeConfiguration {
+    /** One type a line, so that what an earlier, partial build wrote can be read again. */
+    private static final Pattern LINE = Pattern.compile("\\{\"type\": ?(?:\\{\"proxy\": ?\\[)?\"([^\"]+)\".*}");
+
+    private final String path;
+
+    /** By what tells entries apart; sorted, so that the same sources give the same file. */
+    private final Map<String, String> entries = new TreeMap<>();
+
+    private final Map<String, Element> origins = new TreeMap<>();
+
+    /** @param module the folder below {@code META-INF/native-image}: group and artifact, by GraalVM's custom */
+    NativeConfiguration(String module) {
+        path = "META-INF/native-image/" + module + "/reachability-metadata.json";
+    }
+
+    String path() {
+        return path;
+    }
+
+    /** The proxy that {@code Client.create} makes. */
+    void proxy(String type, Element origin) {
+        entries.put(type + " proxy", "{\"type\": {\"proxy\": [\"" + type + "\"]}}");
+        origins.put(type, origin);
+    }
+
+    /** A class or interface whose members are looked up and called. */
+    void members(String type, Element origin) {
+        entries.put(
+                type,
+                "{\"type\": \"" + type + "\", \"allDeclaredConstructors\": true, \"allDeclaredMethods\": true,"
+                        + " \"allDeclaredFields\": true}");
+        origins.put(type, origin);
+    }
+
+    /** Writes it beside the classes, with what an earlier build found of types that are still there. */
+    void write(Filer filer, Predicate<String> isThere) throws IOException {
+        if (entries.isEmpty()) {
+            return;
+        }
+        keep(filer, isThere);
+        FileObject file = filer.createResource(
+                StandardLocation.CLASS_OUTPUT, "", path, origins.values().toArray(new Element[0]));
+        try (Writer out = file.openWriter()) {
+            out.write("{\n  \"reflection\": [\n    ");
+            out.write(String.join(",\n    ", entries.values()));
+            out.write("\n  ],\n  \"resources\": [\n    {\"glob\": \"META-INF/rpcx/*\"}\n  ]\n}\n");
+        }
+    }
+
+    private void keep(Filer filer, Predicate<String> isThere) {
+        try {
+            FileObject file = filer.getResource(StandardLocation.CLASS_OUTPUT, "", path);
+            try (BufferedReader lines = new BufferedReader(file.openReader(true))) {
+                for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                    String type = type(line);
+                    if (type != null && isThere.test(type)) {
+                        String entry = line.strip().replaceAll(",$", "");
+                        entries.putIfAbsent(entry.contains("\"proxy\"") ? type + " proxy" : type, entry);
+                    }
+                }
+            }
+        } catch (IOException | IllegalArgumentException none) {
+            // the first build
+        }
+    }
+
+    private static @Nullable String type(String line) {
+        Matcher matcher = LINE.matcher(line);
+        return matcher.find() ? matcher.group(1) : null;
+    }
+}
