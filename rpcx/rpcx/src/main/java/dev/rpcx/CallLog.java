@@ -1,0 +1,132 @@
+package dev.rpcx;
+
+import java.security.Principal;
+import java.time.Duration;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A line a call, as one JSON object, so that a log store takes it apart without a pattern: to the logger {@code dev.rpcx.calls} of
+ * {@link System.Logger}, which the application's own logging answers for. A call that ended well is INFO, another one WARNING.
+ *
+ * <pre>{@code
+ * {"side":"server","service":"greeter","method":"hello","outcome":"OK","micros":210,"leftMicros":9999700,"principal":"alice",
+ *  "trace":"4bf92f3577b34da6a3ce929d0e0e4736"}
+ * }</pre>
+ *
+ * <p>{@code leftMicros} is what was left of the caller's time when the call ended, {@code executed} and {@code error} stand there for one that
+ * failed, {@code trace} where a W3C {@code traceparent} came with it. Arguments and results are never written. What a server refuses before
+ * its handlers (overload, an unknown method) does not come by here: its clients' logs have it.
+ */
+public final class CallLog implements Interceptor {
+    private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");
+    private static final int MOST_TEXT = 500;
+
+    private final String side;
+    private final long leastNanos;
+
+    private CallLog(String side, long leastNanos) {
+        this.side = side;
+        this.leastNanos = leastNanos;
+    }
+
+    /** For {@code Client.builder().interceptor}: from the call to its end, with all that was tried. */
+    public static CallLog ofClient() {
+        return new CallLog("client", 0);
+    }
+
+    /** For {@code Server.builder(…).interceptor}: the time in the handler. */
+    public static CallLog ofServer() {
+        return new CallLog("server", 0);
+    }
+
+    /** The same without the calls that ended well and sooner than this. */
+    public CallLog slowerThan(Duration time) {
+        return new CallLog(side, time.toNanos());
+    }
+
+    @Override
+    public @Nullable Object intercept(Invocation call, Next next) throws Throwable {
+        long begin = System.nanoTime();
+        CallContext context = CallContext.current().orElse(null);
+        Object result;
+        try {
+            result = next.proceed(call);
+        } catch (Throwable t) {
+            write(call, context, begin, t);
+            throw t;
+        }
+        if (result instanceof CompletionStage<?> stage) {
+            stage.whenComplete((value, thrown) -> write(call, context, begin, thrown));
+        } else {
+            write(call, context, begin, null);
+        }
+        return result;
+    }
+
+    private void write(Invocation call, @Nullable CallContext context, long begin, @Nullable Throwable thrown) {
+        long nanos = System.nanoTime() - begin;
+        System.Logger.Level level = thrown == null ? System.Logger.Level.INFO : System.Logger.Level.WARNING;
+        if (thrown == null && nanos < leastNanos || !LOGGER.isLoggable(level)) {
+            return;
+        }
+        StringBuilder line = new StringBuilder("{\"side\":\"").append(side).append('"');
+        text(line, "service", call.service());
+        text(line, "method", call.method());
+        failure(line, thrown);
+        number(line, "micros", nanos);
+        if (context != null) {
+            number(line, "leftMicros", context.remainingNanos());
+            context.principal().map(Principal::getName).ifPresent(name -> text(line, "principal", name));
+        }
+        String trace = call.metadata().get("traceparent");
+        // version, trace, span and flags, with hyphens between
+        if (trace != null && trace.length() >= 35 && trace.charAt(2) == '-') {
+            text(line, "trace", trace.substring(3, 35));
+        }
+        LOGGER.log(level, line.append('}').toString());
+    }
+
+    private static void failure(StringBuilder line, @Nullable Throwable thrown) {
+        Throwable t = thrown;
+        while (t instanceof CompletionException && t.getCause() != null) {
+            t = t.getCause();
+        }
+        if (t == null) {
+            text(line, "outcome", "OK");
+        } else if (t instanceof RPCXException e) {
+            text(line, "outcome", e.code().name());
+            text(line, "executed", e.executed().name());
+            text(line, "error", String.valueOf(e.getMessage()));
+        } else if (t instanceof CancellationException) {
+            text(line, "outcome", RPCXException.Code.CANCELLED.name());
+        } else {
+            text(line, "outcome", RPCXException.Code.HANDLER_FAILED.name());
+            text(line, "error", t.toString());
+        }
+    }
+
+    private static void number(StringBuilder line, String name, long nanos) {
+        line.append(",\"").append(name).append("\":").append(TimeUnit.NANOSECONDS.toMicros(nanos));
+    }
+
+    /** Nothing that a caller sends can end the string, or the line. */
+    private static void text(StringBuilder line, String name, String text) {
+        line.append(",\"").append(name).append("\":\"");
+        int length = Math.min(text.length(), MOST_TEXT);
+        for (int i = 0; i < length; i++) {
+            char c = text.charAt(i);
+            if (c == '"' || c == '\\') {
+                line.append('\\').append(c);
+            } else if (c < ' ' || c == '\u2028' || c == '\u2029' || c == '\u007F') {
+                line.append(String.format("\\u%04x", (int) c));
+            } else {
+                line.append(c);
+            }
+        }
+        line.append('"');
+    }
+}

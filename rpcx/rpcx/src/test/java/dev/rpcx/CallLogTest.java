@@ -1,0 +1,122 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is written of a call, through the JDK's own logging. */
+@Timeout(60)
+class CallLogTest {
+    @RPCXServer("greeter")
+    static final class Greetings {
+        @Method
+        String hello(String name) {
+            return "Hello " + name;
+        }
+
+        @Method
+        CompletableFuture<String> later(String name) {
+            return CompletableFuture.failedFuture(
+                    new RPCXException(RPCXException.Code.INVALID, "no \"" + name + "\"\nhere"));
+        }
+    }
+
+    @RPCXClient(remoteServerName = "greeter")
+    interface Greeter {
+        String hello(String name);
+
+        String later(String name);
+    }
+
+    private static final class Lines extends Handler {
+        final List<String> lines = new CopyOnWriteArrayList<>();
+
+        @Override
+        public void publish(LogRecord record) {
+            lines.add(record.getLevel() + " " + record.getMessage());
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void close() {}
+    }
+
+    private final Logger logger = Logger.getLogger("dev.rpcx.calls");
+    private final Lines written = new Lines();
+
+    @BeforeEach
+    void listen() {
+        logger.addHandler(written);
+        logger.setUseParentHandlers(false);
+    }
+
+    @AfterEach
+    void stop() {
+        logger.removeHandler(written);
+        logger.setUseParentHandlers(true);
+    }
+
+    @Test
+    void aCallIsALineThatAMachineCanRead() {
+        Interceptor alice = (call, next) -> {
+            CallContext.current().orElseThrow().authenticate(() -> "alice");
+            return next.proceed(call);
+        };
+        Server server = Server.builder(RegistryServer.registry(new Greetings()))
+                .interceptor(alice)
+                .interceptor(CallLog.ofServer())
+                .inProcess()
+                .build()
+                .start();
+        Interceptor traced = (call, next) ->
+                next.proceed(call.with("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
+        try (Client client = Client.builder().interceptor(traced).inProcess().build();
+                Client logged = Client.builder()
+                        .interceptor(CallLog.ofClient().slowerThan(Duration.ofMinutes(1)))
+                        .inProcess()
+                        .build()) {
+            Greeter greeter = client.create(Greeter.class, "here", server.port());
+            assertThat(greeter.hello("world")).isEqualTo("Hello world");
+            await().until(() -> written.lines.size() == 1);
+            assertThat(written.lines.get(0))
+                    .matches(
+                            "INFO \\{\"side\":\"server\",\"service\":\"greeter\",\"method\":\"hello\",\"outcome\":\"OK\","
+                                    + "\"micros\":\\d+,\"leftMicros\":\\d+,\"principal\":\"alice\","
+                                    + "\"trace\":\"4bf92f3577b34da6a3ce929d0e0e4736\"}");
+
+            assertThatThrownBy(() -> greeter.later("x")).isInstanceOf(RPCXException.class);
+            await().until(() -> written.lines.size() == 2);
+            assertThat(written.lines.get(1))
+                    .startsWith("WARNING {")
+                    .contains(
+                            "\"outcome\":\"INVALID\",\"executed\":\"EXECUTED\",\"error\":\"no \\\"x\\\"\\u000ahere\"");
+
+            // what ended well and soon is left out, what failed never is
+            Greeter quiet = logged.create(Greeter.class, "here", server.port());
+            assertThat(quiet.hello("again")).isEqualTo("Hello again");
+            assertThatThrownBy(() -> quiet.later("y")).isInstanceOf(RPCXException.class);
+            await().until(() -> written.lines.size() == 5);
+            assertThat(written.lines)
+                    .filteredOn(line -> line.contains("client"))
+                    .singleElement()
+                    .asString()
+                    .contains("later");
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+}
