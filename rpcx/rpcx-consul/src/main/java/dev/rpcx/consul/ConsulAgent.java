@@ -1,0 +1,101 @@
+package dev.rpcx.consul;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/** Asks an agent, one question at a time, from one thread; {@link #close} from any ends question and pause. */
+final class ConsulAgent {
+    private static final Duration CONNECT_TIME = Duration.ofSeconds(3);
+    private static final long FIRST_PAUSE_MILLIS = 100;
+    private static final long MOST_PAUSE_MILLIS = 2_000;
+
+    private final URI base;
+    private final @Nullable String token;
+    private final HttpClient client = HttpClient.newBuilder()
+            .version(HttpClient.Version.HTTP_1_1)
+            .connectTimeout(CONNECT_TIME)
+            .build();
+    private final CountDownLatch closed = new CountDownLatch(1);
+    private volatile @Nullable CompletableFuture<HttpResponse<byte[]>> asked;
+
+    ConsulAgent(URI base, @Nullable String token) {
+        this.base = base;
+        this.token = token;
+    }
+
+    static String encoded(String text) {
+        return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20");
+    }
+
+    boolean isClosed() {
+        return closed.getCount() == 0;
+    }
+
+    void close() {
+        closed.countDown();
+        CompletableFuture<HttpResponse<byte[]>> question = asked;
+        if (question != null) {
+            question.cancel(true);
+        }
+    }
+
+    /** Waits longer after each failure in a row, with jitter; or until closed. */
+    void pause(int failures) {
+        long millis = Math.min(MOST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS << Math.min(failures - 1, 10));
+        pauseMillis(ThreadLocalRandom.current().nextLong(millis / 2, millis + 1));
+    }
+
+    void pauseMillis(long millis) {
+        try {
+            boolean isOver = closed.await(millis, TimeUnit.MILLISECONDS);
+            assert !isOver || isClosed();
+        } catch (InterruptedException e) {
+            closed.countDown();
+        }
+    }
+
+    HttpResponse<byte[]> get(String pathAndQuery, long millis) throws IOException {
+        return ask(request(pathAndQuery).GET(), millis);
+    }
+
+    HttpResponse<byte[]> put(String path, byte[] body, long millis) throws IOException {
+        return ask(request(path).PUT(HttpRequest.BodyPublishers.ofByteArray(body)), millis);
+    }
+
+    private HttpRequest.Builder request(String pathAndQuery) {
+        HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(base + pathAndQuery));
+        return token == null ? builder : builder.header("X-Consul-Token", token);
+    }
+
+    private HttpResponse<byte[]> ask(HttpRequest.Builder request, long millis) throws IOException {
+        CompletableFuture<HttpResponse<byte[]>> question =
+                client.sendAsync(request.build(), HttpResponse.BodyHandlers.ofByteArray());
+        asked = question;
+        try {
+            return question.get(millis, TimeUnit.MILLISECONDS);
+        } catch (ExecutionException | CancellationException e) {
+            Throwable why = e.getCause() == null ? e : e.getCause();
+            throw new IOException(base + ": " + why.getMessage(), why);
+        } catch (TimeoutException e) {
+            question.cancel(true);
+            throw new IOException(base + ": no answer within " + millis + " ms", e);
+        } catch (InterruptedException e) {
+            closed.countDown();
+            throw new IOException("interrupted", e);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+package dev.rpcx.consul;
+
+import dev.rpcx.Endpoint;
+import dev.rpcx.Endpoints;
+import java.io.IOException;
+import java.net.HttpURLConnection;
+import java.net.http.HttpResponse;
+import java.util.ArrayList;
+import java.util.List;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * Asks for a service's health with a question that Consul answers when something has changed, and asks again. Source: Consul, HTTP API,
+ * <i>Blocking Queries</i>: an index that goes back begins anew, one below 1 counts as 1, and a service that changes all the time is asked
+ * for less often.
+ */
+final class HealthWatch implements Endpoints.Watch, Runnable {
+    private static final JsonMapper JSON = JsonMapper.shared();
+
+    private static final int WAIT_SECONDS = 30;
+
+    /** Consul adds a sixteenth of the time, so that not all ask again at once. */
+    private static final long ANSWER_MILLIS = WAIT_SECONDS * 1000L * 17 / 16 + 5_000;
+
+    private static final long FIRST_ANSWER_MILLIS = 5_000;
+
+    /** Answers in quick succession that are let through, one more each {@link #REFILL_NANOS}: a token bucket, as Consul advises. */
+    private static final int BURST = 5;
+
+    private static final long REFILL_NANOS = 500_000_000;
+
+    private final ConsulAgent agent;
+    private final String path;
+    private final Endpoints.Listener listener;
+    private int allowed = BURST;
+    private long refilledNanos = System.nanoTime();
+
+    HealthWatch(ConsulAgent agent, String service, Endpoints.Listener listener) {
+        this.agent = agent;
+        this.path = "/v1/health/service/" + ConsulAgent.encoded(service) + "?passing=true";
+        this.listener = listener;
+    }
+
+    void start() {
+        Thread thread = new Thread(this, "rpcx-consul");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    @Override
+    public void close() {
+        agent.close();
+    }
+
+    @Override
+    public void run() {
+        long index = 0;
+        int failures = 0;
+        while (!agent.isClosed()) {
+            try {
+                limitRate();
+                // asked at once and without an index after a failure: another server may answer, which stands elsewhere
+                HttpResponse<byte[]> answer = index == 0
+                        ? agent.get(path, FIRST_ANSWER_MILLIS)
+                        : agent.get(path + "&wait=" + WAIT_SECONDS + "s&index=" + index, ANSWER_MILLIS);
+                if (answer.statusCode() != HttpURLConnection.HTTP_OK) {
+                    throw new IOException(path + ": " + answer.statusCode()
+                            + (answer.statusCode() == HttpURLConnection.HTTP_FORBIDDEN
+                                    ? " (expected: a token that allows service:read and node:read)"
+                                    : ""));
+                }
+                long now = answer.headers()
+                        .firstValueAsLong("X-Consul-Index")
+                        .orElseThrow(() -> new IOException("no X-Consul-Index (expected: an agent of Consul)"));
+                List<Endpoint> found = instances(JSON.readTree(answer.body()));
+                if (index == 0 || now != index) {
+                    listener.found(found);
+                }
+                index = now < index ? 0 : Math.max(1, now);
+                failures = 0;
+            } catch (IOException | RuntimeException e) {
+                if (!agent.isClosed()) {
+                    listener.failed(e);
+                    index = 0;
+                    failures++;
+                    agent.pause(failures);
+                }
+            }
+        }
+    }
+
+    private void limitRate() {
+        long now = System.nanoTime();
+        long more = (now - refilledNanos) / REFILL_NANOS;
+        if (more > 0) {
+            allowed = (int) Math.min(BURST, allowed + more);
+            refilledNanos += more * REFILL_NANOS;
+        }
+        if (allowed > 0) {
+            allowed--;
+        } else {
+            agent.pauseMillis((REFILL_NANOS - (now - refilledNanos)) / 1_000_000 + 1);
+            refilledNanos = System.nanoTime();
+        }
+    }
+
+    private static List<Endpoint> instances(JsonNode answer) {
+        List<Endpoint> all = new ArrayList<>();
+        for (JsonNode entry : answer) {
+            JsonNode service = entry.path("Service");
+            // an instance without an address of its own is at its node's
+            String own = service.path("Address").asString("");
+            String host = own.isEmpty() ? entry.path("Node").path("Address").asString("") : own;
+            int port = service.path("Port").asInt(0);
+            int weight = service.path("Weights").path("Passing").asInt(1);
+            if (!host.isEmpty() && port >= 1 && port <= 65_535) {
+                all.add(new Endpoint(host, port, Math.max(1, Math.min(Endpoint.MAX_WEIGHT, weight))));
+            }
+        }
+        return all;
+    }
+}

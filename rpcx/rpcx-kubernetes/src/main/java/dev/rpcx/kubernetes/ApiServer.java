@@ -1,0 +1,95 @@
+package dev.rpcx.kubernetes;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateFactory;
+import java.time.Duration;
+import java.util.Map;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where the API server is, and who asks. Files of the account are read for each request, since Kubernetes renews them. Source: Kubernetes,
+ * <i>Accessing the Kubernetes API from a Pod</i>.
+ *
+ * @param account folder with token, ca.crt and namespace; null for none
+ */
+record ApiServer(URI base, @Nullable Path account) {
+    private static final Path ACCOUNT = Path.of("/var/run/secrets/kubernetes.io/serviceaccount");
+    private static final Duration CONNECT_TIME = Duration.ofSeconds(3);
+
+    static ApiServer at(URI base) {
+        return new ApiServer(base, null);
+    }
+
+    static ApiServer ofPod(Map<String, String> environment) {
+        String host = environment.get("KUBERNETES_SERVICE_HOST");
+        String port = environment.getOrDefault("KUBERNETES_SERVICE_PORT", "443");
+        if (host == null || host.isEmpty()) {
+            throw new IllegalStateException(
+                    "KUBERNETES_SERVICE_HOST is not set (expected: in a pod, or KubernetesEndpoints.from(server))");
+        }
+        String named = host.indexOf(':') < 0 ? host : "[" + host + "]";
+        return new ApiServer(URI.create("https://" + named + ":" + port), ACCOUNT);
+    }
+
+    /** The pod's own. */
+    String namespace() {
+        if (account == null) {
+            throw new IllegalStateException("no namespace (expected: KubernetesEndpoints.in(namespace))");
+        }
+        try {
+            return Files.readString(account.resolve("namespace")).strip();
+        } catch (IOException e) {
+            throw new IllegalStateException(account + ": no namespace (expected: a service account's files)", e);
+        }
+    }
+
+    /** Trusts what the account says, as it stands now. */
+    HttpClient client() throws IOException {
+        HttpClient.Builder builder =
+                HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(CONNECT_TIME);
+        if (account != null) {
+            builder.sslContext(trusting(account.resolve("ca.crt")));
+        }
+        return builder.build();
+    }
+
+    HttpRequest request(String pathAndQuery) throws IOException {
+        HttpRequest.Builder builder =
+                HttpRequest.newBuilder(URI.create(base + pathAndQuery)).header("Accept", "application/json");
+        if (account != null) {
+            builder.header(
+                    "Authorization",
+                    "Bearer " + Files.readString(account.resolve("token")).strip());
+        }
+        return builder.build();
+    }
+
+    private static SSLContext trusting(Path authorities) throws IOException {
+        try (InputStream in = Files.newInputStream(authorities)) {
+            KeyStore trusted = KeyStore.getInstance(KeyStore.getDefaultType());
+            trusted.load(null, null);
+            int number = 0;
+            for (Certificate each : CertificateFactory.getInstance("X.509").generateCertificates(in)) {
+                trusted.setCertificateEntry("authority-" + number++, each);
+            }
+            TrustManagerFactory managers = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+            managers.init(trusted);
+            SSLContext context = SSLContext.getInstance("TLS");
+            context.init(null, managers.getTrustManagers(), null);
+            return context;
+        } catch (GeneralSecurityException e) {
+            throw new IOException(authorities + ": cannot be used: " + e.getMessage(), e);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+package dev.rpcx.kubernetes;
+
+import dev.rpcx.Endpoints;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.HttpURLConnection;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.MappingIterator;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * Lists a service's slices, then reads the changes as they come; lists again when the server says that it has forgotten where the reader
+ * was. Source: Kubernetes, <i>API Concepts</i>, efficient detection of changes.
+ */
+final class SliceWatch implements Endpoints.Watch, Runnable {
+    private static final JsonMapper JSON = JsonMapper.shared();
+
+    /** After this the server ends a watch, and it is begun anew from where it was: so a connection that is dead is noticed. */
+    private static final int WATCH_SECONDS = 60;
+
+    private static final long ANSWER_MILLIS = 5_000;
+    private static final long WATCH_MILLIS = (WATCH_SECONDS + 5) * 1000L;
+    private static final long FIRST_PAUSE_MILLIS = 100;
+    private static final long MOST_PAUSE_MILLIS = 2_000;
+    private static final int GONE = 410;
+
+    private final ApiServer server;
+    private final String path;
+    private final @Nullable String port;
+    private final Endpoints.Listener listener;
+    private final Map<String, Slice> slices = new LinkedHashMap<>();
+    private final CountDownLatch closed = new CountDownLatch(1);
+
+    /** Ends what is being read. */
+    private volatile Runnable abort = () -> {};
+
+    SliceWatch(ApiServer server, String namespace, String service, @Nullable String port, Endpoints.Listener listener) {
+        this.server = server;
+        this.path = "/apis/discovery.k8s.io/v1/namespaces/" + namespace + "/endpointslices?labelSelector="
+                + encoded("kubernetes.io/service-name=" + service);
+        this.port = port;
+        this.listener = listener;
+    }
+
+    private static String encoded(String text) {
+        return URLEncoder.encode(text, StandardCharsets.UTF_8);
+    }
+
+    void start() {
+        Thread thread = new Thread(this, "rpcx-kubernetes");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    @Override
+    public void close() {
+        closed.countDown();
+        abort.run();
+    }
+
+    private boolean isClosed() {
+        return closed.getCount() == 0;
+    }
+
+    @Override
+    public void run() {
+        int failures = 0;
+        while (!isClosed()) {
+            try {
+                HttpClient client = server.client();
+                String version = list(client);
+                failures = 0;
+                while (version != null && !isClosed()) {
+                    long began = System.nanoTime();
+                    version = watch(client, version);
+                    if (System.nanoTime() - began < TimeUnit.MILLISECONDS.toNanos(FIRST_PAUSE_MILLIS)) {
+                        // a server, or something between, that ends each watch at once must not be stormed
+                        pause(1);
+                    }
+                }
+            } catch (IOException | RuntimeException e) {
+                if (!isClosed()) {
+                    listener.failed(e);
+                    failures++;
+                    pause(failures);
+                }
+            }
+        }
+    }
+
+    private void pause(int failures) {
+        long millis = Math.min(MOST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS << Math.min(failures - 1, 10));
+        try {
+            boolean isOver =
+                    closed.await(ThreadLocalRandom.current().nextLong(millis / 2, millis + 1), TimeUnit.MILLISECONDS);
+            assert !isOver || isClosed();
+        } catch (InterruptedException e) {
+            closed.countDown();
+        }
+    }
+
+    /** @return where the list stands */
+    private String list(HttpClient client) throws IOException {
+        HttpResponse<byte[]> answer = ask(client, "", HttpResponse.BodyHandlers.ofByteArray());
+        expectOk(answer.statusCode());
+        JsonNode list = JSON.readTree(answer.body());
+        slices.clear();
+        for (JsonNode item : list.path("items")) {
+            slices.put(name(item), Slice.of(item, port));
+        }
+        listener.found(Slice.all(slices.values()));
+        return version(list);
+    }
+
+    /** @return where the watch has got to; null if the list has to be read again */
+    private @Nullable String watch(HttpClient client, String from) throws IOException {
+        HttpResponse<InputStream> answer = ask(
+                client,
+                "&watch=1&allowWatchBookmarks=true&timeoutSeconds=" + WATCH_SECONDS + "&resourceVersion="
+                        + encoded(from),
+                HttpResponse.BodyHandlers.ofInputStream());
+        CompletableFuture<Void> timer = new CompletableFuture<>();
+        try (InputStream in = answer.body()) {
+            if (answer.statusCode() == GONE) {
+                return null;
+            }
+            expectOk(answer.statusCode());
+            abort = () -> end(in);
+            if (isClosed()) {
+                return null;
+            }
+            timer.orTimeout(WATCH_MILLIS, TimeUnit.MILLISECONDS).whenComplete((over, late) -> {
+                if (late != null) {
+                    end(in);
+                }
+            });
+            return read(JSON.readerFor(JsonNode.class).readValues(in), from);
+        } finally {
+            timer.complete(null);
+        }
+    }
+
+    private static void end(InputStream in) {
+        try {
+            in.close();
+        } catch (IOException e) {
+            // its end is all that was wanted
+        }
+    }
+
+    private @Nullable String read(MappingIterator<JsonNode> events, String from) throws IOException {
+        String version = from;
+        while (!isClosed() && hasNext(events)) {
+            JsonNode event = events.next();
+            JsonNode object = event.path("object");
+            switch (event.path("type").asString("")) {
+                case "ADDED", "MODIFIED" -> slices.put(name(object), Slice.of(object, port));
+                case "DELETED" -> slices.remove(name(object));
+                case "BOOKMARK" -> {
+                    version = version(object);
+                    continue;
+                }
+                case "ERROR" -> {
+                    if (object.path("code").asInt(0) == GONE) {
+                        return null;
+                    }
+                    throw new IOException(
+                            "the watch ended: " + object.path("message").asString(""));
+                }
+                default -> {
+                    // a type of a later version
+                    continue;
+                }
+            }
+            version = version(object);
+            listener.found(Slice.all(slices.values()));
+        }
+        return version;
+    }
+
+    /** Jackson wraps what reading throws; a connection that breaks is not a watch that has ended. */
+    private static boolean hasNext(MappingIterator<JsonNode> events) throws IOException {
+        try {
+            return events.hasNextValue();
+        } catch (JacksonException e) {
+            throw new IOException("the watch broke off: " + e.getOriginalMessage(), e);
+        }
+    }
+
+    private <T> HttpResponse<T> ask(HttpClient client, String more, HttpResponse.BodyHandler<T> handler)
+            throws IOException {
+        CompletableFuture<HttpResponse<T>> asked = client.sendAsync(server.request(path + more), handler);
+        abort = () -> asked.cancel(true);
+        if (isClosed()) {
+            asked.cancel(true);
+        }
+        try {
+            return asked.get(ANSWER_MILLIS, TimeUnit.MILLISECONDS);
+        } catch (ExecutionException | CancellationException e) {
+            Throwable why = e.getCause() == null ? e : e.getCause();
+            throw new IOException(server.base() + ": " + why.getMessage(), why);
+        } catch (TimeoutException e) {
+            asked.cancel(true);
+            throw new IOException(server.base() + ": no answer within " + ANSWER_MILLIS + " ms", e);
+        } catch (InterruptedException e) {
+            closed.countDown();
+            throw new IOException("interrupted", e);
+        }
+    }
+
+    private void expectOk(int code) throws IOException {
+        if (code != HttpURLConnection.HTTP_OK) {
+            throw new IOException(server.base() + path + ": " + code
+                    + (code == HttpURLConnection.HTTP_FORBIDDEN || code == HttpURLConnection.HTTP_UNAUTHORIZED
+                            ? " (expected: an account that may list and watch endpointslices)"
+                            : ""));
+        }
+    }
+
+    private static String name(JsonNode object) {
+        return object.path("metadata").path("name").asString("");
+    }
+
+    private static String version(JsonNode object) {
+        return object.path("metadata").path("resourceVersion").asString("");
+    }
+}
