@@ -10,6 +10,7 @@ import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.LocalDate;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -39,8 +40,15 @@ public final class Overload {
     /** Calls not yet ended, beyond which the client sends no more: its own memory is not what is measured. */
     private static final int MOST_UNDER_WAY = 20_000;
 
-    /** Per second: answered in time, refused, not answered in time, not sent; and what the server has done. */
-    private record Figures(double good, double refused, double late, double unsent, double done) {}
+    /** Per second: answered in time, refused, not answered in time, not sent; what the server has done; and processors kept busy. */
+    private record Figures(
+            double good,
+            double refused,
+            double late,
+            double unsent,
+            double done,
+            double serverCores,
+            double clientCores) {}
 
     private Overload() {}
 
@@ -144,6 +152,11 @@ public final class Overload {
             return read();
         }
 
+        /** Of processor time, so far. */
+        double seconds() {
+            return process.info().totalCpuDuration().orElse(Duration.ZERO).toNanos() / 1e9;
+        }
+
         void end() throws InterruptedException {
             in.close();
             if (!process.waitFor(5, TimeUnit.SECONDS)) {
@@ -204,6 +217,8 @@ public final class Overload {
                     // a server that adapts has found its limit by then
                     client.ask(CAPACITY * factor + " 2000");
                     long before = Long.parseLong(server.ask("done"));
+                    double serverBefore = server.seconds();
+                    double clientBefore = client.seconds();
                     String[] ends = client.ask(CAPACITY * factor + " " + millis).split(" ");
                     double seconds = millis / 1000.0;
                     Figures f = new Figures(
@@ -211,7 +226,9 @@ public final class Overload {
                             Long.parseLong(ends[1]) / seconds,
                             Long.parseLong(ends[2]) / seconds,
                             Long.parseLong(ends[3]) / seconds,
-                            (Long.parseLong(server.ask("done")) - before) / seconds);
+                            (Long.parseLong(server.ask("done")) - before) / seconds,
+                            (server.seconds() - serverBefore) / seconds,
+                            (client.seconds() - clientBefore) / seconds);
                     System.out.println("  x" + factor + ": " + f);
                     figures.computeIfAbsent(factor, k -> new ArrayList<>()).add(f);
                 }
@@ -235,19 +252,19 @@ public final class Overload {
                         + "`  \nDate: " + LocalDate.now() + "; machine: " + MachineFacts.read() + "  \nJDK: "
                         + System.getProperty("java.vm.version") + "; JVM flags of every process: `"
                         + String.join(" ", Bench.JVM_ARGS) + "`\n\n");
+        text.append("A service that can do " + CAPACITY + " calls a second at best (" + OverloadPeer.WORKERS
+                + " at a time, " + OverloadPeer.WORK_MILLIS
+                + " ms each) is offered 1, 2, 5 and 10 times that at a fixed rate. A call has "
+                + OverloadPeer.DEADLINE_MILLIS + " ms from when it was due.\nMedians over " + rounds
+                + " interleaved rounds"
+                + (rounds < 5 ? " (under five: indicative)" : "")
+                + ", lowest and highest beside. Refused: told at once that the server is overloaded. Done: finished by\n"
+                + "the server; what is above the goodput was done for nobody. `grpc` is grpc-java as its guides set it up, `grpc-limited` has an\n"
+                + "interceptor that takes as many calls at once as the service can do in half a deadline; RPCX is told nothing. Cores: kept busy by\n"
+                + "the server, and by the client that offers the calls, of those that the machine has.\n\n");
         text.append(
-                "A service that can do " + CAPACITY + " calls a second at best (" + OverloadPeer.WORKERS
-                        + " at a time, " + OverloadPeer.WORK_MILLIS
-                        + " ms each) is offered 1, 2, 5 and 10 times that at a fixed rate. A call has "
-                        + OverloadPeer.DEADLINE_MILLIS + " ms from when it was due.\nMedians over " + rounds
-                        + " interleaved rounds"
-                        + (rounds < 5 ? " (under five: indicative)" : "")
-                        + ", lowest and highest beside. Refused: told at once that the server is overloaded. Done: finished by\n"
-                        + "the server; what is above the goodput was done for nobody. `grpc` is grpc-java as its guides set it up, `grpc-limited` has an\n"
-                        + "interceptor that takes as many calls at once as the service can do in half a deadline; RPCX is told nothing.\n\n");
-        text.append(
-                "| offered | peer | goodput /s | lowest – highest | of its peak | refused /s | late /s | done /s |\n");
-        text.append("| --- | --- | ---: | --- | ---: | ---: | ---: | ---: |\n");
+                "| offered | peer | goodput /s | lowest – highest | of its peak | refused /s | late /s | done /s | server cores | client cores |\n");
+        text.append("| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
         for (int factor : FACTORS) {
             for (OverloadPeer peer : OverloadPeer.values()) {
                 Map<Integer, List<Figures>> own = all.getOrDefault(peer, Map.of());
@@ -255,19 +272,21 @@ public final class Overload {
                 double peak = own.values().stream()
                         .mapToDouble(r -> median(r, Figures::good))
                         .max()
-                        .orElse(1);
+                        .orElse(0);
                 text.append(String.format(
                         Locale.ROOT,
-                        "| × %d | %s | %.0f | %.0f – %.0f | %.0f %% | %.0f | %.0f | %.0f |%n",
+                        "| × %d | %s | %.0f | %.0f – %.0f | %.0f %% | %.0f | %.0f | %.0f | %.2f | %.2f |%n",
                         factor,
                         peer.title,
                         median(f, Figures::good),
                         f.stream().mapToDouble(Figures::good).min().orElse(0),
                         f.stream().mapToDouble(Figures::good).max().orElse(0),
-                        100 * median(f, Figures::good) / peak,
+                        peak == 0 ? 0 : 100 * median(f, Figures::good) / peak,
                         median(f, Figures::refused),
                         median(f, r -> r.late() + r.unsent()),
-                        median(f, Figures::done)));
+                        median(f, Figures::done),
+                        median(f, Figures::serverCores),
+                        median(f, Figures::clientCores)));
             }
         }
         return text.append('\n').toString();
