@@ -105,12 +105,17 @@ class OverloadTest {
             long begin = System.nanoTime();
             List<CompletableFuture<?>> all = new ArrayList<>();
             int seconds = LongForm.of(4, 20);
+            long executedBefore = 0;
             for (int i = 0; i < 2500 * seconds; i++) {
                 long at = begin + i * 400_000L;
                 for (long left = at - System.nanoTime(); left > 0; left = at - System.nanoTime()) {
                     java.util.concurrent.locks.LockSupport.parkNanos(left);
                 }
                 boolean counts = i >= 1250 * seconds;
+                if (i == 1250 * seconds) {
+                    // those of the first half that are still under way are not the second's
+                    executedBefore = busy.executed.get() + server.running();
+                }
                 lowest.accumulateAndGet(limit.limit(), Math::min);
                 try {
                     all.add(calls.work().handle((done, thrown) -> {
@@ -127,6 +132,7 @@ class OverloadTest {
                 }
             }
             CompletableFuture.allOf(all.toArray(new CompletableFuture<?>[0])).get(20, TimeUnit.SECONDS);
+            long executed = busy.executed.get() - executedBefore;
             LongForm.figure(
                     7,
                     "overload ×5, the second half of %d s: %d in time of some %d possible, %d refused, %d late; lowest limit %d",
@@ -138,8 +144,10 @@ class OverloadTest {
                     lowest.get());
             assertThat(lowest.get()).isLessThan(500);
             // loose, for a machine that does other things as well
-            assertThat(inTime.get()).isGreaterThan(80 * seconds);
-            assertThat(refused.get()).isGreaterThan(late.get());
+            assertThat(inTime.get()).isGreaterThan(125 * seconds);
+            // and of what it does get done nine tenths are for somebody
+            assertThat(inTime.get()).isGreaterThan((int) (0.9 * executed));
+            assertThat(late.get()).isLessThan(inTime.get() / 10);
             await().until(() -> server.running() == 0);
         } finally {
             server.stop(Duration.ofMillis(200));
