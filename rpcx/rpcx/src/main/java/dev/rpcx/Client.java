@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codecs;
+import dev.rpcx.testing.Faults;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
@@ -21,6 +22,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -52,6 +54,8 @@ public final class Client implements AutoCloseable {
     private final Choice choice;
     private final double failureShare;
     private final @Nullable Tls tls;
+    private final @Nullable Faults faults;
+    private final AtomicLong opened = new AtomicLong();
     private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
     private final AtomicInteger methods = new AtomicInteger();
     private volatile boolean closed;
@@ -66,6 +70,7 @@ public final class Client implements AutoCloseable {
         choice = builder.choice;
         failureShare = builder.failureShare;
         tls = builder.tls;
+        faults = builder.faults;
         interceptors = List.copyOf(builder.interceptors);
         loops = new Loops(builder.eventLoops, "rpcx-client", builder.inProcess);
         bootstrap =
@@ -221,6 +226,9 @@ public final class Client implements AutoCloseable {
                             if (tls != null) {
                                 tls.addTo(channel, address.endpoint);
                             }
+                            if (faults != null) {
+                                channel.pipeline().addLast(new FaultyPipe(faults, opened.getAndIncrement()));
+                            }
                             channel.pipeline().addLast(connection);
                         }
                     })
@@ -282,6 +290,7 @@ public final class Client implements AutoCloseable {
         private Duration connectTimeout = Duration.ofSeconds(3);
         private Duration keepAlive = Duration.ofSeconds(10);
         private @Nullable Tls tls;
+        private @Nullable Faults faults;
         private double failureShare = NO_BREAKER;
         private Choice choice = Choice.LEAST_LOADED;
         private int connections = 1;
@@ -384,6 +393,15 @@ public final class Client implements AutoCloseable {
             return this;
         }
 
+        /**
+         * For tests: the frames of every connection, both ways, meet these faults, in process as on sockets. For the native wire. The same seed
+         * gives the same faults to the same frames in the same order.
+         */
+        public Builder faults(Faults badNetwork) {
+            faults = badNetwork;
+            return this;
+        }
+
         /** Adds one around every call, inside those added before. */
         public Builder interceptor(Interceptor interceptor) {
             interceptors.add(interceptor);
@@ -392,6 +410,9 @@ public final class Client implements AutoCloseable {
 
         /** Starts no thread and makes no connection: the first call does. */
         public Client build() {
+            if (faults != null && classic) {
+                throw new IllegalArgumentException("faults on the classic wire (expected: the native one)");
+            }
             return new Client(this);
         }
 

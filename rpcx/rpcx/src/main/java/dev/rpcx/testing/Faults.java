@@ -1,6 +1,7 @@
 package dev.rpcx.testing;
 
 import java.time.Duration;
+import java.util.Random;
 
 /**
  * How bad the network is: shares of frames, each from 0 to 1. Frames that belong to no call (settings, dictionary, pings) pass untouched.
@@ -25,6 +26,29 @@ public record Faults(
         if (delayedBy.isNegative() || delayedBy.compareTo(Duration.ofMinutes(1)) > 0) {
             throw new IllegalArgumentException("delayedBy: " + delayedBy + " (expected: 0 to 1 min)");
         }
+    }
+
+    /** What becomes of a frame. */
+    public record Fate(boolean isDelayed, boolean isLost, boolean isDoubled, boolean isLate, boolean isCut) {
+        int faults() {
+            return (isDelayed ? 1 : 0) + (isLost ? 1 : 0) + (isDoubled ? 1 : 0) + (isLate ? 1 : 0) + (isCut ? 1 : 0);
+        }
+    }
+
+    /** Of the next frame of one direction of one connection, whose own random numbers these are. */
+    public Fate fate(Random random) {
+        // all are drawn for every frame: one fault more does not move the others
+        return new Fate(
+                random.nextDouble() < delay,
+                random.nextDouble() < loss,
+                random.nextDouble() < duplicate,
+                random.nextDouble() < reorder,
+                random.nextDouble() < cut);
+    }
+
+    /** The random numbers of a connection's direction: the same seed gives the same ones. */
+    public Random random(long connection, boolean up) {
+        return new Random(seed * 31 + 2 * connection + (up ? 0 : 1));
     }
 
     private static void share(String name, double share) {

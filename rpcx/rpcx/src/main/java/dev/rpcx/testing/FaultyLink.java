@@ -17,7 +17,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A bad network between a client and a server of the native wire: it listens on a port of this host, and passes frames on as its
- * {@link Faults} say. Real sockets on both sides, so everything above them is the real thing. Two daemon threads a connection.
+ * {@link Faults} say. Real sockets on both sides, so everything above them is the real thing. Two daemon threads a connection. Without
+ * sockets: {@code Client.builder().faults}.
  *
  * <pre>{@code
  * try (FaultyLink link = FaultyLink.to("127.0.0.1", server.port(), Faults.seeded(42).losing(0.01).cutting(0.001))) {
@@ -93,10 +94,8 @@ public final class FaultyLink implements AutoCloseable {
             end(client, target);
             throw e;
         }
-        start("rpcx-faulty-link-up", () -> carry(client, target, new Random(faults.seed() * 31 + 2 * connection)));
-        start(
-                "rpcx-faulty-link-down",
-                () -> carry(target, client, new Random(faults.seed() * 31 + 2 * connection + 1)));
+        start("rpcx-faulty-link-up", () -> carry(client, target, faults.random(connection, true)));
+        start("rpcx-faulty-link-down", () -> carry(target, client, faults.random(connection, false)));
     }
 
     private void end(Socket one, Socket other) {
@@ -130,28 +129,22 @@ public final class FaultyLink implements AutoCloseable {
     /** @return the frame that waits for the next one; null for none */
     private byte @Nullable [] pass(byte[] frame, byte @Nullable [] held, OutputStream out, Random random)
             throws IOException {
-        // all are drawn for every frame: one fault more does not move the others
-        boolean isDelayed = random.nextDouble() < faults.delay();
-        boolean isLost = random.nextDouble() < faults.loss();
-        boolean isDoubled = random.nextDouble() < faults.duplicate();
-        boolean isLate = random.nextDouble() < faults.reorder();
-        boolean isCut = random.nextDouble() < faults.cut();
+        Faults.Fate fate = faults.fate(random);
         if (!isOfCall(frame)) {
             out.write(frame);
             return held;
         }
-        harmed.addAndGet(
-                (isDelayed ? 1 : 0) + (isLost ? 1 : 0) + (isDoubled ? 1 : 0) + (isLate ? 1 : 0) + (isCut ? 1 : 0));
-        if (isDelayed) {
+        harmed.addAndGet(fate.faults());
+        if (fate.isDelayed()) {
             LockSupport.parkNanos(faults.delayedBy().toNanos());
         }
-        if (isCut) {
+        if (fate.isCut()) {
             throw new IOException("cut");
         }
-        if (isLate && held == null && !isLost) {
+        if (fate.isLate() && held == null && !fate.isLost()) {
             return frame;
         }
-        for (int times = isLost ? 0 : isDoubled ? 2 : 1; times > 0; times--) {
+        for (int times = fate.isLost() ? 0 : fate.isDoubled() ? 2 : 1; times > 0; times--) {
             out.write(frame);
         }
         if (held != null) {

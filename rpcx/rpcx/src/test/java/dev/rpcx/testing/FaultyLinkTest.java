@@ -45,23 +45,45 @@ class FaultyLinkTest {
 
     /** How the calls of one caller ended. */
     private List<String> outcomes(Faults faults) throws Exception {
-        List<String> outcomes = new ArrayList<>();
+        List<String> outcomes;
         try (Server server = new Server(0, RegistryServer.registry(echo)).start();
                 FaultyLink link = FaultyLink.to("127.0.0.1", server.port(), faults);
                 Client client = Client.standard()) {
-            EchoClient calls = client.create(EchoClient.class, "127.0.0.1", link.port());
-            for (int i = 0; i < CALLS; i++) {
-                try {
-                    assertThat(calls.echo("text " + i)).isEqualTo("text " + i);
-                    outcomes.add("replied");
-                } catch (RPCXException e) {
-                    outcomes.add(e.code() + " " + e.executed());
-                }
-            }
+            outcomes = outcomes(client.create(EchoClient.class, "127.0.0.1", link.port()));
             if (!faults.equals(Faults.seeded(faults.seed()))) {
                 assertThat(link.faults()).isPositive();
             }
         }
+        return checked(outcomes);
+    }
+
+    /** The same without sockets. */
+    private List<String> outcomesInProcess(Faults faults) {
+        List<String> outcomes;
+        try (Server server = Server.builder(RegistryServer.registry(echo))
+                        .inProcess()
+                        .build()
+                        .start();
+                Client client = Client.builder().inProcess().faults(faults).build()) {
+            outcomes = outcomes(client.create(EchoClient.class, "here", server.port()));
+        }
+        return checked(outcomes);
+    }
+
+    private static List<String> outcomes(EchoClient calls) {
+        List<String> outcomes = new ArrayList<>();
+        for (int i = 0; i < CALLS; i++) {
+            try {
+                assertThat(calls.echo("text " + i)).isEqualTo("text " + i);
+                outcomes.add("replied");
+            } catch (RPCXException e) {
+                outcomes.add(e.code() + " " + e.executed());
+            }
+        }
+        return outcomes;
+    }
+
+    private List<String> checked(List<String> outcomes) {
         long mayBeExecuted =
                 outcomes.stream().filter(o -> !o.endsWith("NOT_EXECUTED")).count();
         assertThat(echo.executed.getAndSet(0)).isLessThanOrEqualTo(mayBeExecuted);
@@ -77,6 +99,7 @@ class FaultyLinkTest {
                 .duplicating(0.01)
                 .cutting(0.01);
         assertThat(outcomes(faults)).contains("replied").anyMatch(outcome -> !outcome.equals("replied"));
+        assertThat(outcomesInProcess(faults)).contains("replied").anyMatch(outcome -> !outcome.equals("replied"));
     }
 
     @Test
@@ -85,11 +108,15 @@ class FaultyLinkTest {
         List<String> first = outcomes(faults);
         assertThat(first).contains("DEADLINE_EXCEEDED MAYBE");
         assertThat(outcomes(faults)).isEqualTo(first);
+        List<String> inProcess = outcomesInProcess(faults);
+        assertThat(inProcess).contains("DEADLINE_EXCEEDED MAYBE");
+        assertThat(outcomesInProcess(faults)).isEqualTo(inProcess);
     }
 
     @Test
     void withoutFaultsEveryCallIsAnswered() throws Exception {
         assertThat(outcomes(Faults.seeded(1))).containsOnly("replied");
+        assertThat(outcomesInProcess(Faults.seeded(1))).containsOnly("replied");
     }
 
     @Test
