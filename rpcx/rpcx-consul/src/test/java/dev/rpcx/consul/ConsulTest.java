@@ -204,12 +204,14 @@ class ConsulTest {
             try (Endpoints.Watch watch =
                     ConsulEndpoints.of(api.uri(), "counted").watch(heard)) {
                 assertThat(watch).isNotNull();
-                long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(1200);
+                long begin = System.nanoTime();
                 await().pollInterval(Duration.ofMillis(2)).until(() -> {
                     api.put("a", "10.1.10.12", 8000, 1);
-                    return System.nanoTime() - end > 0;
+                    return System.nanoTime() - begin > TimeUnit.MILLISECONDS.toNanos(1200);
                 });
-                assertThat(api.asked).hasSizeBetween(3, 9);
+                // five at once, then two a second, however often it changes
+                long allowed = 7 + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begin) / 500;
+                assertThat(api.asked).hasSizeBetween(3, (int) allowed);
             }
         }
     }
