@@ -61,16 +61,21 @@ final class FaultyPipe extends ChannelDuplexHandler {
             arrived.release();
             if (!greeted && bytes.readableBytes() >= Wire.PREFACE_BYTES) {
                 greeted = true;
-                on.accept(bytes.readBytes(Wire.PREFACE_BYTES));
+                on.accept(take(Wire.PREFACE_BYTES));
             }
             while (greeted) {
                 int length = frameLength();
                 if (length < 0) {
                     break;
                 }
-                pass(ctx, bytes.readBytes(length), on);
+                pass(ctx, take(length), on);
             }
             bytes.discardReadBytes();
+        }
+
+        /** On the heap: a frame that is lost, or held when the connection ends, leaks nothing. */
+        private ByteBuf take(int length) {
+            return Unpooled.buffer(length).writeBytes(bytes, length);
         }
 
         /** With its header; -1 while it is not whole. */
