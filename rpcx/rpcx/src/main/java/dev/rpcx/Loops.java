@@ -41,9 +41,8 @@ final class Loops {
     Loops(int count, String name, boolean inProcess) {
         this.inProcess = inProcess;
         AtomicInteger made = new AtomicInteger();
-        IoHandlerFactory io = inProcess
-                ? LocalIoHandler.newFactory()
-                : EPOLL ? CloseWatch.factory() : NioIoHandler.newFactory();
+        IoHandlerFactory io =
+                inProcess ? LocalIoHandler.newFactory() : EPOLL ? CloseWatch.factory() : NioIoHandler.newFactory();
         ThreadFactory threads = task -> new LoopThread(task, name + "-" + made.incrementAndGet());
         group = new MultiThreadIoEventLoopGroup(count, threads, io);
     }
