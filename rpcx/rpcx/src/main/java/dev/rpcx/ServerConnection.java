@@ -211,6 +211,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             refuse(id, RPCXException.Code.NOT_FOUND, "no such service or method");
             return;
         }
+        if (payload.readableBytes() > server.settings().maxMessageBytes()) {
+            refuseLarge(id);
+            return;
+        }
         boolean more = (head & Wire.MORE) != 0;
         AdmissionLimit admission = method.admission();
         if (!more && admission != null && !admission.enter()) {
@@ -266,10 +270,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call.body.readableBytes() + payload.readableBytes()
                 > server.settings().maxMessageBytes()) {
             drop(call);
-            refuse(
-                    id,
-                    RPCXException.Code.TOO_LARGE,
-                    "a request of more than " + server.settings().maxMessageBytes() + " bytes");
+            refuseLarge(id);
             return;
         }
         if (heldBytes + payload.readableBytes() > MAX_HELD_BYTES) {
@@ -513,6 +514,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         int slot = id & Wire.SLOT_MASK;
         ServerCall call = slot < calls.length ? calls[slot] : null;
         return call != null && call.id == id ? call : null;
+    }
+
+    private void refuseLarge(int id) {
+        refuse(
+                id,
+                RPCXException.Code.TOO_LARGE,
+                "a request of more than " + server.settings().maxMessageBytes() + " bytes");
     }
 
     private void refuse(int id, RPCXException.Code code, String text) {

@@ -119,14 +119,14 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes a small message from this thread, which is not the event loop, if nobody else is writing. The answer can be there, and the
-     * message in use again, before this returns.
+     * Writes a small message from this thread, which is not the event loop, if nobody else is writing and nothing is queued: messages of one
+     * thread stay in order. The answer can be there, and the message in use again, before this returns.
      *
      * @return false if it has to be queued
      */
     final boolean sendHere(Outbound message) {
         int bytes = message.body.readableBytes();
-        if (bytes > WriteTurn.MAX_BYTES - Wire.MAX_HEADER_BYTES || !turn.takeForCaller()) {
+        if (bytes > WriteTurn.MAX_BYTES - Wire.MAX_HEADER_BYTES || scheduled || !turn.takeForCaller()) {
             return false;
         }
         turn.fill(message);
@@ -191,6 +191,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private void drain() {
+        // first: a thread that finds nothing scheduled and the turn free may be sure that what it has queued before has
+        // left
+        turn.takeForLoop();
         // before the first poll: whoever adds from here on schedules again, whoever added before is found
         scheduled = false;
         gatherQueued();

@@ -48,7 +48,7 @@ final class WriteTurn {
     /** The loop's until it has flushed for the first time. */
     private volatile int owner = LOOP;
 
-    /** The loop found the turn taken. */
+    /** The loop found the turn taken, and has something to write: nobody goes before it. Cleared when it has the turn. */
     private volatile boolean wanted;
 
     /** What threads write to; null where the loop alone may. */
@@ -69,7 +69,7 @@ final class WriteTurn {
     // ---- any thread
 
     boolean takeForCaller() {
-        if (owner != FREE) {
+        if (owner != FREE || wanted) {
             return false;
         }
         ByteBuffer own = buffer;
@@ -124,23 +124,27 @@ final class WriteTurn {
     /** @return true if the loop has to be woken */
     boolean callerDone() {
         owner = FREE;
-        if (wanted) {
-            wanted = false;
-            return true;
-        }
-        return false;
+        return wanted;
     }
 
     // ---- the event loop
 
     boolean takeForLoop() {
         int now = owner;
-        if (now == LOOP || now == ENDED || OWNER.compareAndSet(this, FREE, LOOP)) {
+        if (now == LOOP || now == ENDED) {
             return true;
         }
-        wanted = true;
-        // once more: whoever had it may have given it back before he could see that it is wanted
-        return OWNER.compareAndSet(this, FREE, LOOP);
+        if (!OWNER.compareAndSet(this, FREE, LOOP)) {
+            wanted = true;
+            // once more: whoever had it may have given it back before he could see that it is wanted
+            if (!OWNER.compareAndSet(this, FREE, LOOP)) {
+                return false;
+            }
+        }
+        if (wanted) {
+            wanted = false;
+        }
+        return true;
     }
 
     /** From a thread that could not write all. @return what is left; null if that has been taken already */
@@ -150,6 +154,7 @@ final class WriteTurn {
             return null;
         }
         owner = ended ? ENDED : LOOP;
+        wanted = false;
         return buffer;
     }
 

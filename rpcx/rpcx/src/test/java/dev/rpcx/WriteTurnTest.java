@@ -8,7 +8,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -35,6 +38,19 @@ class WriteTurnTest {
         int length(byte[] bytes) {
             return bytes.length;
         }
+
+        final Set<Integer> overtaken = ConcurrentHashMap.newKeySet();
+        private final Map<Integer, Integer> last = new ConcurrentHashMap<>();
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        int inOrder(int caller, int number) {
+            Integer before = last.put(caller, number);
+            if (before != null && before > number) {
+                overtaken.add(number);
+            }
+            return number;
+        }
     }
 
     @RPCXClient(remoteServerName = "echo")
@@ -44,6 +60,12 @@ class WriteTurnTest {
 
         @Method
         int length(byte[] bytes);
+
+        @Method
+        int inOrder(int caller, int number);
+
+        @Method("inOrder")
+        CompletableFuture<Integer> sendInOrder(int caller, int number);
     }
 
     private static final int CALLS = 3_000;
@@ -184,6 +206,42 @@ class WriteTurnTest {
                                 () -> assertThat(server.requestBytes().held()).isZero());
             }
         }
+    }
+
+    @Test
+    void callsOfOneThreadArriveInTheirOrderWhicheverWayTheyLeave() throws Exception {
+        Echo service = new Echo();
+        AtomicReference<@Nullable Throwable> failed = new AtomicReference<>();
+        try (Server server = new Server(0, RegistryServer.registry(service)).start();
+                Client client = Client.standard()) {
+            EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
+            List<Thread> threads = new ArrayList<>();
+            for (int i = 0; i < 2; i++) {
+                int caller = i;
+                Thread thread = new Thread(() -> {
+                    try {
+                        // connected: calls that wait for a connection have no order
+                        echo.echo("first");
+                        for (int number = 0; number < CALLS; number += 3) {
+                            CompletableFuture<Integer> first = echo.sendInOrder(caller, number);
+                            CompletableFuture<Integer> second = echo.sendInOrder(caller, number + 1);
+                            echo.inOrder(caller, number + 2);
+                            first.join();
+                            second.join();
+                        }
+                    } catch (RuntimeException e) {
+                        failed.set(e);
+                    }
+                });
+                thread.start();
+                threads.add(thread);
+            }
+            for (Thread thread : threads) {
+                thread.join();
+            }
+        }
+        assertThat(failed.get()).isNull();
+        assertThat(service.overtaken).isEmpty();
     }
 
     @Test
