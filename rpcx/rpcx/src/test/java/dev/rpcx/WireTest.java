@@ -217,6 +217,26 @@ class WireTest {
     }
 
     @Test
+    void aMessageOfOneFrameIsHeldToTheServersOwnLimit() throws IOException {
+        Server small = Server.builder(RegistryServer.registry(new Echo()))
+                .maxMessageBytes(100)
+                .build()
+                .start();
+        try (RawPeer peer = new RawPeer(small.port())) {
+            peer.send(RawPeer.preface());
+            peer.send(RawPeer.request(ID, "echo", "inline", "x".repeat(101)));
+            peer.readPreface();
+            RawPeer.Frame refused = peer.readAnswer();
+            assertThat(WireError.read(Unpooled.wrappedBuffer(refused.payload())).code())
+                    .isEqualTo(RPCXException.Code.TOO_LARGE);
+            peer.send(RawPeer.request(ID + 1, "echo", "inline", "next"));
+            assertThat(peer.readAnswer().head()).isEqualTo(Wire.REPLY);
+        } finally {
+            small.stop(Duration.ofMillis(100));
+        }
+    }
+
+    @Test
     void aMessageThatNeverEndsIsStoppedAtTheLimit() throws IOException {
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(RawPeer.preface());

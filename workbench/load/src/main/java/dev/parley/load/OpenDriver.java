@@ -2,8 +2,9 @@ package dev.parley.load;
 
 import dev.parley.model.Load.Arrivals;
 import dev.parley.model.Load.ClientUse;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -17,7 +18,7 @@ final class OpenDriver implements Driver {
     private final Sender sender;
     private final Caller caller;
     private final Clock clock;
-    private final SynchronousQueue<Handed> next = new SynchronousQueue<>();
+    private final BlockingQueue<Handed> next = new ArrayBlockingQueue<>(1);
     private final AtomicInteger visits = new AtomicInteger();
     private final Thread pacer;
     private volatile boolean isCut;
