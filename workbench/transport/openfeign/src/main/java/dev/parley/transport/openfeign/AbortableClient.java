@@ -5,12 +5,16 @@ import java.io.IOException;
 import java.net.HttpURLConnection;
 import java.net.URL;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Feign's default client, which remembers what each thread waits for, so that closing can end it. Idle connections are the JDK's, which
  * keeps them for as long as the server's {@code Keep-Alive} header says.
  */
 final class AbortableClient extends Client.Default {
+    private static final long ABORT_NS = 1_000_000_000;
+    private static final long RETRY_NS = 5_000_000;
+
     private final ConcurrentHashMap<Thread, HttpURLConnection> waiting = new ConcurrentHashMap<>();
 
     AbortableClient() {
@@ -29,7 +33,15 @@ final class AbortableClient extends Client.Default {
         waiting.remove(Thread.currentThread());
     }
 
+    /**
+     * Ends what threads wait for. A connection that is being opened is not ended by {@code disconnect}, nor is the one on which the JDK sends a
+     * request again: those that are still waited for are ended anew, for up to a second.
+     */
     void abort() {
-        waiting.values().forEach(HttpURLConnection::disconnect);
+        long untilNs = System.nanoTime() + ABORT_NS;
+        do {
+            waiting.values().forEach(HttpURLConnection::disconnect);
+            LockSupport.parkNanos(RETRY_NS);
+        } while (!waiting.isEmpty() && System.nanoTime() < untilNs);
     }
 }
