@@ -33,10 +33,7 @@ final class AbortableClient extends Client.Default {
         waiting.remove(Thread.currentThread());
     }
 
-    /**
-     * Ends what threads wait for. A connection that is being opened is not ended by {@code disconnect}, nor is the one on which the JDK sends a
-     * request again: those that are still waited for are ended anew, for up to a second.
-     */
+    /** Ends what threads wait for. A call was seen to outlive one {@code disconnect}: those still waited for are ended anew, for up to a second. */
     void abort() {
         long untilNs = System.nanoTime() + ABORT_NS;
         do {
