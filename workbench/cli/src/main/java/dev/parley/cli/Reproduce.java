@@ -323,7 +323,10 @@ final class Reproduce implements Callable<Integer> {
             this.folder = folder;
         }
 
-        /** How many trials failed, or 1 where none could begin: the other parts are measured all the same. */
+        /**
+         * How many trials failed, twice each, as one that failed is tried once more at the end; or 1 where none could begin: the other parts are
+         * measured all the same.
+         */
         int carryOut(Catalog catalog) throws InterruptedException, IOException {
             if (scaled.isEmpty()) {
                 return 0;
@@ -336,10 +339,16 @@ final class Reproduce implements Callable<Integer> {
                 Lab.Ending ending = Files.exists(folder.resolve(Lab.STORE_FILE))
                         ? lab.resume(scaled.map(Scale.Scaled::study), folder)
                         : lab.run(scaled.get().study(), folder, Job.command(spec));
+                if (ending.failed() > 0) {
+                    progress.end();
+                    System.err.println("trying again what failed: " + ending.failed() + " trials");
+                    ending = lab.resume(scaled.map(Scale.Scaled::study), folder);
+                }
+                int failed = ending.failed();
                 ending.firstFailure()
-                        .ifPresent(first -> why = (why.isEmpty() ? "" : why + "; ") + ending.failed()
-                                + " trials failed; the first: " + first);
-                return ending.failed();
+                        .ifPresent(first -> why =
+                                (why.isEmpty() ? "" : why + "; ") + failed + " trials failed; the first: " + first);
+                return failed;
             } catch (LabException | ProcessException e) {
                 why = String.valueOf(e.getMessage());
                 System.err.println("parley: " + part.name() + ": " + why);

@@ -47,6 +47,10 @@ final class Deployment implements AutoCloseable {
     private static final int IN_FLIGHT_MOST = 10_000;
     /** Bytes are counted over this many calls, after half as many that open connections and fill header tables. */
     private static final int COUNTED_CALLS = 20;
+    /** Of calls that take long there are fewer, as theirs are the messages beside which headers weigh nothing. */
+    private static final int COUNTED_LEAST = 4;
+
+    private static final Duration COUNTING = Duration.ofSeconds(1);
 
     /** Right answers in a row after which services are taken to be done with what went before. */
     private static final int SETTLED_CALLS = 3;
@@ -453,11 +457,10 @@ final class Deployment implements AutoCloseable {
             };
             String message = trial.message().toString();
             Duration within = TO_ANSWER.multipliedBy(2);
-            generator.ask(
-                    new Command.Count(relayed.toString(), message, COUNTED_CALLS / 2), Event.Counted.class, within);
+            generator.ask(counting(relayed, message, COUNTED_CALLS / 2), Event.Counted.class, within);
             ByteRelay.Counts before = relay.settled();
-            Event.Counted counted = generator.ask(
-                    new Command.Count(relayed.toString(), message, COUNTED_CALLS), Event.Counted.class, within);
+            Event.Counted counted =
+                    generator.ask(counting(relayed, message, COUNTED_CALLS), Event.Counted.class, within);
             ByteRelay.Counts bytes = relay.settled().since(before);
             generator.ask(new Command.Release(relayed.toString()), Event.Done.class, TO_ANSWER);
             int id = trial.id();
@@ -467,6 +470,10 @@ final class Deployment implements AutoCloseable {
                     new FigureRow(id, Metric.PAYLOAD_OUT, FigureRow.SYSTEM, counted.payloadOut()),
                     new FigureRow(id, Metric.PAYLOAD_BACK, FigureRow.SYSTEM, counted.payloadBack()));
         }
+    }
+
+    private static Command counting(Location relayed, String message, int mostCalls) {
+        return new Command.Count(relayed.toString(), message, COUNTED_LEAST, mostCalls, COUNTING.toMillis());
     }
 
     /** What the services used between the edges of a window. */

@@ -6,7 +6,7 @@ import java.util.List;
 
 /** How the processes' JVMs are set up: all services alike, whatever they speak. */
 final class ServiceJvm {
-    private static final long HEAP_MOST_MB = 512;
+    private static final long HEAP_MOST_MB = 1024;
     private static final long HEAP_BEGIN_MB = 32;
     /** Of a limit on memory: the rest is for threads, classes, compiled code and buffers outside of the heap. */
     private static final double HEAP_SHARE = 0.5;

@@ -100,7 +100,7 @@ class LabTest {
             assertThat(store.run().technologies()).extracting(t -> t.name()).containsExactly("grpc", "rpcx");
             assertThat(store.run().technologies())
                     .allSatisfy(t -> assertThat(t.settings()).isNotEmpty());
-            assertThat(store.run().jvmFlags()).contains("-Xmx512m");
+            assertThat(store.run().jvmFlags()).contains("-Xmx1024m");
             assertThat(store.libraries()).extracting(l -> l.technology()).contains("grpc", "rpcx", FigureRow.EMPTY);
             assertThat(store.trials()).extracting(TrialRow::state).containsOnly(State.FINISHED);
             for (HistogramRow hop : store.histograms()) {

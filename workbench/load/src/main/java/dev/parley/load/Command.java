@@ -31,8 +31,13 @@ public sealed interface Command {
      */
     record AwaitReady(String location, String asked, String message, int times, long timeoutMs) implements Command {}
 
-    /** Sends {@code calls} requests to the entry service one after the other. Answered by {@link Event.Counted}. */
-    record Count(String location, String message, int calls) implements Command {}
+    /**
+     * Sends requests to the entry service one after the other. Answered by {@link Event.Counted}.
+     *
+     * @param leastCalls that are sent however long they take
+     * @param mostCalls that are sent where {@code withinMs} is enough for them
+     */
+    record Count(String location, String message, int leastCalls, int mostCalls, long withinMs) implements Command {}
 
     /**
      * Closes the client of a location that will not be asked again, so that it does not look for its server in the middle of a trial.

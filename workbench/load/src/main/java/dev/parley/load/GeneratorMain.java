@@ -147,14 +147,18 @@ public final class GeneratorMain {
         ServiceTarget target = target(count.location(), count.message(), PROBE_TIMEOUT);
         int steps = target.steps();
         long[] payloads = target.payloads(0);
-        for (int i = 1; i < count.calls(); i++) {
+        // the first has been sent, to see the payloads
+        int calls = 1;
+        long untilNs = System.nanoTime() + count.withinMs() * 1_000_000;
+        while (calls < count.leastCalls() || (calls < count.mostCalls() && System.nanoTime() < untilNs)) {
             for (int step = 0; step < steps; step++) {
-                if (!target.call(step, i)) {
+                if (!target.call(step, calls)) {
                     throw new CallException(CallException.Code.PROTOCOL, "a wrong reply while bytes were counted");
                 }
             }
+            calls++;
         }
-        tell(new Event.Counted(count.calls() * steps, payloads[0] / steps, payloads[1] / steps));
+        tell(new Event.Counted(calls * steps, payloads[0] / steps, payloads[1] / steps));
     }
 
     private void run(Command.RunTrial run) throws InterruptedException {
