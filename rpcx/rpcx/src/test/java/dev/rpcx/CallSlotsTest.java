@@ -11,13 +11,14 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
  * Replies, time-outs, cancels, interrupts and lost connections all at once: every call ends, with its own reply or an error.
- * {@code -Drpcx.stress.calls} says how many.
+ * {@code -Drpcx.stress.calls} says how many; {@code -Drpcx.stress.ids} how many times a slot is taken in the test of the table alone.
  */
 @Timeout(value = 1, unit = TimeUnit.HOURS)
 class CallSlotsTest {
@@ -50,6 +51,59 @@ class CallSlotsTest {
 
         @Method("virtual")
         CompletableFuture<Long> later(long number);
+    }
+
+    @Test
+    void noSlotIsHadTwiceAndNoIdTwiceInARow() throws Exception {
+        long ids = Long.getLong("rpcx.stress.ids", LongForm.of(2_000_000, 1_000_000_000));
+        int takers = 4;
+        CallSlots slots = new CallSlots(null);
+        AtomicIntegerArray isTaken = new AtomicIntegerArray(Wire.MAX_SLOTS);
+        int[] lastId = new int[Wire.MAX_SLOTS];
+        ExecutorService threads = Executors.newFixedThreadPool(takers);
+        try {
+            List<Future<?>> all = new ArrayList<>();
+            for (int taker = 0; taker < takers; taker++) {
+                all.add(threads.submit(() -> {
+                    // several at a time, so that slots come back in another order than they went
+                    ClientCall[] held = new ClientCall[3];
+                    for (long i = 0; i < ids / takers; i++) {
+                        int place = (int) (i % held.length);
+                        if (held[place] != null) {
+                            giveBack(held[place], slots, isTaken);
+                        }
+                        ClientCall call = slots.acquire(0);
+                        if (isTaken.getAndSet(call.slot, 1) != 0) {
+                            throw new AssertionError("slot " + call.slot + " was had twice");
+                        }
+                        int generation = call.id & ~Wire.SLOT_MASK;
+                        if ((call.id & Wire.SLOT_MASK) != call.slot
+                                || generation == 0
+                                || call.id == lastId[call.slot]) {
+                            throw new AssertionError("id " + call.id + " after " + lastId[call.slot]);
+                        }
+                        lastId[call.slot] = call.id;
+                        held[place] = call;
+                    }
+                    for (ClientCall call : held) {
+                        giveBack(call, slots, isTaken);
+                    }
+                }));
+            }
+            for (Future<?> one : all) {
+                one.get();
+            }
+        } finally {
+            threads.shutdownNow();
+        }
+        assertThat(slots.top()).isLessThanOrEqualTo(3 * takers);
+        LongForm.figure(
+                12, "%d ids of one connection by %d threads: no slot had twice, no id twice in a row", ids, takers);
+    }
+
+    private static void giveBack(ClientCall call, CallSlots slots, AtomicIntegerArray isTaken) {
+        isTaken.set(call.slot, 0);
+        slots.release(call);
     }
 
     @Test

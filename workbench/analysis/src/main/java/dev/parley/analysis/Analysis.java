@@ -7,6 +7,8 @@ import dev.parley.model.Run;
 import dev.parley.model.TrialSpec;
 import dev.parley.store.RunStore;
 import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -26,6 +28,7 @@ public final class Analysis {
     private final Map<Cell, List<JudgedTrial>> cells;
     private final Map<Cell, CellSamples> samples = new LinkedHashMap<>();
     private final List<Summary> summaries = new ArrayList<>();
+    private final Map<Cell, Map<Metric, Summary>> byMetric = new HashMap<>();
     private final List<Summary> details = new ArrayList<>();
     private final List<Comparison> comparisons = new ArrayList<>();
     private final Map<Cell, Distribution> distributions = new LinkedHashMap<>();
@@ -81,6 +84,12 @@ public final class Analysis {
     /** One row for each metric of each technology in each situation, whatever became of it. */
     public List<Summary> summaries() {
         return List.copyOf(summaries);
+    }
+
+    /** One of them; empty where the metric means nothing there. */
+    public Optional<Summary> summary(String technology, Situation situation, Metric metric) {
+        return Optional.ofNullable(
+                byMetric.getOrDefault(new Cell(technology, situation), Map.of()).get(metric));
     }
 
     /** The same, service by service and hop by hop. */
@@ -145,7 +154,9 @@ public final class Analysis {
             if (sample.count() == 0 && isOptional(metric)) {
                 continue;
             }
-            summaries.add(summary(cell, samples, metric, subject(metric), sample));
+            Summary summary = summary(cell, samples, metric, subject(metric), sample);
+            summaries.add(summary);
+            byMetric.computeIfAbsent(cell, _ -> new EnumMap<>(Metric.class)).put(metric, summary);
             samples.parts(metric).forEach((part, own) -> details.add(summary(cell, samples, metric, part, own)));
         }
     }

@@ -56,7 +56,7 @@ final class CurvePage {
                 continue;
             }
             Scale.Scaled plan = part.plan().get();
-            List<Load> published = part.published(plan.study().technologies())
+            List<Load> published = part.published()
                     .map(study ->
                             curve.load().isEmpty() ? study.loads() : run.paper().loads(curve.load(), study))
                     .orElse(List.of());
@@ -120,7 +120,7 @@ final class CurvePage {
                         && isOrAny(f.part(), place.run().part().name())
                         && isOrAny(f.subject(), curve.subject())
                         && place.run()
-                                .published(List.of(place.technology()))
+                                .published()
                                 .map(study -> run.paper().loads(f.load(), study))
                                 .orElse(List.of())
                                 .contains(place.published()))

@@ -37,13 +37,18 @@ public final class PaperRun {
      * One part.
      *
      * @param plan what was to be measured here; empty where nothing of the published plan can be
+     * @param published the published plan, without what is not here; empty where {@code plan} is
      * @param analysis of the run; empty where there is none
      * @param why there is none, or what was left out of it; empty where nothing is missing
      */
-    public record PartRun(Part part, Optional<Scale.Scaled> plan, Optional<Analysis> analysis, String why) {
-        /** The published plan, without what is not here. */
-        Optional<Study> published(List<String> technologies) {
-            return part.study(technologies);
+    public record PartRun(
+            Part part,
+            Optional<Scale.Scaled> plan,
+            Optional<Study> published,
+            Optional<Analysis> analysis,
+            String why) {
+        public PartRun(Part part, Optional<Scale.Scaled> plan, Optional<Analysis> analysis, String why) {
+            this(part, plan, plan.flatMap(p -> part.study(p.study().technologies())), analysis, why);
         }
     }
 
@@ -108,7 +113,7 @@ public final class PaperRun {
             if (topology.isEmpty() || message.isEmpty()) {
                 continue;
             }
-            for (Load load : loads(cell, run, plan)) {
+            for (Load load : loads(cell, run)) {
                 Load scaled = plan.loads().getOrDefault(load, load);
                 places.add(new Place(
                         run,
@@ -120,13 +125,12 @@ public final class PaperRun {
         return places;
     }
 
-    private List<Load> loads(Cell cell, PartRun run, Scale.Scaled plan) {
-        List<Load> published = run.published(plan.study().technologies())
+    private List<Load> loads(Cell cell, PartRun run) {
+        return run.published()
                 .map(study -> cell.condition("load").isEmpty()
                         ? study.loads().subList(0, 1)
                         : paper.loads(cell.condition("load"), study))
                 .orElse(List.of());
-        return published;
     }
 
     /** The paper's metric at one place; each of its parts there too. */
@@ -139,11 +143,7 @@ public final class PaperRun {
             }
             Metric metric = Metric.ofKey(inner.metric());
             Analysis analysis = place.run().analysis().orElseThrow();
-            analysis.summaries().stream()
-                    .filter(s -> s.technology().equals(technology)
-                            && s.metric() == metric
-                            && new Situation(s.topology(), s.message(), s.load()).equals(place.situation()))
-                    .findFirst()
+            analysis.summary(technology, place.situation(), metric)
                     .map(Summary::validity)
                     .filter(validity -> !validity.equals("valid"))
                     .ifPresent(invalid::add);

@@ -18,7 +18,7 @@ public enum Scale {
     /** Enough to see the order, and where the interval is narrow to decide on it. */
     QUICK(
             "steps of 30 s cut to 100 ms, loads of 60 s to 1 s, or until 300 scenarios have begun; windows of at most 1 s; bursts and"
-                    + " rounds 3 times; 3 restarts",
+                    + " rounds twice, or 200 requests in all; 3 restarts",
             3,
             Duration.ofMillis(1500),
             Duration.ofMillis(100),
@@ -28,7 +28,7 @@ public enum Scale {
             1 / 300.0,
             1 / 60.0,
             300,
-            3),
+            2),
     STANDARD(
             "steps of 30 s cut to a tenth, loads of 60 s to a quarter; windows of at most 30 s; bursts and rounds as published; 5 restarts",
             5,
@@ -57,6 +57,9 @@ public enum Scale {
 
     /** An open load with fewer requests in its window than this tells nothing of its latency. */
     private static final int LEAST_REQUESTS = 5;
+
+    /** Bursts or rounds that make no more requests than this take no time worth saving. */
+    private static final int FEW_REQUESTS = 200;
 
     private final String rule;
     private final int restarts;
@@ -151,8 +154,8 @@ public enum Scale {
     }
 
     /** Number of bursts or rounds that stand for so many of the paper. */
-    public int times(int published) {
-        return Math.min(published, timesMost);
+    private int times(int published, int requestsEach) {
+        return Math.min(published, Math.max(timesMost, FEW_REQUESTS / requestsEach));
     }
 
     Scaled of(Study published) {
@@ -199,9 +202,9 @@ public enum Scale {
             case Load.Staircase _ -> load.inTime(stepFactor);
             case Load.Users u -> users(u);
             case Load.RateRamp _, Load.Held _, Load.HighestRate _ -> load.inTime(lengthFactor);
-            case Load.Burst b -> new Load.Burst(b.atOnce(), times(b.iterations()));
+            case Load.Burst b -> new Load.Burst(b.atOnce(), times(b.iterations(), b.atOnce()));
             case Load.Rounds r ->
-                new Load.Rounds(r.threads(), r.requests(), times(r.rounds()), r.roundLimit(), r.use());
+                new Load.Rounds(r.threads(), r.requests(), times(r.rounds(), r.requests()), r.roundLimit(), r.use());
             case Load.Open o -> open(o, window);
             case Load.Closed _ -> load;
         };

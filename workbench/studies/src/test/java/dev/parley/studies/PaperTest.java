@@ -243,6 +243,16 @@ class PaperTest {
     }
 
     @Test
+    void roundsAreCutOnlyWhereTheyTakeTime() {
+        Part part = Paper.named("zhang").parts().getFirst();
+        Scale.Scaled quick = part.study(part.technologies(), Scale.QUICK).orElseThrow();
+        assertThat(quick.loads().get(Load.parse("rounds:10x10:10:600s:shared")))
+                .isEqualTo(Load.parse("rounds:10x10:10:600s:shared"));
+        assertThat(quick.loads().get(Load.parse("rounds:990x500:10:600s:shared")))
+                .isEqualTo(Load.parse("rounds:990x500:2:600s:shared"));
+    }
+
+    @Test
     void whatIsNotHereIsLeftOutAndTold() {
         Part part = Paper.named("kazanavicius").parts().getFirst();
         List<String> here = List.of("rest", "grpc", "graphql", "rpcx");
