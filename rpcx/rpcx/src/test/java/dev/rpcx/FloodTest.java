@@ -174,17 +174,28 @@ class FloodTest {
         }
     }
 
+    /** A byte a second on each of many connections; one that has been ended is made anew. */
     private void slowSenders(AtomicBoolean stop) throws IOException {
         byte[] request = ByteBufUtil.getBytes(
                 RawPeer.preface().writeBytes(RawPeer.request(1 << 16, "besieged", "hello", "x".repeat(60_000))));
-        List<SocketChannel> all = new ArrayList<>();
+        SocketChannel[] all = new SocketChannel[SLOW_SENDERS];
+        int[] sent = new int[SLOW_SENDERS];
         try {
-            for (int i = 0; i < SLOW_SENDERS && !stop.get(); i++) {
-                all.add(connect(open, i / 1900));
-            }
-            for (int at = 0; !stop.get(); at++) {
-                for (SocketChannel one : all) {
-                    one.write(ByteBuffer.wrap(request, at, 1));
+            while (!stop.get()) {
+                for (int i = 0; i < all.length && !stop.get(); i++) {
+                    try {
+                        if (all[i] == null) {
+                            all[i] = connect(open, i / 1900);
+                            sent[i] = 0;
+                        }
+                        all[i].write(ByteBuffer.wrap(request, sent[i]++, 1));
+                    } catch (IOException ended) {
+                        refused.incrementAndGet();
+                        if (all[i] != null) {
+                            all[i].close();
+                            all[i] = null;
+                        }
+                    }
                 }
                 long next = System.nanoTime() + TimeUnit.SECONDS.toNanos(1);
                 while (!stop.get() && next - System.nanoTime() > 0) {
@@ -192,7 +203,9 @@ class FloodTest {
                 }
             }
         } finally {
-            closeAll(all);
+            closeAll(java.util.Arrays.stream(all)
+                    .filter(java.util.Objects::nonNull)
+                    .toList());
         }
     }
 
