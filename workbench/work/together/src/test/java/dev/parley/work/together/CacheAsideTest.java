@@ -49,7 +49,7 @@ class CacheAsideTest {
     }
 
     @BeforeEach
-    void begin() {
+    void begin() throws InterruptedException {
         LecturersWork work = new LecturersWork();
         services = new Services("rpcx", work, LINE, RealServers.locations());
         Work.Exchange<?, ?> exchange = work.exchange(MessageSpec.parse("nested:50"), LINE, LINE.entry(), 1);

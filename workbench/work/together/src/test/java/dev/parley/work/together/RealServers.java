@@ -10,7 +10,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Assumptions;
 
 /**
- * The databases of this module's tests, each a process of its own, started by the first class that needs it. They end with this JVM, on whose
+ * The databases and brokers of this module's tests, each a process of its own, started by the first class that needs it. They end with this JVM, on whose
  * leash they are; their logs stay in {@code target/servers}.
  */
 final class RealServers {
@@ -18,11 +18,14 @@ final class RealServers {
     private static final Path FOLDER =
             Path.of("target", "servers-" + ProcessHandle.current().pid()).toAbsolutePath();
 
+    /** This module lies three folders below it. */
+    private static final Path HOME = Path.of("../../..").toAbsolutePath().normalize();
+
     private RealServers() {}
 
     /** Aborts the tests, with the reason, where one of them cannot be had. */
     static synchronized void start(String... names) throws InterruptedException {
-        Backends backends = new Backends(Path.of("").toAbsolutePath());
+        Backends backends = new Backends(HOME);
         for (String name : names) {
             if (RUNNING.containsKey(name)) {
                 continue;

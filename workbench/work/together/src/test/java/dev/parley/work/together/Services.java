@@ -16,9 +16,13 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A topology's services of one work over the real servers and clients of one technology, in this process, and a client of the first. */
 final class Services implements AutoCloseable {
+    private static final AtomicInteger QUEUES = new AtomicInteger();
+
     private final Transport transport;
     private final Contract contract;
     private final Map<String, Location> at = new HashMap<>();
@@ -26,7 +30,8 @@ final class Services implements AutoCloseable {
     private final Neighbour client;
 
     /** @param topology in which each service is called by its technology */
-    Services(String technology, Work work, Topology topology, Map<String, Location> backends) {
+    Services(String technology, Work work, Topology topology, Map<String, Location> backends)
+            throws InterruptedException {
         transport = TransportProvider.named(technology);
         contract = work.contract();
         work.prepare(topology, backends);
@@ -37,7 +42,7 @@ final class Services implements AutoCloseable {
             }
             Work.Node serving = work.node(node, neighbours, backends);
             open.push(serving::close);
-            at.put(node.name(), freeLocation());
+            at.put(node.name(), freeLocation(transport, node.name()));
             open.push(transport.serve(node.name(), contract, at.get(node.name()), serving)::close);
         }
         client = connect(topology.entry().name());
@@ -47,6 +52,17 @@ final class Services implements AutoCloseable {
         Neighbour neighbour = transport.connect("client", contract, at.get(service));
         open.push(neighbour::close);
         return neighbour;
+    }
+
+    /** Where a service can be: at the broker of its technology, which is started if need be, or at a free port. */
+    private static Location freeLocation(Transport transport, String service) throws InterruptedException {
+        Optional<String> broker = transport.technology().broker();
+        if (broker.isEmpty()) {
+            return freeLocation();
+        }
+        RealServers.start(broker.get());
+        Location.Socket at = (Location.Socket) RealServers.locations().get(broker.get());
+        return new Location.AtBroker(at.host(), at.port(), "test-" + QUEUES.incrementAndGet() + "-" + service);
     }
 
     static Location freeLocation() {

@@ -68,7 +68,7 @@ class StoredIsSentTest {
     // ---- records
 
     @ParameterizedTest
-    @ValueSource(strings = {"rest", "graphql", "grpc", "rpcx"})
+    @ValueSource(strings = {"rest", "graphql", "grpc", "rpcx", "websocket", "rabbitmq", "kafka"})
     void afterManyChangesByFiftyClientsBothTablesAreWhatAModelSays(String technology) throws Exception {
         Map<String, Entry> model = new ConcurrentHashMap<>();
         try (Services services = new Services(technology, new RecordsWork(), STAR, RealServers.locations());
@@ -135,7 +135,7 @@ class StoredIsSentTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"rest", "graphql", "grpc", "rpcx"})
+    @ValueSource(strings = {"rest", "graphql", "grpc", "rpcx", "websocket", "rabbitmq", "kafka"})
     void photosHaveOneChecksumAtTheClientInTheTableAndOnTheWayBack(String technology) throws Exception {
         try (Services services = new Services(technology, new RecordsWork(), STAR, RealServers.locations())) {
             // none, one byte, both sides of a piece of a stream, and the paper's
