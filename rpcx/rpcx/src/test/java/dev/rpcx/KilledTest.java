@@ -23,8 +23,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** Three processes of one service, killed with -9 one after the other under load. */
 @Timeout(900)
 class KilledTest {
-    private static final int KILLS = LongForm.of(3, 100);
     private static final int INSTANCES = 3;
+    private static final int KILLS = INSTANCES * LongForm.of(1, 100);
     private static final int CALLERS = 8;
 
     @TempDir

@@ -15,7 +15,8 @@ import org.junit.jupiter.api.Timeout;
 /** Three instances restarted one after the other under load: no call fails. A hundred times in the long form. */
 @Timeout(600)
 class RollingRestartTest {
-    private static final int RESTARTS = LongForm.of(9, 100);
+    private static final int TIMES = LongForm.of(3, 100);
+    private static final int INSTANCES = 3;
     private static final int CALLERS = 6;
 
     private final AtomicBoolean stop = new AtomicBoolean();
@@ -24,7 +25,7 @@ class RollingRestartTest {
 
     @Test
     void restartsUnderLoadFailNoCall() throws Exception {
-        try (Instances instances = new Instances(3);
+        try (Instances instances = new Instances(INSTANCES);
                 Client client = Client.standard()) {
             Instances.Who who = client.create(Instances.Who.class, Endpoints.of(instances.endpoints()));
             List<Thread> callers = new ArrayList<>();
@@ -34,8 +35,8 @@ class RollingRestartTest {
                 caller.start();
                 callers.add(caller);
             }
-            for (int restart = 0; restart < RESTARTS; restart++) {
-                int instance = restart % 3;
+            for (int restart = 0; restart < TIMES * INSTANCES; restart++) {
+                int instance = restart % INSTANCES;
                 instances.restart(instance);
                 // the next only when this one takes calls again: that is what rolling means
                 long before = instances.services.get(instance).executed.get();
@@ -50,8 +51,9 @@ class RollingRestartTest {
             }
             LongForm.figure(
                     6,
-                    "%d restarts of three instances, one after the other, under load: %d calls, failed: %d",
-                    RESTARTS,
+                    "%d times each of %d instances restarted, one after the other, under load: %d calls, failed: %d",
+                    TIMES,
+                    INSTANCES,
                     calls.get(),
                     failures.size());
             assertThat(failures).isEmpty();
