@@ -225,15 +225,19 @@ class WireTest {
         try (RawPeer peer = new RawPeer(small.port())) {
             peer.send(RawPeer.preface());
             peer.send(RawPeer.request(ID, "echo", "inline", "x".repeat(101)));
-            peer.readPreface();
-            RawPeer.Frame refused = peer.readAnswer();
-            assertThat(WireError.read(Unpooled.wrappedBuffer(refused.payload())).code())
-                    .isEqualTo(RPCXException.Code.TOO_LARGE);
-            peer.send(RawPeer.request(ID + 1, "echo", "inline", "next"));
-            assertThat(peer.readAnswer().head()).isEqualTo(Wire.REPLY);
+            isRefusedAsTooLargeAndTheNextIsAnswered(peer);
         } finally {
             small.stop(Duration.ofMillis(100));
         }
+    }
+
+    private static void isRefusedAsTooLargeAndTheNextIsAnswered(RawPeer peer) throws IOException {
+        peer.readPreface();
+        RawPeer.Frame refused = peer.readAnswer();
+        assertThat(WireError.read(Unpooled.wrappedBuffer(refused.payload())).code())
+                .isEqualTo(RPCXException.Code.TOO_LARGE);
+        peer.send(RawPeer.request(ID + 1, "echo", "inline", "next"));
+        assertThat(peer.readAnswer().head()).isEqualTo(Wire.REPLY);
     }
 
     @Test
@@ -246,12 +250,7 @@ class WireTest {
             for (int i = 0; i < Wire.MAX_MESSAGE_BYTES / Wire.MAX_PAYLOAD_BYTES + 2; i++) {
                 peer.send(part.duplicate());
             }
-            peer.readPreface();
-            RawPeer.Frame refused = peer.readAnswer();
-            assertThat(WireError.read(Unpooled.wrappedBuffer(refused.payload())).code())
-                    .isEqualTo(RPCXException.Code.TOO_LARGE);
-            peer.send(RawPeer.request(ID + 1, "echo", "inline", "next"));
-            assertThat(peer.readAnswer().head()).isEqualTo(Wire.REPLY);
+            isRefusedAsTooLargeAndTheNextIsAnswered(peer);
         }
     }
 

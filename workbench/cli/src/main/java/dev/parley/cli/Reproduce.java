@@ -42,7 +42,7 @@ import picocli.CommandLine.Spec;
             "",
             "Stopped with Ctrl-C it goes on with --resume DIR at the next trial: same plan, one report.",
             "",
-            "Exit codes: 0 all trials finished, 1 error or some failed.",
+            "What failed is tried once more. Exit codes: 0 all trials finished, 1 error or some failed twice.",
             "",
             "Example: parley reproduce zhang --scale quick; before it: parley reproduce zhang --plan"
         })
