@@ -56,7 +56,7 @@ public final class Client implements AutoCloseable {
     private final @Nullable Tls tls;
     private final @Nullable Faults faults;
     private final AtomicLong opened = new AtomicLong();
-    private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
+    final Set<Channel> channels = ConcurrentHashMap.newKeySet();
     private final AtomicInteger methods = new AtomicInteger();
     private volatile boolean closed;
 

@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Two parties have to be done with it before it is free: the wire, which owes every request exactly one final frame, and the caller.
  * A caller that gives up leaves the slot taken until the final frame, so no late reply can meet the next call. Whoever of the two comes
- * second frees the slot. Only the event loop completes a call, so outcomes never race each other.
+ * second frees the slot. Only the event loop completes a call, or the caller while the loop has lent it the socket, so outcomes never
+ * race each other.
  */
 final class ClientCall extends Outbound {
     private static final int COMPLETED = 1;
@@ -48,6 +49,9 @@ final class ClientCall extends Outbound {
 
     long deadlineNanos;
 
+    /** The thread that waits for this call may read the reply itself: a virtual one would hold up the others of its carrier. */
+    boolean mayRead;
+
     // the event loop's alone, after the thread that sends the call itself, if one does
     private boolean onWire;
     private boolean sentHere;
@@ -75,6 +79,8 @@ final class ClientCall extends Outbound {
         error = null;
         async = null;
         upload = null;
+        mayRead = false;
+        sentHere = false;
         completed = false;
         receiving = false;
         state = 0;
@@ -89,7 +95,9 @@ final class ClientCall extends Outbound {
     // ---- the caller
 
     void sendBlocking() {
-        waiter = Thread.currentThread();
+        Thread caller = Thread.currentThread();
+        waiter = caller;
+        mayRead = !Threads.isVirtual(caller);
         connection.sendCall(this);
     }
 
@@ -101,6 +109,9 @@ final class ClientCall extends Outbound {
     /** Parks until the call is complete. Afterwards the caller reads {@link #body} or {@link #error}, and then calls {@link #callerDone}. */
     @Nullable
     RPCXException await() {
+        if (sentHere && mayRead && (state & COMPLETED) == 0) {
+            connection.readTurn.read(this);
+        }
         while ((state & COMPLETED) == 0) {
             LockSupport.park(this);
             if (Thread.currentThread().isInterrupted() && (state & COMPLETED) == 0) {
@@ -193,10 +204,30 @@ final class ClientCall extends Outbound {
         } else if (async != null) {
             completeAsync(payload);
         } else {
+            boolean isLone = sentHere && mayRead && payload.readableBytes() <= ReadTurn.MAX_BYTES / 2;
             body.clear();
             body.writeBytes(payload);
             complete(null, true);
+            if (isLone) {
+                connection.isAlone();
+            } else {
+                connection.isNotAlone();
+            }
         }
+    }
+
+    /** The reply, read by the caller, who has the {@link ReadTurn}. @return false if it is not its any more */
+    boolean onOwnReply(ByteBuf payload) {
+        if (completed || !onWire) {
+            return false;
+        }
+        body.clear();
+        body.writeBytes(payload);
+        completed = true;
+        onWire = false;
+        connection.onOwnFinal();
+        STATE.getAndBitwiseOr(this, COMPLETED | WIRE_DONE);
+        return true;
     }
 
     /** @return false if the message would be larger than allowed */

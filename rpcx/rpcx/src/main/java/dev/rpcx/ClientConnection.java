@@ -42,6 +42,7 @@ final class ClientConnection extends WireConnection {
     }
 
     final CallSlots slots = new CallSlots(this);
+    final ReadTurn readTurn = new ReadTurn(this);
     private final ClientAddress address;
     private final String peer;
     private final long defaultNanos;
@@ -73,6 +74,9 @@ final class ClientConnection extends WireConnection {
 
     /** And those that their own threads have sent. */
     private volatile int underWayHere;
+
+    /** Replies in a row to callers who were alone. The event loop's alone. */
+    private int loneReplies;
 
     private volatile long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
@@ -146,9 +150,13 @@ final class ClientConnection extends WireConnection {
     /** Sends a call: from its own thread where nothing is under way, otherwise by the event loop. */
     void sendCall(ClientCall call) {
         long deadlineNanos = call.deadlineNanos;
+        boolean mayRead = call.mayRead;
         if (load() >= QUIET_CALLS || inLoop() || !sendHere(call)) {
             send(call);
             return;
+        }
+        if (!mayRead) {
+            readTurn.leaveToLoop();
         }
         // the call may be over and its slot another's, which is why its time was read first
         long next = nextSweepNanos;
@@ -320,6 +328,31 @@ final class ClientConnection extends WireConnection {
         return leaving || isClosed();
     }
 
+    /** The final frame of a call that its own thread has sent and read. */
+    void onOwnFinal() {
+        UNDER_WAY_HERE.getAndAdd(this, -1);
+        if (isLeft()) {
+            inLoopOrHere(this::closeIfLeft);
+        }
+    }
+
+    /** A small reply has come to a caller that could have read it itself. */
+    void isAlone() {
+        loneReplies++;
+    }
+
+    void isNotAlone() {
+        loneReplies = 0;
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        super.channelReadComplete(ctx);
+        if (loneReplies >= ReadTurn.LONE_REPLIES && load() == 0 && !isLeft() && isBetweenFrames()) {
+            readTurn.lend();
+        }
+    }
+
     void onFinal(boolean sentHere) {
         if (sentHere) {
             UNDER_WAY_HERE.getAndAdd(this, -1);
@@ -338,6 +371,7 @@ final class ClientConnection extends WireConnection {
     /** A call leaves that ends at the given time. */
     void watch(long deadlineNanos) {
         underWay++;
+        readTurn.takeForLoop();
         if (nextSweepNanos == Long.MAX_VALUE || deadlineNanos - nextSweepNanos < 0) {
             sweepAt(deadlineNanos);
         }
@@ -361,6 +395,11 @@ final class ClientConnection extends WireConnection {
         // before the look: a thread that sends a call itself sees either this or that it is looked at
         nextSweepNanos = Long.MAX_VALUE;
         if (isClosed()) {
+            return;
+        }
+        if (!readTurn.takeForLoop()) {
+            // a caller is about to read how its call ends
+            sweepAt(System.nanoTime() + TICK_NANOS);
             return;
         }
         long now = System.nanoTime();
@@ -388,6 +427,11 @@ final class ClientConnection extends WireConnection {
         if (next != Long.MAX_VALUE && nextSweepNanos == Long.MAX_VALUE) {
             sweepAt(now + next);
         }
+    }
+
+    @Override
+    void beforeClose() {
+        readTurn.end();
     }
 
     @Override

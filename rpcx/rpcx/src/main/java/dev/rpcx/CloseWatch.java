@@ -1,5 +1,7 @@
 package dev.rpcx;
 
+import io.netty.channel.Channel;
+import io.netty.channel.IoEvent;
 import io.netty.channel.IoHandle;
 import io.netty.channel.IoHandler;
 import io.netty.channel.IoHandlerContext;
@@ -8,22 +10,25 @@ import io.netty.channel.IoOps;
 import io.netty.channel.IoRegistration;
 import io.netty.channel.epoll.EpollIoHandle;
 import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollIoOps;
+import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.FileDescriptor;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Epoll for one event loop, which learns of every socket that is about to be closed: whatever closes one, the peer, an error, the loop's
- * end, it is first taken off the loop. Where a {@link WriteTurn} has a thread at the socket, it is waited for: the number of a closed
- * descriptor is soon another connection's.
+ * end, it is first taken off the loop. Where a {@link WriteTurn} or a {@link ReadTurn} has a thread at the socket, it is waited for: the
+ * number of a closed descriptor is soon another connection's.
  */
 final class CloseWatch implements IoHandler {
     private final IoHandler epoll;
 
     /** The loop's alone. */
-    private final Map<FileDescriptor, WriteTurn> turns = new HashMap<>();
+    private final Map<FileDescriptor, Registration> registrations = new HashMap<>();
 
     private CloseWatch(IoHandler epoll) {
         this.epoll = epoll;
@@ -39,14 +44,17 @@ final class CloseWatch implements IoHandler {
         };
     }
 
-    /** The watch of the event loop that this is called on; null if it has none. */
-    static @Nullable CloseWatch current() {
-        return Thread.currentThread() instanceof LoopThread loop ? loop.watch : null;
-    }
-
-    /** The turn is told before this socket closes. On the event loop. */
-    void tell(FileDescriptor socket, WriteTurn turn) {
-        turns.put(socket, turn);
+    /**
+     * Of a socket that threads other than the event loop may write to or read from; null where they may not: TLS, or any other handler
+     * between connection and socket, would see nothing of it. On the event loop.
+     */
+    static @Nullable Registration ofPlainSocket(Channel channel) {
+        CloseWatch watch = Thread.currentThread() instanceof LoopThread loop ? loop.watch : null;
+        return watch != null
+                        && channel instanceof EpollSocketChannel epoll
+                        && channel.pipeline().first() instanceof WireConnection
+                ? watch.registrations.get(epoll.fd())
+                : null;
     }
 
     @Override
@@ -74,7 +82,10 @@ final class CloseWatch implements IoHandler {
 
     @Override
     public IoRegistration register(IoHandle handle) throws Exception {
-        return new Registration(epoll.register(handle), ((EpollIoHandle) handle).fd());
+        Registration registration = new Registration((EpollIoHandle) handle);
+        registration.inEpoll = epoll.register(registration);
+        registrations.put(registration.fd(), registration);
+        return registration;
     }
 
     @Override
@@ -87,37 +98,106 @@ final class CloseWatch implements IoHandler {
         return epoll.isCompatible(type);
     }
 
-    private final class Registration implements IoRegistration {
-        private final IoRegistration registration;
-        private final FileDescriptor socket;
+    /** Stands between epoll and a socket's channel. Closed by epoll alone, whose signature its own has. */
+    @SuppressWarnings("try")
+    final class Registration implements IoRegistration, EpollIoHandle {
+        private static final EpollIoOps READING = EpollIoOps.EPOLLIN.with(EpollIoOps.EPOLLRDHUP);
 
-        Registration(IoRegistration registration, FileDescriptor socket) {
-            this.registration = registration;
-            this.socket = socket;
+        private final EpollIoHandle channel;
+        private @Nullable IoRegistration inEpoll;
+
+        /** Told before the socket closes. */
+        @Nullable
+        WriteTurn writing;
+
+        @Nullable
+        ReadTurn reading;
+
+        /** What the channel wants to hear of. */
+        private EpollIoOps ops = EpollIoOps.NONE;
+
+        /** Who has the socket lent; the channel hears nothing of what arrives. */
+        private @Nullable ReadTurn lentTo;
+
+        Registration(EpollIoHandle channel) {
+            this.channel = channel;
+        }
+
+        private IoRegistration inEpoll() {
+            return Objects.requireNonNull(inEpoll);
+        }
+
+        /** On the event loop, as all that follows. */
+        void pause(ReadTurn turn) {
+            lentTo = turn;
+            inEpoll().submit(heard());
+        }
+
+        void resume() {
+            lentTo = null;
+            inEpoll().submit(heard());
+        }
+
+        /** Never nothing: Netty would take the socket off epoll, and not find it there again. Errors are told in any case. */
+        private EpollIoOps heard() {
+            return lentTo == null ? ops : ops.without(READING).with(EpollIoOps.EPOLLERR);
+        }
+
+        @Override
+        public void handle(IoRegistration registration, IoEvent event) {
+            ReadTurn turn = lentTo;
+            // an error is told in any case: the channel hears of it again when the socket is back
+            if (turn == null || turn.takeForLoop()) {
+                channel.handle(this, event);
+            }
+        }
+
+        @Override
+        public FileDescriptor fd() {
+            return channel.fd();
+        }
+
+        @Override
+        public void registered() {
+            channel.registered();
+        }
+
+        @Override
+        public void unregistered() {
+            channel.unregistered();
+        }
+
+        @Override
+        public void close() throws Exception {
+            channel.close();
         }
 
         @Override
         public <T> T attachment() {
-            return registration.attachment();
+            return inEpoll().attachment();
         }
 
         @Override
-        public long submit(IoOps ops) {
-            return registration.submit(ops);
+        public long submit(IoOps wanted) {
+            ops = (EpollIoOps) wanted;
+            return inEpoll().submit(heard());
         }
 
         @Override
         public boolean isValid() {
-            return registration.isValid();
+            return inEpoll().isValid();
         }
 
         @Override
         public boolean cancel() {
-            WriteTurn turn = turns.remove(socket);
-            if (turn != null) {
-                turn.end();
+            registrations.remove(channel.fd(), this);
+            if (writing != null) {
+                writing.end();
             }
-            return registration.cancel();
+            if (reading != null) {
+                reading.close();
+            }
+            return inEpoll().cancel();
         }
     }
 }

@@ -19,6 +19,9 @@ final class Threads {
     /** {@code Thread.startVirtualThread}, from JDK 21 on; looked up once. */
     private static final @Nullable MethodHandle START_VIRTUAL = startVirtual();
 
+    /** {@code Thread.isVirtual}, from JDK 21 on. */
+    private static final @Nullable MethodHandle IS_VIRTUAL = isVirtual();
+
     private final ExecutorService pool;
 
     /** By event loop, so that each has one taker only. */
@@ -46,6 +49,30 @@ final class Threads {
                             Thread.class, "startVirtualThread", MethodType.methodType(Thread.class, Runnable.class));
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private static @Nullable MethodHandle isVirtual() {
+        if (Runtime.version().feature() < 21) {
+            return null;
+        }
+        try {
+            return MethodHandles.publicLookup()
+                    .findVirtual(Thread.class, "isVirtual", MethodType.methodType(boolean.class));
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    static boolean isVirtual(Thread thread) {
+        MethodHandle isVirtual = IS_VIRTUAL;
+        if (isVirtual == null) {
+            return false;
+        }
+        try {
+            return (boolean) isVirtual.invokeExact(thread);
+        } catch (Throwable e) {
+            throw new IllegalStateException(e);
         }
     }
 

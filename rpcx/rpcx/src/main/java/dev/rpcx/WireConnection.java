@@ -97,6 +97,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Bytes have arrived. What other threads did before they wrote what this answers is seen from here on. */
     abstract void beforeRead();
 
+    /** The connection is about to be over: from here on the event loop alone decides how calls end. */
+    void beforeClose() {}
+
     /** The connection is over; {@code why} says so in words for a caller. Called once, on the event loop. */
     abstract void onClosed(String why);
 
@@ -447,6 +450,21 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return true;
     }
 
+    /** Whether {@code in} begins with one whole frame of this head and id: if so, what can be read of it is the frame's payload. */
+    static boolean enterFrame(ByteBuf in, int head, int id) {
+        int length = frameLength(in);
+        int payload = in.readerIndex() + headerOf(length) + Wire.HEAD_BYTES;
+        int end = payload - Wire.HEAD_BYTES + length;
+        if (length < 0
+                || end > in.writerIndex()
+                || in.getUnsignedByte(payload - 5) != head
+                || in.getInt(payload - 4) != id) {
+            return false;
+        }
+        in.setIndex(payload, end);
+        return true;
+    }
+
     private static int headerOf(int length) {
         return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : 3;
     }
@@ -491,6 +509,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         closed = true;
+        beforeClose();
         large.clear();
         // from here on no thread writes; what one has begun is ended first
         turn.end();
@@ -510,6 +529,16 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     final void abort(String why) {
         close(why);
         channel.close();
+    }
+
+    /** All that has arrived has been read, to the end of a frame. On the event loop. */
+    final boolean isBetweenFrames() {
+        return greeted && !cut.isReadable();
+    }
+
+    /** A thread that is not the event loop has heard of the peer. */
+    final void hear() {
+        heard = true;
     }
 
     /** Whether anything has arrived since the last question. On the event loop. */

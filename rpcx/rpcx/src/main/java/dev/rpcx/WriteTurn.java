@@ -4,7 +4,6 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOutboundBuffer;
-import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.unix.Socket;
 import java.io.IOException;
 import java.lang.invoke.MethodHandles;
@@ -190,16 +189,13 @@ final class WriteTurn {
         owner = ENDED;
     }
 
-    /** Only a connection without another handler between it and the socket lets threads write: TLS would see nothing of it. */
     private boolean open() {
-        CloseWatch watch = CloseWatch.current();
-        if (socket == null
-                && watch != null
-                && channel instanceof EpollSocketChannel epoll
-                && epoll.fd() instanceof Socket descriptor
-                && channel.pipeline().first() instanceof WireConnection) {
-            watch.tell(descriptor, this);
-            socket = descriptor;
+        if (socket == null) {
+            CloseWatch.Registration registration = CloseWatch.ofPlainSocket(channel);
+            if (registration != null && registration.fd() instanceof Socket descriptor) {
+                registration.writing = this;
+                socket = descriptor;
+            }
         }
         return socket != null;
     }

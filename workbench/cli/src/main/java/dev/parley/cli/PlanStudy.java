@@ -9,6 +9,7 @@ import dev.parley.model.TrialSpec;
 import dev.parley.studies.StudyFile;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -39,8 +40,7 @@ final class PlanStudy implements Callable<Integer> {
         System.out.println(study.title());
         System.out.println(study.technologies().size() + " technologies × "
                 + study.topologies().size() + " topologies × "
-                + study.messages().size() + " messages × "
-                + study.loads().size() + " loads × "
+                + offered(study) + " × "
                 + study.restarts() + " restarts = "
                 + plan.trials().size() + " trials in " + plan.boots().size() + " boots of services");
         boolean isOpenEnded = study.loads().stream().anyMatch(Load::isCounted);
@@ -54,5 +54,12 @@ final class PlanStudy implements Callable<Integer> {
             }
         }
         return 0;
+    }
+
+    private static String offered(Study study) {
+        String each = study.offerings().stream()
+                .map(o -> o.messages().size() + " messages × " + o.loads().size() + " loads")
+                .collect(Collectors.joining(" + "));
+        return study.offerings().size() == 1 ? each : "(" + each + ")";
     }
 }

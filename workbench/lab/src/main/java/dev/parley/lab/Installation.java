@@ -1,18 +1,18 @@
 package dev.parley.lab;
 
 import dev.parley.model.LibraryRow;
+import dev.parley.process.Packaged;
+import dev.parley.process.ProcessException;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 
 /**
  * The files that one kind of process runs from: the jars of some modules and of all they need at run time, each artifact once. What a
@@ -26,10 +26,10 @@ record Installation(List<Path> jars) {
     static Installation of(Path home, List<String> modules) {
         Map<String, Path> byArtifact = new LinkedHashMap<>();
         for (String module : modules) {
-            Path target = home.resolve("workbench").resolve(module).resolve("target");
-            add(byArtifact, ownJar(target));
-            for (String jar : runtimeClassPath(target)) {
-                add(byArtifact, Path.of(jar));
+            try {
+                Packaged.jars(home, module).forEach(jar -> add(byArtifact, jar));
+            } catch (ProcessException e) {
+                throw new LabException(String.valueOf(e.getMessage()), e);
             }
         }
         return new Installation(List.copyOf(byArtifact.values()));
@@ -38,26 +38,6 @@ record Installation(List<Path> jars) {
     private static void add(Map<String, Path> byArtifact, Path jar) {
         String[] parts = parts(jar);
         byArtifact.putIfAbsent(parts[0] + parts[2], jar);
-    }
-
-    private static Path ownJar(Path target) {
-        try (Stream<Path> files = Files.list(target)) {
-            return files.filter(file -> file.getFileName().toString().matches("parley-.*\\.jar"))
-                    .filter(file -> !file.getFileName().toString().matches(".*-(tests|sources|javadoc)\\.jar"))
-                    .findFirst()
-                    .orElseThrow(() -> new LabException(target + " holds no jar: build again"));
-        } catch (IOException e) {
-            throw new LabException(target + " is not built: run ./parley, or mvn package", e);
-        }
-    }
-
-    private static List<String> runtimeClassPath(Path target) {
-        try {
-            String text = Files.readString(target.resolve("runtime.classpath")).strip();
-            return text.isEmpty() ? List.of() : Arrays.asList(text.split(File.pathSeparator));
-        } catch (IOException e) {
-            throw new LabException(target + " has no runtime.classpath: run ./parley, or mvn package", e);
-        }
     }
 
     /** Artifact, version and classifier (with its hyphen) of a jar; version and classifier are empty where the name has none. */

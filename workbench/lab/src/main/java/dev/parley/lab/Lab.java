@@ -195,18 +195,7 @@ public final class Lab {
 
     /** The same study of the technologies that can be had. */
     private static Study only(List<Technology> technologies, Study study) {
-        return new Study(
-                study.title(),
-                technologies.stream().map(Technology::name).toList(),
-                study.topologies(),
-                study.work(),
-                study.messages(),
-                study.loads(),
-                study.effort(),
-                study.restarts(),
-                study.limit(),
-                study.seed(),
-                study.limits());
+        return study.of(technologies.stream().map(Technology::name).toList());
     }
 
     /** Technologies whose modules are not packaged here. */

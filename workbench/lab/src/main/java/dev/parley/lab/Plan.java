@@ -1,8 +1,6 @@
 package dev.parley.lab;
 
 import dev.parley.model.Limits;
-import dev.parley.model.Load;
-import dev.parley.model.MessageSpec;
 import dev.parley.model.Study;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialSpec;
@@ -80,17 +78,11 @@ public record Plan(List<Boot> boots) {
     }
 
     private static List<TrialSpec> trials(Study study, Boot boot, int firstId, Random random) {
-        record Cell(MessageSpec message, Load load) {}
-        List<Cell> cells = new ArrayList<>();
-        for (MessageSpec message : study.messages()) {
-            for (Load load : study.loads()) {
-                cells.add(new Cell(message, load));
-            }
-        }
+        List<Study.Cell> cells = new ArrayList<>(study.cells());
         Collections.shuffle(cells, random);
         List<TrialSpec> trials = new ArrayList<>();
         Study.Effort effort = study.effort();
-        for (Cell cell : cells) {
+        for (Study.Cell cell : cells) {
             TrialSpec.Window window = new TrialSpec.Window(
                     effort.warmUpLeast(),
                     effort.warmUpMost(),

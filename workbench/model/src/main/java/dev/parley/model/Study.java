@@ -1,6 +1,7 @@
 package dev.parley.model;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 
@@ -9,6 +10,7 @@ import java.util.List;
  * file or from its options, and the same study gives the same plan.
  *
  * @param title what a reader calls it
+ * @param offerings what is sent and how; together they go to the same services, started once for all of them
  * @param effort how long each trial takes
  * @param restarts fresh starts of the services: the unit of repetition
  * @param limit a reply counts only within this time
@@ -20,13 +22,23 @@ public record Study(
         List<String> technologies,
         List<Topology> topologies,
         String work,
-        List<MessageSpec> messages,
-        List<Load> loads,
+        List<Offering> offerings,
         Effort effort,
         int restarts,
         Duration limit,
         long seed,
         Limits limits) {
+
+    /** Each of the messages under each of the loads. */
+    public record Offering(List<MessageSpec> messages, List<Load> loads) {
+        public Offering {
+            messages = each("message", messages);
+            loads = each("load", loads);
+        }
+    }
+
+    /** One message under one load. */
+    public record Cell(MessageSpec message, Load load) {}
 
     public static final int RESTARTS_MOST = 1_000;
 
@@ -94,21 +106,89 @@ public record Study(
         }
         technologies = each("technology", technologies);
         topologies = each("topology", topologies);
-        messages = each("message", messages);
-        loads = each("load", loads);
+        offerings = List.copyOf(offerings);
+        List<Cell> cells = each("message and load", cells(offerings));
         if (restarts < 1 || restarts > RESTARTS_MOST) {
             throw new BadInput("restarts", restarts, "1 to " + RESTARTS_MOST);
         }
         if (!limit.isPositive()) {
             throw new BadInput("limit", limit, "longer than nothing");
         }
-        long trials = (long) technologies.size() * topologies.size() * messages.size() * loads.size() * restarts;
+        long trials = (long) technologies.size() * topologies.size() * cells.size() * restarts;
         if (trials > TRIALS_MOST) {
             throw new BadInput("study", trials + " trials", "at most " + TRIALS_MOST);
         }
         for (Topology topology : topologies) {
             limits.check(topology);
         }
+    }
+
+    /** Each of the messages under each of the loads, and nothing else. */
+    public Study(
+            String title,
+            List<String> technologies,
+            List<Topology> topologies,
+            String work,
+            List<MessageSpec> messages,
+            List<Load> loads,
+            Effort effort,
+            int restarts,
+            Duration limit,
+            long seed,
+            Limits limits) {
+        this(
+                title,
+                technologies,
+                topologies,
+                work,
+                List.of(new Offering(messages, loads)),
+                effort,
+                restarts,
+                limit,
+                seed,
+                limits);
+    }
+
+    /** The same of other technologies. */
+    public Study of(List<String> others) {
+        return new Study(title, others, topologies, work, offerings, effort, restarts, limit, seed, limits);
+    }
+
+    public List<MessageSpec> messages() {
+        return offerings.stream()
+                .flatMap(offering -> offering.messages().stream())
+                .distinct()
+                .toList();
+    }
+
+    public List<Load> loads() {
+        return offerings.stream()
+                .flatMap(offering -> offering.loads().stream())
+                .distinct()
+                .toList();
+    }
+
+    /** What is measured of each technology on each topology, in the order in which it is written. */
+    public List<Cell> cells() {
+        return cells(offerings);
+    }
+
+    private static List<Cell> cells(List<Offering> offerings) {
+        List<Cell> cells = new ArrayList<>();
+        for (Offering offering : offerings) {
+            for (MessageSpec message : offering.messages()) {
+                for (Load load : offering.loads()) {
+                    cells.add(new Cell(message, load));
+                }
+            }
+        }
+        return cells;
+    }
+
+    public boolean has(MessageSpec message, Load load) {
+        return offerings.stream()
+                .anyMatch(offering -> offering.messages().contains(message)
+                        && offering.loads().contains(load));
     }
 
     private static <T> List<T> each(String what, List<T> values) {

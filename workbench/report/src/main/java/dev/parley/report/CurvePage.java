@@ -63,12 +63,12 @@ final class CurvePage {
             for (Load load : published) {
                 for (String technology : plan.study().technologies()) {
                     for (Topology topology : plan.study().topologies()) {
+                        Load scaled = plan.loads().getOrDefault(load, load);
                         for (MessageSpec message : plan.study().messages()) {
-                            Situation situation = new Situation(
-                                    topology.text(),
-                                    message.toString(),
-                                    plan.loads().getOrDefault(load, load));
-                            points(new Place(part, technology, situation, load), all);
+                            if (plan.study().has(message, scaled)) {
+                                Situation situation = new Situation(topology.text(), message.toString(), scaled);
+                                points(new Place(part, technology, situation, load), all);
+                            }
                         }
                     }
                 }

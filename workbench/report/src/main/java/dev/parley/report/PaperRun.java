@@ -107,14 +107,18 @@ public final class PaperRun {
             Optional<Topology> topology = plan.study().topologies().stream()
                     .filter(t -> isOrAny(cell.condition("topology"), t.text()))
                     .findFirst();
-            Optional<MessageSpec> message = plan.study().messages().stream()
-                    .filter(m -> isOrAny(cell.condition("message"), m.toString()))
-                    .findFirst();
-            if (topology.isEmpty() || message.isEmpty()) {
+            if (topology.isEmpty()) {
                 continue;
             }
             for (Load load : loads(cell, run)) {
                 Load scaled = plan.loads().getOrDefault(load, load);
+                Optional<MessageSpec> message = plan.study().messages().stream()
+                        .filter(m -> isOrAny(cell.condition("message"), m.toString())
+                                && plan.study().has(m, scaled))
+                        .findFirst();
+                if (message.isEmpty()) {
+                    continue;
+                }
                 places.add(new Place(
                         run,
                         technology,

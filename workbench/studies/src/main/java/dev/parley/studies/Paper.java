@@ -120,18 +120,8 @@ public record Paper(
                 return Optional.empty();
             }
             Study all = StudyFile.parse(file, text, List.copyOf(known));
-            return Optional.of(new Study(
-                    all.title(),
-                    all.technologies().stream().filter(available::contains).toList(),
-                    all.topologies(),
-                    all.work(),
-                    all.messages(),
-                    all.loads(),
-                    all.effort(),
-                    all.restarts(),
-                    all.limit(),
-                    all.seed(),
-                    all.limits()));
+            return Optional.of(all.of(
+                    all.technologies().stream().filter(available::contains).toList()));
         }
 
         public Optional<Scale.Scaled> study(List<String> available, Scale scale) {

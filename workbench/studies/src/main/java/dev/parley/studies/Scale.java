@@ -126,8 +126,7 @@ public enum Scale {
                             study.technologies(),
                             study.topologies(),
                             study.work(),
-                            study.messages(),
-                            study.loads(),
+                            study.offerings(),
                             new Effort(
                                     effort.name(),
                                     restarts,
@@ -171,10 +170,13 @@ public enum Scale {
                 published.technologies(),
                 published.topologies(),
                 published.work(),
-                published.messages(),
-                published.loads().stream()
-                        .map(l -> loads.getOrDefault(l, l))
-                        .distinct()
+                published.offerings().stream()
+                        .map(offering -> new Study.Offering(
+                                offering.messages(),
+                                offering.loads().stream()
+                                        .map(l -> loads.getOrDefault(l, l))
+                                        .distinct()
+                                        .toList()))
                         .toList(),
                 new Effort(
                         "own",

@@ -39,6 +39,7 @@ public final class StudyFile {
             "work",
             "messages",
             "loads",
+            "more",
             "effort",
             "restarts",
             "rehearsal",
@@ -47,6 +48,7 @@ public final class StudyFile {
             "success-within",
             "seed",
             "limits");
+    static final Set<String> MORE_KEYS = keys("messages", "loads");
     static final Set<String> WARM_UP_KEYS = keys("least", "most");
     static final Set<String> LIMIT_KEYS = keys("cores", "memory", "services", "hosts", "bandwidth", "proxy");
     static final Set<String> SHARE_KEYS = keys("cores", "memory");
@@ -149,8 +151,7 @@ public final class StudyFile {
         Optional<Work> work = fields.containsKey("work")
                 ? fields.get("work").read("the name of a work", Work::named)
                 : Optional.of(Work.named("messages"));
-        List<MessageSpec> messages = messages(fields, topologies, work);
-        List<Load> loads = loads(fields);
+        List<Study.Offering> offerings = offerings(fields, topologies, work);
         Optional<Integer> given = Optional.ofNullable(fields.get("restarts"))
                 .flatMap(value -> value.read("a whole number", StudyFile::restarts));
         Effort effort = effort(in, fields, given);
@@ -168,8 +169,7 @@ public final class StudyFile {
                     chosen,
                     topologies,
                     work.map(Work::name).orElse("messages"),
-                    messages,
-                    loads,
+                    offerings,
                     effort,
                     restarts,
                     limit,
@@ -192,6 +192,7 @@ public final class StudyFile {
             case "topology" -> "topologies";
             case "message" -> "messages";
             case "load" -> "loads";
+            case "message and load" -> "more";
             case "hosts", "service" -> "limits";
             default -> "";
         };
@@ -246,8 +247,38 @@ public final class StudyFile {
         return chosen;
     }
 
+    /** Messages and loads, and those of each item of {@code more}; what has a mistake is left out. */
+    private static List<Study.Offering> offerings(
+            Map<String, Value> fields, List<Topology> topologies, Optional<Work> work) {
+        List<Study.Offering> offerings = new ArrayList<>();
+        addOffering(offerings, fields, topologies, work);
+        Value more = fields.get("more");
+        if (more != null) {
+            for (Value item : more.items("messages and loads of their own")) {
+                Map<String, Value> own = item.fields(MORE_KEYS);
+                for (String needed : MORE_KEYS) {
+                    if (item.isMapping() && !own.containsKey(needed)) {
+                        item.wrong(needed + " is missing (expected: messages, and the loads that they go with)");
+                    }
+                }
+                addOffering(offerings, own, topologies, work);
+            }
+        }
+        return offerings;
+    }
+
+    private static void addOffering(
+            List<Study.Offering> offerings, Map<String, Value> fields, List<Topology> topologies, Optional<Work> work) {
+        List<MessageSpec> messages = messages(fields, topologies, work);
+        List<Load> loads = loads(fields);
+        if (!messages.isEmpty() && !loads.isEmpty()) {
+            offerings.add(new Study.Offering(messages, loads));
+        }
+    }
+
     /** A message is a text, or a list of texts for a scenario; the work must know each on each topology. */
-    private List<MessageSpec> messages(Map<String, Value> fields, List<Topology> topologies, Optional<Work> work) {
+    private static List<MessageSpec> messages(
+            Map<String, Value> fields, List<Topology> topologies, Optional<Work> work) {
         Value value = fields.get("messages");
         List<MessageSpec> messages = new ArrayList<>();
         if (value == null) {

@@ -23,11 +23,19 @@ public final class StudyText {
         line(text, "technologies", list(study.technologies()));
         line(text, "topologies", list(study.topologies()));
         line(text, "work", study.work());
-        line(text, "messages", list(study.messages()));
+        Study.Offering first = study.offerings().getFirst();
+        line(text, "messages", list(first.messages()));
         text.append("loads:\n");
-        study.loads()
+        first.loads()
                 .forEach(load ->
                         text.append("  - ").append(quoted(load.toString())).append('\n'));
+        if (study.offerings().size() > 1) {
+            text.append("more:\n");
+            study.offerings().stream().skip(1).forEach(offering -> {
+                line(text, "  - messages", list(offering.messages()));
+                line(text, "    loads", list(offering.loads()));
+            });
+        }
         Study.Effort effort = study.effort();
         if (!effort.name().equals("own")) {
             line(text, "effort", effort.name());

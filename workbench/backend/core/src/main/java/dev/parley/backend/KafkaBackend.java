@@ -1,10 +1,9 @@
 package dev.parley.backend;
 
 import dev.parley.process.Child;
+import dev.parley.process.Packaged;
 import dev.parley.process.ProcessException;
-import java.io.File;
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -138,16 +137,10 @@ final class KafkaBackend implements Backend {
     }
 
     private String classPath() {
-        Path target = home.resolve("workbench/backend/kafka-server/target");
-        try (DirectoryStream<Path> jars = Files.newDirectoryStream(target, "parley-backend-kafka-server-*.jar")) {
-            String libraries =
-                    Files.readString(target.resolve("runtime.classpath")).strip();
-            for (Path jar : jars) {
-                return jar + File.pathSeparator + libraries;
-            }
-            throw new BackendUnavailable("kafka: " + target + " holds no jar: run ./parley, or mvn package");
-        } catch (IOException e) {
-            throw new BackendUnavailable("kafka: " + target + " is not built: run ./parley, or mvn package", e);
+        try {
+            return Packaged.classPath(home, List.of("backend/kafka-server"));
+        } catch (ProcessException e) {
+            throw new BackendUnavailable("kafka: " + e.getMessage(), e);
         }
     }
 }

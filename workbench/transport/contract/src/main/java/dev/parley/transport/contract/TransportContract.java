@@ -88,6 +88,11 @@ public abstract class TransportContract {
                 : EnumSet.of(Code.UNAVAILABLE);
     }
 
+    /** The limit of a call to a server that is gone. A broker keeps the request until someone serves it: there the limit is what ends the call. */
+    private Duration untilNobodyAnswers() {
+        return transport().technology().broker().isPresent() ? Duration.ofSeconds(1) : TIMEOUT;
+    }
+
     /** Whether the technology's library is known to keep what {@link Leftovers} names, such as {@code thread x-timer}, and cannot be told not to. */
     protected boolean isKeptByItsLibrary(String leftover) {
         return false;
@@ -363,12 +368,10 @@ public abstract class TransportContract {
         String name = transport().technology().name();
         Location at = freeLocation("m2");
         Neighbour neighbour = connect(at);
-        // a broker keeps the request until someone serves it: the caller's own limit is what ends the call
-        Duration limit = transport().technology().broker().isPresent() ? Duration.ofSeconds(2) : TIMEOUT;
         CompletableFuture<TestModelOnlyText> held;
         try (EchoProcess server = EchoProcess.start(name, "m2", at)) {
             worksAgain(neighbour);
-            held = neighbour.send(Messages.ONLY_TEXT, new TestModelOnlyText(EchoProcess.HOLD), limit);
+            held = neighbour.send(Messages.ONLY_TEXT, new TestModelOnlyText(EchoProcess.HOLD), untilNobodyAnswers());
             server.awaitHeld();
             server.kill();
         }
@@ -383,7 +386,7 @@ public abstract class TransportContract {
         Neighbour neighbour = connect(at);
 
         assertThat(failure(() -> neighbour.call(
-                                Messages.ONLY_TEXT, new TestModelOnlyText("early"), Duration.ofSeconds(1)))
+                                Messages.ONLY_TEXT, new TestModelOnlyText("early"), untilNobodyAnswers()))
                         .code())
                 .isIn(whenServerIsGone());
         open.push(transport().serve("m2", Messages.CONTRACT, at, ECHO));
@@ -399,7 +402,7 @@ public abstract class TransportContract {
             worksAgain(neighbour);
             server.close();
             assertThat(failure(() -> neighbour.call(
-                                    Messages.ONLY_TEXT, new TestModelOnlyText("nobody"), Duration.ofSeconds(1)))
+                                    Messages.ONLY_TEXT, new TestModelOnlyText("nobody"), untilNobodyAnswers()))
                             .code())
                     .isIn(whenServerIsGone());
         }

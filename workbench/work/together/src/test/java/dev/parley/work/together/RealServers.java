@@ -18,8 +18,8 @@ final class RealServers {
     private static final Path FOLDER =
             Path.of("target", "servers-" + ProcessHandle.current().pid()).toAbsolutePath();
 
-    /** This module lies three folders below it. */
-    private static final Path HOME = Path.of("../../..").toAbsolutePath().normalize();
+    /** The repository's root: this module lies three folders below it. */
+    static final Path HOME = Path.of("../../..").toAbsolutePath().normalize();
 
     private RealServers() {}
 

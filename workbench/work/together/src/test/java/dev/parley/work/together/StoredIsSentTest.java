@@ -43,6 +43,7 @@ class StoredIsSentTest {
     private static final int CLIENTS = 50;
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
     private static final Topology STAR = Topology.parse("graph:s1>s2,s3");
+    private static final List<String> LEAVES = List.of("s2", "s3");
     private static final Topology ALONE = Topology.parse("line:1");
     private static Tables tables;
 
@@ -70,20 +71,24 @@ class StoredIsSentTest {
     @ParameterizedTest
     @ValueSource(strings = {"rest", "graphql", "grpc", "rpcx", "websocket", "rabbitmq", "kafka"})
     void afterManyChangesByFiftyClientsBothTablesAreWhatAModelSays(String technology) throws Exception {
-        Map<String, Entry> model = new ConcurrentHashMap<>();
-        try (Services services = new Services(technology, new RecordsWork(), STAR, RealServers.locations());
-                ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor()) {
-            model.putAll(tables.entries("s2"));
+        try (Services services = new Services(technology, new RecordsWork(), STAR, RealServers.locations())) {
+            changeAndCompare(technology, services.client(), LEAVES);
+        }
+    }
+
+    private static void changeAndCompare(String technology, Neighbour service, List<String> leaves) throws Exception {
+        Map<String, Entry> model = new ConcurrentHashMap<>(tables.entries(leaves.getFirst()));
+        try (ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor()) {
             long began = System.nanoTime();
             List<Future<?>> ends = new ArrayList<>();
             for (int client = 0; client < CLIENTS; client++) {
                 long seed = client;
-                ends.add(clients.submit(() -> change(services.client(), seed, OPERATIONS / CLIENTS, model)));
+                ends.add(clients.submit(() -> change(service, seed, OPERATIONS / CLIENTS, model)));
             }
             for (Future<?> end : ends) {
                 end.get();
             }
-            for (String leaf : List.of("s2", "s3")) {
+            for (String leaf : leaves) {
                 assertThat(tables.entries(leaf).equals(new TreeMap<>(model)))
                         .as(
                                 "the table of %s has %d rows, the model %d",
@@ -92,8 +97,13 @@ class StoredIsSentTest {
             }
             if (OPERATIONS >= 10_000) {
                 System.out.printf(
-                        "%s: %d operations by %d clients, each stored by s2 and s3: both tables equal the model's %d records; %.1f s%n",
-                        technology, OPERATIONS, CLIENTS, model.size(), (System.nanoTime() - began) / 1e9);
+                        "%s: %d operations by %d clients, each stored by %s: their tables equal the model's %d records; %.1f s%n",
+                        technology,
+                        OPERATIONS,
+                        CLIENTS,
+                        String.join(" and ", leaves),
+                        model.size(),
+                        (System.nanoTime() - began) / 1e9);
             }
         }
     }
@@ -138,19 +148,35 @@ class StoredIsSentTest {
     @ValueSource(strings = {"rest", "graphql", "grpc", "rpcx", "websocket", "rabbitmq", "kafka"})
     void photosHaveOneChecksumAtTheClientInTheTableAndOnTheWayBack(String technology) throws Exception {
         try (Services services = new Services(technology, new RecordsWork(), STAR, RealServers.locations())) {
-            // none, one byte, both sides of a piece of a stream, and the paper's
-            for (int bytes : new int[] {0, 1, 65_536, 65_537, 875_000}) {
-                Photo photo = new Photo("žuvis & co " + bytes + "%.jpg", content(bytes, bytes));
-                String sum = sha256(photo.content());
-                assertThat(services.client().call(Records.UPLOAD, photo, TIMEOUT))
-                        .isEqualTo(new StoredPhoto(photo.name(), bytes, sum));
-                for (String leaf : List.of("s2", "s3")) {
-                    assertThat(tables.photos(leaf)).containsEntry(photo.name(), sum);
-                }
-                Photo back = services.client().call(Records.DOWNLOAD, new PhotoName(photo.name()), TIMEOUT);
-                assertThat(back.name()).isEqualTo(photo.name());
-                assertThat(sha256(back.content())).isEqualTo(sum);
+            sendAndFetch(services.client(), LEAVES);
+        }
+    }
+
+    private static void sendAndFetch(Neighbour service, List<String> leaves) throws Exception {
+        // none, one byte, both sides of a piece of a stream, and the paper's
+        for (int bytes : new int[] {0, 1, 65_536, 65_537, 875_000}) {
+            Photo photo = new Photo("žuvis & co " + bytes + "%.jpg", content(bytes, bytes));
+            String sum = sha256(photo.content());
+            assertThat(service.call(Records.UPLOAD, photo, TIMEOUT))
+                    .isEqualTo(new StoredPhoto(photo.name(), bytes, sum));
+            for (String leaf : leaves) {
+                assertThat(tables.photos(leaf)).containsEntry(photo.name(), sum);
             }
+            Photo back = service.call(Records.DOWNLOAD, new PhotoName(photo.name()), TIMEOUT);
+            assertThat(back.name()).isEqualTo(photo.name());
+            assertThat(sha256(back.content())).isEqualTo(sum);
+        }
+    }
+
+    // ---- behind a front
+
+    /** Technologies whose libraries do not stand beside the others' on one class path. */
+    @ParameterizedTest
+    @ValueSource(strings = {"openfeign", "rest-spring", "grpc-spring", "rsocket", "thrift"})
+    void behindAFrontRecordsAndPhotosAreStoredAsSentToo(String technology) throws Exception {
+        try (Pair pair = new Pair(technology, new RecordsWork())) {
+            changeAndCompare(technology, pair.client(), List.of(Pair.BACK));
+            sendAndFetch(pair.client(), List.of(Pair.BACK));
         }
     }
 
@@ -168,7 +194,8 @@ class StoredIsSentTest {
         Map<String, String> photos = new ConcurrentHashMap<>();
         CountDownLatch busy = new CountDownLatch(200);
         base.forEach(entry -> answered.put(entry.id(), entry));
-        try (Child service = service(technology, at);
+        try (Child service = Pair.service(
+                        "m1", ALONE, work, List.of(technology), List.of("transport=" + technology, "at=" + at));
                 Neighbour client = TransportProvider.named(technology).connect("client", work.contract(), at);
                 ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor()) {
             for (int number = 0; number < 16; number++) {
@@ -205,24 +232,5 @@ class StoredIsSentTest {
         assertThat(held == null || photos.containsKey(held))
                 .as("a whole photo, or none")
                 .isTrue();
-    }
-
-    private static Child service(String technology, Location at) throws InterruptedException {
-        Child child = Child.java(
-                "m1",
-                List.of("-XX:TieredStopAtLevel=1", "-Xmx256m", "--enable-native-access=ALL-UNNAMED"),
-                System.getProperty("java.class.path"),
-                "dev.parley.service.ServiceMain",
-                List.of(
-                        "name=m1",
-                        "topology=" + ALONE.text(),
-                        "work=records",
-                        "transport=" + technology,
-                        "at=" + at,
-                        "backend.postgres=" + RealServers.locations().get("postgres")),
-                RealServers.folder().resolve(technology + ".log"));
-        assertThat(child.line(Duration.ofSeconds(60)))
-                .hasValueSatisfying(line -> assertThat(line).startsWith("listening"));
-        return child;
     }
 }

@@ -1,0 +1,381 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.DefaultSelectStrategyFactory;
+import io.netty.channel.IoEvent;
+import io.netty.channel.IoHandler;
+import io.netty.channel.IoHandlerContext;
+import io.netty.channel.IoRegistration;
+import io.netty.channel.epoll.EpollIoHandle;
+import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollIoOps;
+import io.netty.channel.unix.FileDescriptor;
+import io.netty.channel.unix.Socket;
+import io.netty.util.concurrent.ThreadAwareExecutor;
+import java.io.IOException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Whose turn it is to read a connection's socket: the event loop's, or that of a caller who waits for its reply and is alone on the
+ * connection. Where the loop reads, it is woken, and then wakes the caller; a caller that reads is woken by the socket, and the loop sleeps.
+ *
+ * <p>The loop lends the socket out after a row of calls that were alone, and takes it back for whatever a lone caller does not do: a second
+ * call, a deadline, the connection's end. A caller takes nothing but its own whole reply; all else that it reads goes to the loop, and the
+ * turn with it. Outcomes are still decided by one thread at a time: whoever has the turn. Nobody reads while the socket is lent and no
+ * call is under way; the loop looks after it every {@link #TICK_MILLIS}.
+ */
+final class ReadTurn {
+    /** Replies in a row to callers that were alone, after which the socket is lent to them. */
+    static final int LONE_REPLIES = 32;
+
+    /** A reply above this is for the loop to read. */
+    static final int MAX_BYTES = 4 * 1024;
+
+    /**
+     * A caller waits no longer at the socket, and then leaves it to the loop: it does not notice an interrupt before. Above Netty's
+     * {@code epollWaitThreshold} of 10 ms, up to which a timer would be set for each call.
+     */
+    private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(16);
+
+    private static final long TICK_MILLIS = 5;
+
+    private static final int LOOP = 0;
+
+    /** Lent out: the loop does not look at the socket, and a caller may take it. */
+    private static final int FREE = 1;
+
+    private static final int CALLER = 2;
+
+    /** A caller has read what is not for it: the loop takes over. */
+    private static final int LEFT_TO_LOOP = 3;
+
+    private static final int ENDED = 4;
+
+    private static final VarHandle OWNER;
+
+    static {
+        try {
+            OWNER = MethodHandles.lookup().findVarHandle(ReadTurn.class, "owner", int.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final ClientConnection connection;
+    private volatile int owner = LOOP;
+
+    /** The loop found a caller at the socket, and wants it back. Cleared when it has it. */
+    private volatile boolean wanted;
+
+    /** Set up when the socket is lent for the first time; null before. */
+    private @Nullable Loan loan;
+
+    /** It could not be set up: the loop reads for good. */
+    private boolean refused;
+
+    // of whoever has the turn
+    private int taken;
+    private @Nullable ByteBuf rest;
+
+    // the loop's alone
+    private int seen;
+    private boolean ticking;
+
+    ReadTurn(ClientConnection connection) {
+        this.connection = connection;
+    }
+
+    /** What a caller reads with: a list of one descriptor to wait on, and where the bytes go. */
+    private static final class Loan implements EpollIoHandle, IoHandlerContext, ThreadAwareExecutor {
+        final CloseWatch.Registration loop;
+        final Socket socket;
+        final ByteBuffer arrived = ByteBuffer.allocateDirect(MAX_BYTES);
+        final ByteBuf frames = Unpooled.buffer(MAX_BYTES, MAX_BYTES);
+        private final ReadTurn turn;
+        private final IoHandler epoll;
+
+        // of whoever has the turn
+        private long untilNanos;
+        private boolean readable;
+        private volatile @Nullable Thread reader;
+
+        Loan(ReadTurn turn, CloseWatch.Registration loop, Socket socket) throws Exception {
+            this.turn = turn;
+            this.loop = loop;
+            this.socket = socket;
+            epoll = EpollIoHandler.newFactory(4, DefaultSelectStrategyFactory.INSTANCE)
+                    .newHandler(this);
+            try {
+                epoll.initialize();
+                epoll.register(this).submit(EpollIoOps.EPOLLIN);
+            } catch (Exception | Error e) {
+                epoll.destroy();
+                throw e;
+            }
+        }
+
+        /** @return whether there is something to read; otherwise the loop wants the socket, or it took too long */
+        boolean await() {
+            readable = false;
+            untilNanos = System.nanoTime() + PATIENCE_NANOS;
+            reader = Thread.currentThread();
+            epoll.run(this);
+            reader = null;
+            return readable;
+        }
+
+        void wake() {
+            epoll.wakeup();
+        }
+
+        void end() {
+            epoll.prepareToDestroy();
+            epoll.destroy();
+        }
+
+        @Override
+        public FileDescriptor fd() {
+            return socket;
+        }
+
+        @Override
+        public void handle(IoRegistration registration, IoEvent event) {
+            readable = true;
+        }
+
+        @Override
+        public void close() {
+            // the socket is the channel's
+        }
+
+        @Override
+        public boolean canBlock() {
+            return !turn.wanted;
+        }
+
+        @Override
+        public long delayNanos(long now) {
+            return Math.max(0, untilNanos - now);
+        }
+
+        @Override
+        public long deadlineNanos() {
+            return untilNanos;
+        }
+
+        @Override
+        public boolean isExecutorThread(Thread thread) {
+            return thread == reader;
+        }
+
+        @Override
+        public void execute(Runnable task) {
+            task.run();
+        }
+    }
+
+    boolean isLent() {
+        int now = owner;
+        return now == FREE || now == CALLER;
+    }
+
+    // ---- a caller
+
+    /** Waits for the reply to a call that this thread has sent itself. When it returns, the call is over or the loop's to end. */
+    void read(ClientCall call) {
+        if (owner != FREE || !OWNER.compareAndSet(this, FREE, CALLER)) {
+            return;
+        }
+        Loan lent = Objects.requireNonNull(loan);
+        boolean isOver = false;
+        try {
+            if (lent.await()) {
+                isOver = take(lent, call);
+            }
+        } catch (IOException broken) {
+            // the loop's own attempt tells it the same, and ends the connection
+        } catch (RuntimeException | Error e) {
+            // such as no memory for what has been read: the place in the stream is lost
+            connection.inLoopOrHere(() -> connection.close("what has arrived could not be taken: " + e));
+            throw e;
+        } finally {
+            taken++;
+            if (rest != null) {
+                owner = LEFT_TO_LOOP;
+                connection.inLoopOrHere(this::takeOver);
+            } else {
+                owner = FREE;
+                // after the turn: either this sees the other call, or whoever sends it finds the turn free
+                if (!isOver || wanted || connection.load() > 0) {
+                    connection.inLoopOrHere(this::takeOver);
+                }
+            }
+        }
+    }
+
+    private boolean take(Loan lent, ClientCall call) throws IOException {
+        int bytes = lent.socket.recv(lent.arrived, 0, MAX_BYTES);
+        if (bytes <= 0) {
+            return false;
+        }
+        ByteBuf frames = lent.frames;
+        frames.clear();
+        lent.arrived.position(0).limit(bytes);
+        frames.writeBytes(lent.arrived);
+        lent.arrived.clear();
+        boolean isOver = false;
+        try {
+            isOver = WireConnection.enterFrame(frames, Wire.REPLY, call.id) && call.onOwnReply(frames);
+            if (isOver) {
+                frames.setIndex(frames.writerIndex(), bytes);
+            }
+        } catch (WireFault fault) {
+            // the loop finds the same
+        }
+        if (!isOver) {
+            frames.setIndex(0, bytes);
+        }
+        if (frames.isReadable()) {
+            rest = Unpooled.copiedBuffer(frames);
+        }
+        return isOver;
+    }
+
+    /** Nobody may be reading: sees to it that the loop does. From any thread that has sent a call itself and does not read. */
+    void leaveToLoop() {
+        if (owner == FREE) {
+            connection.inLoopOrHere(this::takeOver);
+        }
+    }
+
+    // ---- the event loop
+
+    /** The caller who has just been answered was alone: lets the next one read itself. */
+    void lend() {
+        if (owner != LOOP || !isSetUp()) {
+            return;
+        }
+        Objects.requireNonNull(loan).loop.pause(this);
+        wanted = false;
+        owner = FREE;
+        // a call that was sent before the socket was free waits for the loop
+        if (connection.load() > 0 && owner == FREE) {
+            takeForLoop();
+        } else if (!ticking) {
+            tickLater();
+        }
+    }
+
+    private boolean isSetUp() {
+        if (loan != null || refused) {
+            return loan != null;
+        }
+        CloseWatch.Registration registration = CloseWatch.ofPlainSocket(connection.channel);
+        if (registration == null || !(registration.fd() instanceof Socket socket)) {
+            refused = true;
+            return false;
+        }
+        try {
+            loan = new Loan(this, registration, socket);
+            registration.reading = this;
+        } catch (Exception | OutOfMemoryError none) {
+            // no descriptor or no memory left: the loop goes on as before
+            refused = true;
+        }
+        return loan != null;
+    }
+
+    /** @return whether the loop reads now; otherwise a caller is at the socket, which has been told to leave it */
+    boolean takeForLoop() {
+        int now = owner;
+        if (now == LOOP || now == ENDED) {
+            return true;
+        }
+        if (!OWNER.compareAndSet(this, FREE, LOOP)) {
+            wanted = true;
+            Objects.requireNonNull(loan).wake();
+            // once more: whoever had it may have given it back before he could see that it is wanted
+            if (!OWNER.compareAndSet(this, FREE, LOOP)) {
+                return false;
+            }
+        }
+        isBack();
+        return true;
+    }
+
+    private void isBack() {
+        wanted = false;
+        connection.isNotAlone();
+        Objects.requireNonNull(loan).loop.resume();
+    }
+
+    /** From a caller that does not go on. */
+    private void takeOver() {
+        if (!OWNER.compareAndSet(this, LEFT_TO_LOOP, LOOP)) {
+            takeForLoop();
+            return;
+        }
+        ByteBuf bytes = Objects.requireNonNull(rest);
+        rest = null;
+        isBack();
+        connection.channel.pipeline().fireChannelRead(bytes).fireChannelReadComplete();
+    }
+
+    private void tickLater() {
+        ticking = true;
+        connection.loop().schedule(this::tick, TICK_MILLIS, TimeUnit.MILLISECONDS);
+    }
+
+    private void tick() {
+        ticking = false;
+        int now = owner;
+        if (now == LOOP || now == ENDED) {
+            return;
+        }
+        VarHandle.acquireFence();
+        if (taken != seen) {
+            seen = taken;
+            connection.hear();
+            tickLater();
+        } else if (now == CALLER) {
+            tickLater();
+        } else {
+            // nobody calls: what the server says by itself is for the loop
+            takeForLoop();
+        }
+    }
+
+    /** No caller is at the socket when this returns, and none comes after. Waits for one that has been woken, and never blocks then. */
+    void end() {
+        while (owner != ENDED) {
+            if (OWNER.compareAndSet(this, LOOP, ENDED)
+                    || OWNER.compareAndSet(this, FREE, ENDED)
+                    || OWNER.compareAndSet(this, LEFT_TO_LOOP, ENDED)) {
+                break;
+            }
+            wanted = true;
+            Loan lent = loan;
+            if (lent != null) {
+                lent.wake();
+            }
+            Thread.yield();
+        }
+    }
+
+    /** The socket is about to be closed: on the event loop. */
+    void close() {
+        end();
+        Loan lent = loan;
+        loan = null;
+        refused = true;
+        if (lent != null) {
+            lent.end();
+        }
+    }
+}
