@@ -21,7 +21,7 @@ class StudyCommandsTest {
         Typed result = Typed.line("validate", file.toString());
         assertThat(result.err()).isEmpty();
         assertThat(result.exitCode()).isZero();
-        assertThat(result.out()).startsWith(file + ": good, 675 trials; digest ");
+        assertThat(result.out()).startsWith(file + ": good, 690 trials; digest ");
     }
 
     @Test

@@ -78,8 +78,12 @@ public record Plan(List<Boot> boots) {
     }
 
     private static List<TrialSpec> trials(Study study, Boot boot, int firstId, Random random) {
-        List<Study.Cell> cells = new ArrayList<>(study.cells());
-        Collections.shuffle(cells, random);
+        List<Study.Cell> cells = new ArrayList<>();
+        for (Study.Offering offering : study.offerings()) {
+            List<Study.Cell> own = new ArrayList<>(offering.cells());
+            Collections.shuffle(own, random);
+            cells.addAll(own);
+        }
         List<TrialSpec> trials = new ArrayList<>();
         Study.Effort effort = study.effort();
         for (Study.Cell cell : cells) {

@@ -67,6 +67,30 @@ class PlanTest {
     }
 
     @Test
+    void messagesWithLoadsOfTheirOwnComeAfterTheOthersInTheSameBoot() {
+        Study one = study(1, 3);
+        Study two = new Study(
+                one.title(),
+                one.technologies(),
+                one.topologies(),
+                one.work(),
+                List.of(
+                        one.offerings().getFirst(),
+                        new Study.Offering(List.of(MessageSpec.parse("types:10")), List.of(new Load.Burst(5, 1)))),
+                one.effort(),
+                one.restarts(),
+                one.limit(),
+                one.seed(),
+                one.limits());
+        assertThat(Plan.of(two).boots()).hasSize(9).allSatisfy(boot -> {
+            assertThat(boot.trials()).hasSize(5);
+            assertThat(boot.trials().getLast().message()).hasToString("types:10");
+            assertThat(boot.trials().getLast().load()).hasToString("burst:5:1");
+            assertThat(boot.trials()).extracting(TrialSpec::load).containsOnlyOnce(new Load.Burst(5, 1));
+        });
+    }
+
+    @Test
     void nothingIsMeasuredTwice() {
         assertThatThrownBy(() -> new Study(
                         "a test",

@@ -1,7 +1,6 @@
 package dev.parley.model;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 
@@ -10,7 +9,7 @@ import java.util.List;
  * file or from its options, and the same study gives the same plan.
  *
  * @param title what a reader calls it
- * @param offerings what is sent and how; together they go to the same services, started once for all of them
+ * @param offerings what is sent and how, one after the other to the same services, which are started once for all of them
  * @param effort how long each trial takes
  * @param restarts fresh starts of the services: the unit of repetition
  * @param limit a reply counts only within this time
@@ -34,6 +33,12 @@ public record Study(
         public Offering {
             messages = each("message", messages);
             loads = each("load", loads);
+        }
+
+        public List<Cell> cells() {
+            return messages.stream()
+                    .flatMap(message -> loads.stream().map(load -> new Cell(message, load)))
+                    .toList();
         }
     }
 
@@ -107,7 +112,11 @@ public record Study(
         technologies = each("technology", technologies);
         topologies = each("topology", topologies);
         offerings = List.copyOf(offerings);
-        List<Cell> cells = each("message and load", cells(offerings));
+        List<Cell> cells = each(
+                "message and load",
+                offerings.stream()
+                        .flatMap(offering -> offering.cells().stream())
+                        .toList());
         if (restarts < 1 || restarts > RESTARTS_MOST) {
             throw new BadInput("restarts", restarts, "1 to " + RESTARTS_MOST);
         }
@@ -166,23 +175,6 @@ public record Study(
                 .flatMap(offering -> offering.loads().stream())
                 .distinct()
                 .toList();
-    }
-
-    /** What is measured of each technology on each topology, in the order in which it is written. */
-    public List<Cell> cells() {
-        return cells(offerings);
-    }
-
-    private static List<Cell> cells(List<Offering> offerings) {
-        List<Cell> cells = new ArrayList<>();
-        for (Offering offering : offerings) {
-            for (MessageSpec message : offering.messages()) {
-                for (Load load : offering.loads()) {
-                    cells.add(new Cell(message, load));
-                }
-            }
-        }
-        return cells;
     }
 
     public boolean has(MessageSpec message, Load load) {

@@ -110,15 +110,18 @@ public final class PaperRun {
             if (topology.isEmpty()) {
                 continue;
             }
+            boolean isFirstAlone = cell.condition("load").isEmpty();
+            boolean hasPlace = false;
             for (Load load : loads(cell, run)) {
                 Load scaled = plan.loads().getOrDefault(load, load);
                 Optional<MessageSpec> message = plan.study().messages().stream()
                         .filter(m -> isOrAny(cell.condition("message"), m.toString())
                                 && plan.study().has(m, scaled))
                         .findFirst();
-                if (message.isEmpty()) {
+                if (message.isEmpty() || isFirstAlone && hasPlace) {
                     continue;
                 }
+                hasPlace = true;
                 places.add(new Place(
                         run,
                         technology,
@@ -129,11 +132,11 @@ public final class PaperRun {
         return places;
     }
 
+    /** All where the cell names none: the first that goes with its message is meant. */
     private List<Load> loads(Cell cell, PartRun run) {
         return run.published()
-                .map(study -> cell.condition("load").isEmpty()
-                        ? study.loads().subList(0, 1)
-                        : paper.loads(cell.condition("load"), study))
+                .map(study ->
+                        cell.condition("load").isEmpty() ? study.loads() : paper.loads(cell.condition("load"), study))
                 .orElse(List.of());
     }
 

@@ -17,17 +17,17 @@ import java.util.Optional;
 public enum Scale {
     /** Enough to see the order, and where the interval is narrow to decide on it. */
     QUICK(
-            "steps of 30 s cut to 100 ms, loads of 60 s to 1 s, or until 300 scenarios have begun; windows of at most 1 s; bursts and"
+            "steps of 30 s cut to 60 ms, loads of 60 s to 1 s, or until 150 scenarios have begun; windows of at most 1 s; bursts and"
                     + " rounds twice, or 200 requests in all; 3 restarts",
             3,
-            Duration.ofMillis(1500),
+            Duration.ofMillis(1200),
             Duration.ofMillis(100),
             Duration.ofMillis(400),
             Duration.ofSeconds(1),
             Duration.ofMillis(300),
-            1 / 300.0,
+            1 / 500.0,
             1 / 60.0,
-            300,
+            150,
             2),
     STANDARD(
             "steps of 30 s cut to a tenth, loads of 60 s to a quarter; windows of at most 30 s; bursts and rounds as published; 5 restarts",

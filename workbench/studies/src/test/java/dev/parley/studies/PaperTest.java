@@ -228,7 +228,7 @@ class PaperTest {
 
     @Test
     void aSlowRateKeepsTheNumberOfItsRequests() {
-        Part part = Paper.named("niswar").parts().get(1);
+        Part part = Paper.named("niswar").parts().getFirst();
         Scale.Scaled quick = part.study(part.technologies(), Scale.QUICK).orElseThrow();
         assertThat(quick.study().effort().window()).isEqualTo(Duration.ofSeconds(1));
         assertThat(quick.loads().get(Load.parse("open:1:even"))).hasToString("open:300:even");
@@ -238,7 +238,7 @@ class PaperTest {
     void usersWhoArriveFasterThanTheyAreServedArriveForAShorterTime() {
         Part part = Paper.named("iwanowski").parts().getFirst();
         Scale.Scaled quick = part.study(part.technologies(), Scale.QUICK).orElseThrow();
-        assertThat(quick.loads().get(Load.parse("users:300:60s:10"))).isEqualTo(Load.parse("users:300:100ms:10"));
+        assertThat(quick.loads().get(Load.parse("users:300:60s:10"))).isEqualTo(Load.parse("users:300:50ms:10"));
         assertThat(quick.loads().get(Load.parse("users:30:60s:5"))).isEqualTo(Load.parse("users:30:1s:5"));
     }
 

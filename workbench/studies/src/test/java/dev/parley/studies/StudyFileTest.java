@@ -11,6 +11,7 @@ import com.networknt.schema.SpecificationVersion;
 import dev.parley.model.BadInput;
 import dev.parley.model.Limits;
 import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
 import dev.parley.model.Study;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -59,9 +60,9 @@ class StudyFileTest {
     @Test
     void theGuidesExampleIsReadInFull() {
         Study study = read(example());
-        assertThat(study.messages()).hasToString("[text:1000, types:100, text:10>text:1000]");
+        assertThat(study.messages()).hasToString("[text:1000, types:100, text:10>text:1000, types:1000]");
         assertThat(study.loads())
-                .hasSize(8 + 3 * 2 + 1)
+                .hasSize(8 + 3 * 2 + 1 + 1)
                 .contains(
                         Load.parse("staircase:10-200:+10:30s"),
                         Load.parse("open:300:poisson"),
@@ -69,6 +70,12 @@ class StudyFileTest {
                         Load.parse("held:2-100:60s:5:per-user"),
                         Load.parse("rounds:30x100:10:600s:per-call"),
                         Load.parse("highest:100-20000:p99:50ms:5s"));
+        assertThat(study.has(MessageSpec.parse("types:1000"), Load.parse("open:5:even")))
+                .isTrue();
+        assertThat(study.has(MessageSpec.parse("types:1000"), Load.parse("closed:16")))
+                .isFalse();
+        assertThat(study.has(MessageSpec.parse("types:100"), Load.parse("open:5:even")))
+                .isFalse();
         assertThat(study.limits().of("m3")).isEqualTo(new Limits.Share(Optional.of(0.5), Optional.of(1_000_000_000L)));
         assertThat(study.limits().bandwidth()).contains(new Limits.Bandwidth(1_000_000));
     }
@@ -92,6 +99,8 @@ class StudyFileTest {
                 "loads: [{open: {per-second: 5, arrivals: odd}}] | loads[0].open.arrivals: odd (expected: even or poisson)",
                 "loads: [{closed: 5}]       | loads[0].closed: 5 (expected: keys with values: clients)",
                 "loads: [{trickle: {rate: 5}}] | loads[0].trickle: unknown key (expected: one of closed,",
+                "more: [{messages: text:10}] | more[0]: loads is missing",
+                "more: [{messages: text:10, loads: closed:1}] | more: message and load: ",
                 "effort: huge               | effort: huge (expected: quick or standard)",
                 "restarts: 0                | restarts: 0 (expected: 1 to 1000)",
                 "restarts: 1.5              | restarts: 1.5 (expected: a whole number)",
