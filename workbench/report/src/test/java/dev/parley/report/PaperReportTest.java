@@ -10,6 +10,7 @@ import dev.parley.studies.Judgement.Verdict;
 import dev.parley.studies.Paper;
 import dev.parley.studies.Scale;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -21,6 +22,12 @@ import org.junit.jupiter.api.io.TempDir;
 class PaperReportTest {
     private static final List<String> HERE = List.of("rest", "grpc", "rpcx");
     private static final String CLAIM = "%s,1,It is.,%s,\n";
+
+    @TempDir
+    static Path stores;
+
+    /** By the number of restarts: a sample takes seconds to make and to analyse, and nothing changes it. */
+    private static final Map<Integer, Analysis> ANALYSES = new java.util.HashMap<>();
 
     @TempDir
     Path folder;
@@ -80,13 +87,18 @@ class PaperReportTest {
                         String.join("; ", part.missing(HERE))))));
     }
 
-    private Analysis analysis(int restarts) {
-        Path store = folder.resolve("results.duckdb");
-        return Report.of(Files.exists(store) ? store : SampleStore.compare(folder, restarts))
-                .analysis();
+    private static Analysis analysis(int restarts) {
+        return ANALYSES.computeIfAbsent(restarts, n -> {
+            try {
+                return Report.of(SampleStore.compare(Files.createDirectory(stores.resolve("" + n)), n))
+                        .analysis();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
     }
 
-    private double median(String technology) {
+    private static double median(String technology) {
         return analysis(5).summaries().stream()
                 .filter(s -> s.technology().equals(technology)
                         && s.metric() == Metric.LATENCY_MEDIAN
