@@ -5,6 +5,7 @@ import dev.parley.spi.CallException;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.PrintStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
@@ -22,13 +23,16 @@ public final class ServiceMain {
     private ServiceMain() {}
 
     public static void main(String[] args) throws IOException {
+        // what libraries print does not stand between the answers, whose reader is a program
+        PrintStream answers = System.out;
+        System.setOut(System.err);
         if (args.length == 1 && args[0].equals("describe")) {
-            Describe.to(System.out);
+            Describe.to(answers);
             return;
         }
         int exitCode = 0;
         try {
-            serve(ServiceSettings.parse(args));
+            serve(ServiceSettings.parse(args), answers);
         } catch (BadInput | CallException e) {
             System.err.println("service: " + e.getMessage());
             exitCode = 1;
@@ -37,15 +41,15 @@ public final class ServiceMain {
         System.exit(exitCode);
     }
 
-    private static void serve(ServiceSettings settings) throws IOException {
+    private static void serve(ServiceSettings settings, PrintStream answers) throws IOException {
         Microservice service = settings.role()
                 .map(role -> new Microservice(settings.name(), role))
                 .orElse(null);
         try (service;
                 HealthServer health = new HealthServer(
                         settings.healthPort(), settings.name(), () -> MetricsText.of(service), ServiceMain::stop)) {
-            System.out.println("listening health=" + health.port());
-            obey(settings.name(), service);
+            answers.println("listening health=" + health.port());
+            obey(settings.name(), service, answers);
         }
     }
 
@@ -54,7 +58,7 @@ public final class ServiceMain {
         Thread.ofPlatform().name("shutdown").start(() -> System.exit(0));
     }
 
-    private static void obey(String name, @Nullable Microservice service) throws IOException {
+    private static void obey(String name, @Nullable Microservice service, PrintStream answers) throws IOException {
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String command = commands.readLine(); command != null; command = commands.readLine()) {
             String[] words = command.split(" ", 2);
@@ -68,10 +72,10 @@ public final class ServiceMain {
                 case "hops" -> {
                     if (service != null) {
                         service.neighbours()
-                                .forEach((peer, neighbour) -> System.out.println(
+                                .forEach((peer, neighbour) -> answers.println(
                                         "hop " + name + ">" + peer + " " + base64(neighbour.sinceReset())));
                     }
-                    System.out.println("hops-end");
+                    answers.println("hops-end");
                 }
                 default ->
                     System.err.println("service: unknown command " + command + " (expected: hops-reset or hops)");

@@ -39,7 +39,8 @@ class BackendTest {
         try (Backend.Running server = start(name)) {
             processes = server.processes();
             port = server.port();
-            assertThat(processes).isNotEmpty().allMatch(ProcessHandle::isAlive);
+            // one of them may have ended since: a database's servant of a connection that was just closed
+            assertThat(processes).isNotEmpty().anyMatch(ProcessHandle::isAlive);
             assertThat(server.version()).matches("\\d+\\.\\d+.*");
             try (Socket socket = new Socket()) {
                 socket.connect(new InetSocketAddress(server.host(), port), 1000);
