@@ -52,7 +52,8 @@ final class ClientCall extends Outbound {
     /** The thread that waits for this call may read the reply itself: a virtual one would hold up the others of its carrier. */
     boolean mayRead;
 
-    // the event loop's alone, after the thread that sends the call itself, if one does
+    // of whoever has the ReadTurn, which is mostly the event loop; before, of the thread that sends the call itself, if
+    // one does
     private boolean onWire;
     private boolean sentHere;
     private boolean completed;

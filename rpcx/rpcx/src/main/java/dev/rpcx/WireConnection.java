@@ -22,6 +22,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Outgoing: {@link #send} queues from any thread and wakes the event loop only if nobody has; the loop copies all it finds into one
  * pooled buffer and writes that. A message above one frame waits in {@link #large} and leaves a fragment at a time, behind the small ones;
  * so does any reply while the peer does not read.
+ *
+ * <p>Longer than 400 lines because what is gathered, what is cut and who writes change together, on the event loop, and nobody else may
+ * touch them.
  */
 abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Bytes that leave in one write when busy. Source: rpcx-bench; more lengthens the wait of the first without saving calls. */
