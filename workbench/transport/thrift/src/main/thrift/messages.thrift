@@ -1,10 +1,7 @@
-// The Java below dev.parley.transport.thrift.messages is generated from this file with Apache Thrift's compiler 0.17.0, the one that Debian
-// packages (thrift-compiler); libthrift has the same version, since later ones have other processors. From the module's folder:
-//
-//   thrift --gen java:generated_annotations=suppress --out src/main/java src/main/thrift/messages.thrift
-//
-// and then spotless:apply. What comes out is committed, because Apache publishes no compiler through Maven.
-namespace java dev.parley.transport.thrift.messages
+// How it becomes Java: see fault.thrift.
+namespace java dev.parley.transport.thrift.generated.messages
+
+include "fault.thrift"
 
 // A point in time without a zone.
 struct DateTime {
@@ -57,15 +54,9 @@ struct GatheredTypes {
   1: required list<TypesPart> parts
 }
 
-// What went wrong, in the workbench's own words.
-exception Fault {
-  1: required string code
-  2: required string text
-}
-
 service Messages {
-  TestModelOnlyText onlyText(1: TestModelOnlyText request) throws (1: Fault fault)
-  TestModelAllTypesList allTypes(1: TestModelAllTypesList request) throws (1: Fault fault)
-  GatheredText gatherText(1: TestModelOnlyText request) throws (1: Fault fault)
-  GatheredTypes gatherTypes(1: TestModelAllTypesList request) throws (1: Fault fault)
+  TestModelOnlyText onlyText(1: TestModelOnlyText request) throws (1: fault.Fault fault)
+  TestModelAllTypesList allTypes(1: TestModelAllTypesList request) throws (1: fault.Fault fault)
+  GatheredText gatherText(1: TestModelOnlyText request) throws (1: fault.Fault fault)
+  GatheredTypes gatherTypes(1: TestModelAllTypesList request) throws (1: fault.Fault fault)
 }

@@ -25,7 +25,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.regex.Matcher;
@@ -45,14 +47,19 @@ class WireBytesTest {
     private static final Pattern REQUESTS = Pattern.compile("(?m)^parley_requests_total (\\d+)");
 
     @TempDir
-    Path folder;
+    static Path folder;
 
+    private static final Sampler SAMPLER = new Sampler();
+
+    /** One run: an account of the generator's own speed, and of an empty service, is enough for all. */
     @BeforeAll
-    static void needPackages() {
+    static void measure() throws InterruptedException {
         TinyRun.needPackages();
         assumeTrue(
                 Capture.isPossible(),
                 "tcpdump is not installed or may not capture: bytes on the wire were not held against a capture");
+        Lab.Ending ending = TinyRun.lab(SAMPLER).run(study(directTechnologies().toList()), folder, "a test");
+        assertThat(ending.firstFailure()).isEmpty();
     }
 
     /** Calls of the others pass through a broker, and the first service's connection to it carries its own calls too. */
@@ -67,26 +74,23 @@ class WireBytesTest {
 
     @ParameterizedTest
     @MethodSource("directTechnologies")
-    void bytesAgreeWithACapture(String technology) throws InterruptedException {
-        try (Sampler sampler = new Sampler()) {
-            Lab.Ending ending = TinyRun.lab(sampler).run(study(technology), folder, "a test");
-            assertThat(ending.firstFailure()).isEmpty();
-
-            double out = (double) sampler.capture().toPort() / sampler.requests;
-            double back = (double) sampler.capture().fromPort() / sampler.requests;
-            assertThat(sampler.requests).isGreaterThan(50);
-            try (RunStore store = RunStore.open(folder.resolve(Lab.STORE_FILE))) {
-                assertThat(figure(store, Metric.WIRE_OUT)).isCloseTo(out, within(out * 0.02));
-                assertThat(figure(store, Metric.WIRE_BACK)).isCloseTo(back, within(back * 0.02));
-                assertThat(figure(store, Metric.PAYLOAD_OUT)).isLessThan(figure(store, Metric.WIRE_OUT));
-            }
+    void bytesAgreeWithACapture(String technology) {
+        Counted counted = SAMPLER.counted.get(technology);
+        assertThat(counted).isNotNull();
+        double out = (double) counted.toPort() / counted.requests();
+        double back = (double) counted.fromPort() / counted.requests();
+        assertThat(counted.requests()).isGreaterThan(50);
+        try (RunStore store = RunStore.open(folder.resolve(Lab.STORE_FILE))) {
+            assertThat(figure(store, counted, Metric.WIRE_OUT)).isCloseTo(out, within(out * 0.02));
+            assertThat(figure(store, counted, Metric.WIRE_BACK)).isCloseTo(back, within(back * 0.02));
+            assertThat(figure(store, counted, Metric.PAYLOAD_OUT)).isLessThan(figure(store, counted, Metric.WIRE_OUT));
         }
     }
 
-    private static Study study(String technology) {
+    private static Study study(List<String> technologies) {
         return new Study(
                 "bytes on the wire",
-                List.of(technology),
+                technologies,
                 List.of(Topology.parse("line:1")),
                 "messages",
                 List.of(MessageSpec.parse("text:1000")),
@@ -99,49 +103,52 @@ class WireBytesTest {
                 Limits.NONE);
     }
 
-    private static double figure(RunStore store, Metric metric) {
+    private static double figure(RunStore store, Counted counted, Metric metric) {
         return store.figures().stream()
-                .filter(f -> f.metric() == metric && f.subject().equals(FigureRow.SYSTEM))
+                .filter(f -> f.trialId() == counted.trialId()
+                        && f.metric() == metric
+                        && f.subject().equals(FigureRow.SYSTEM))
                 .mapToDouble(FigureRow::value)
                 .findFirst()
                 .orElseThrow();
     }
 
-    /** Captures from before the first call, and reads both accounts when the last trial has ended. */
-    private static final class Sampler extends TinyRun.Listener implements AutoCloseable {
-        private final CompletableFuture<Capture> capturing = new CompletableFuture<>();
-        private long requests;
+    /** What a boot's only trial sent and received, requests as the service counted them. */
+    private record Counted(int trialId, long requests, long toPort, long fromPort) {}
+
+    /** Captures from before a boot's first call, and reads both accounts when its trial has ended. */
+    private static final class Sampler extends TinyRun.Listener {
+        private final Map<String, Counted> counted = new HashMap<>();
+        private CompletableFuture<Capture> capturing = new CompletableFuture<>();
 
         @Override
         public void booting(Plan.Boot boot, int bootIndex) {
+            CompletableFuture<Capture> next = new CompletableFuture<>();
+            capturing = next;
             Thread.ofPlatform().daemon().start(() -> {
                 try {
                     List<Integer> port = await().atMost(Duration.ofMinutes(1))
                             .pollInterval(Duration.ofMillis(5))
                             .until(() -> m1().map(WireBytesTest::ports).orElse(List.of()), found -> !found.isEmpty());
-                    capturing.complete(Capture.of(port.getFirst()));
+                    next.complete(Capture.of(port.getFirst()));
                 } catch (RuntimeException e) {
-                    capturing.completeExceptionally(e);
+                    next.completeExceptionally(e);
                 }
             });
         }
 
-        Capture capture() {
-            return capturing.join();
-        }
-
         @Override
         public void trialEnded(TrialRow row, Optional<Glance> glance) {
-            m1().ifPresent(service -> requests = requests(service));
-            long[] seen = {-1};
-            await().pollInterval(Duration.ofMillis(200))
-                    .until(() -> seen[0] == (seen[0] = capture().toPort()));
-        }
-
-        /** Where the run ended before a boot, nothing was captured. */
-        @Override
-        public void close() {
-            capturing.thenAccept(Capture::close);
+            try (Capture capture = capturing.join()) {
+                m1().ifPresent(service -> {
+                    long requests = requests(service);
+                    long[] seen = {-1};
+                    await().pollInterval(Duration.ofMillis(200)).until(() -> seen[0] == (seen[0] = capture.toPort()));
+                    counted.put(
+                            row.spec().technology(),
+                            new Counted(row.spec().id(), requests, capture.toPort(), capture.fromPort()));
+                });
+            }
         }
     }
 

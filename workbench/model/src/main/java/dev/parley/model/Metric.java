@@ -3,6 +3,7 @@ package dev.parley.model;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -113,6 +114,15 @@ public enum Metric {
 
     public String meaning() {
         return meaning;
+    }
+
+    /** What it tells that a trial which went well has no such figure; empty for one that every such trial has. */
+    public Optional<String> absence() {
+        return switch (this) {
+            case CLIENTS_AT_LIMIT -> Optional.of("none: no step gave out");
+            case USERS_AT_FIRST_FAILURE -> Optional.of("none: no request failed");
+            default -> Optional.empty();
+        };
     }
 
     public static Metric ofKey(String key) {

@@ -156,7 +156,10 @@ public final class PaperRun {
                     .ifPresent(invalid::add);
             return redrawn(analysis, technology, place.situation(), metric, inner.condition("subject"))
                     .map(r -> Measured.of(r.value(), r.draws(), r.restarts()))
-                    .orElse(Measured.missing("not measured: " + inner));
+                    .orElseGet(() -> Measured.missing(metric.absence()
+                            .filter(_ -> analysis.redrawn(technology, place.situation(), Metric.SUCCESS_SHARE)
+                                    .isPresent())
+                            .orElse("not measured: " + inner)));
         });
         String validity = invalid.stream()
                 .filter(v -> v.startsWith("void"))

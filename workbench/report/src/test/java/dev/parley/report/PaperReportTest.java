@@ -136,11 +136,13 @@ class PaperReportTest {
                 5,
                 claim("absent", of("kafka") + " < " + of("rest"))
                         + claim("metric", "highest_rate[technology=rest, message=text:1000, load=few] < 5")
+                        + claim("unfailing", "users_at_first_failure[technology=rest, message=text:1000, load=few] < 5")
                         + "said,1,It is.,,of architecture\n");
-        assertThat(report.counts()).containsEntry(Verdict.NOT_DECIDED, 3L);
+        assertThat(report.counts()).containsEntry(Verdict.NOT_DECIDED, 4L);
         report.writeTo(folder);
         assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
                 .contains("not measured: kafka")
+                .contains("none: no request failed")
                 .contains("nothing measured decides it");
     }
 

@@ -48,6 +48,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -67,6 +68,23 @@ public abstract class TransportContract {
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
     private static final Topology.Node LEAF = new Topology.Node("m2", List.of(), Topology.Calling.ONE_AFTER_THE_OTHER);
     private static final Handler ECHO = new MessagesWork().node(LEAF, Map.of());
+
+    private static final String FAIL = "fail as ";
+
+    /** Echoes, or fails as a text asks for. */
+    private static final Handler ECHO_OR_FAILURE = new Handler() {
+        @Override
+        public <Q extends Record, R extends Record> R handle(Operation<Q, R> operation, Q request) {
+            if (request instanceof TestModelOnlyText text && text.textField().startsWith(FAIL)) {
+                Code code = Code.valueOf(text.textField().substring(FAIL.length()));
+                throw new CallException(code, failureOf(code));
+            }
+            return ECHO.handle(operation, request);
+        }
+    };
+
+    /** A server and its neighbour for all tests of a class that leave them as they were: some technologies take a second to start. */
+    private static final Deque<AutoCloseable> SHARED = new ArrayDeque<>();
 
     private final Deque<AutoCloseable> open = new ArrayDeque<>();
 
@@ -115,6 +133,23 @@ public abstract class TransportContract {
         }
     }
 
+    /** Where a broker is ended after the last test, first: without one, closing waits. */
+    @AfterAll
+    protected static void closeShared() throws Exception {
+        while (!SHARED.isEmpty()) {
+            SHARED.pop().close();
+        }
+    }
+
+    private Neighbour shared() {
+        if (SHARED.isEmpty()) {
+            Location at = freeLocation("m2");
+            SHARED.push(transport().serve("m2", Messages.CONTRACT, at, ECHO_OR_FAILURE));
+            SHARED.push(transport().connect("m1", Messages.CONTRACT, at));
+        }
+        return (Neighbour) SHARED.element();
+    }
+
     // ---- what comes back
 
     @ParameterizedTest
@@ -134,7 +169,7 @@ public abstract class TransportContract {
                 "types:10000"
             })
     void whatComesBackIsWhatWasSent(String message) {
-        Neighbour neighbour = echo();
+        Neighbour neighbour = shared();
         for (String topology : List.of("line:1", "graph:m0>m1,m2")) {
             Topology parsed = Topology.parse(topology);
             Topology.Node asked = parsed.nodes().getLast();
@@ -154,7 +189,7 @@ public abstract class TransportContract {
 
     @Test
     void textOfEveryLanguageComesBack() {
-        Neighbour neighbour = echo();
+        Neighbour neighbour = shared();
         for (String text :
                 List.of("\u0000\u0001\t\r\n\u007f", "ąčęėįšųūž", "日本語", "\uD83D\uDE00\uD83C\uDF0D", "\"\\/{}[]<>&'")) {
             assertThat(neighbour.call(Messages.ONLY_TEXT, new TestModelOnlyText(text), TIMEOUT))
@@ -217,7 +252,7 @@ public abstract class TransportContract {
 
     @Test
     void callsWithoutWaitingBringTheSame() throws Exception {
-        Neighbour neighbour = echo();
+        Neighbour neighbour = shared();
         List<CompletableFuture<TestModelOnlyText>> replies = new ArrayList<>();
         for (int i = 0; i < 100; i++) {
             replies.add(neighbour.send(Messages.ONLY_TEXT, new TestModelOnlyText("number " + i), TIMEOUT));
@@ -231,7 +266,7 @@ public abstract class TransportContract {
 
     @Test
     void twoHundredCallersAtOnceEachGetTheirOwn() throws Exception {
-        Neighbour neighbour = echo();
+        Neighbour neighbour = shared();
         int callers = 200;
         CyclicBarrier start = new CyclicBarrier(callers);
         try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
@@ -316,23 +351,21 @@ public abstract class TransportContract {
     @ParameterizedTest
     @EnumSource(Code.class)
     void aHandlersErrorArrivesWithCodeAndMessage(Code code) {
-        String message = "m3: žinutė \"" + code + "\" (expected: 1 < n & 100%)";
-        Neighbour neighbour = serveAndConnect((operation, request) -> {
-            if (request.equals(new TestModelOnlyText("fail"))) {
-                throw new CallException(code, message);
-            }
-            return request;
-        });
-        TestModelOnlyText fail = new TestModelOnlyText("fail");
+        Neighbour neighbour = shared();
+        TestModelOnlyText fail = new TestModelOnlyText(FAIL + code);
 
         CallException waited = failure(() -> neighbour.call(Messages.ONLY_TEXT, fail, TIMEOUT));
         CallException sent = failure(() -> get(neighbour.send(Messages.ONLY_TEXT, fail, TIMEOUT)));
 
         assertThat(waited.code()).isEqualTo(code);
-        assertThat(waited).hasMessage(message);
+        assertThat(waited).hasMessage(failureOf(code));
         assertThat(sent.code()).isEqualTo(code);
-        assertThat(sent).hasMessage(message);
+        assertThat(sent).hasMessage(failureOf(code));
         warmUp(neighbour);
+    }
+
+    private static String failureOf(Code code) {
+        return "m3: žinutė \"" + code + "\" (expected: 1 < n & 100%)";
     }
 
     @Test
@@ -470,8 +503,9 @@ public abstract class TransportContract {
     }
 
     @Test
-    void aBrokerThatDiesInMidCallNeverMakesAWrongReply() {
+    void aBrokerThatDiesInMidCallNeverMakesAWrongReply() throws Exception {
         assumeTrue(transport().technology().broker().isPresent(), "no broker between the services");
+        closeShared();
         CountDownLatch mayAnswer = hold();
         CountDownLatch isHeld = new CountDownLatch(1);
         Neighbour neighbour = serveAndConnect((operation, request) -> {
@@ -530,6 +564,7 @@ public abstract class TransportContract {
 
     @Test
     void nothingIsLeftOverAfterClosing() throws Exception {
+        closeShared();
         // once before counting: what a technology loads for the whole process is not left over by a server or client
         useAndClose();
         Leftovers leftovers = new Leftovers();
@@ -558,7 +593,7 @@ public abstract class TransportContract {
 
     @Test
     void payloadBytesAreThoseOfTheMessage() {
-        Neighbour neighbour = echo();
+        Neighbour neighbour = shared();
         long small = neighbour.payloadBytes(new TestModelOnlyText("0123456789"));
         long large = neighbour.payloadBytes(new TestModelOnlyText("x".repeat(100_000)));
 
@@ -593,13 +628,9 @@ public abstract class TransportContract {
         return latch;
     }
 
-    private Neighbour echo() {
-        return serveAndConnect(null);
-    }
-
-    private Neighbour serveAndConnect(Answering.@org.jspecify.annotations.Nullable Answer answer) {
+    private Neighbour serveAndConnect(Answering.Answer answer) {
         Location at = freeLocation("m2");
-        open.push(transport().serve("m2", Messages.CONTRACT, at, answer == null ? ECHO : new Answering(answer)));
+        open.push(transport().serve("m2", Messages.CONTRACT, at, new Answering(answer)));
         return connect(at);
     }
 

@@ -42,7 +42,8 @@ abstract class KafkaContract extends TransportContract {
     }
 
     @AfterAll
-    static void endBroker() {
+    static void endBroker() throws Exception {
+        closeShared();
         if (broker != null) {
             broker.close();
         }

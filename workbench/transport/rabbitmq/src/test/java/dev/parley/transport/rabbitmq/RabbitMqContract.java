@@ -50,7 +50,8 @@ abstract class RabbitMqContract extends TransportContract {
     }
 
     @AfterAll
-    static void endBroker() {
+    static void endBroker() throws Exception {
+        closeShared();
         if (broker != null) {
             broker.close();
         }

@@ -1,7 +1,6 @@
 package dev.parley.transport.thrift;
 
 import dev.parley.spi.Location;
-import dev.parley.transport.thrift.messages.Messages;
 import java.net.SocketException;
 import java.time.Duration;
 import org.apache.thrift.TConfiguration;
@@ -12,24 +11,24 @@ import org.apache.thrift.transport.TTransportException;
 /** One connection and the generated client on it. One call at a time; {@link #close} from any thread. */
 final class Connection implements AutoCloseable {
     private final DeadlineSocket socket;
-    private final Messages.Client client;
+    private final Stubs.Calling client;
 
-    private Connection(DeadlineSocket socket) {
+    private Connection(Stubs stubs, DeadlineSocket socket) {
         this.socket = socket;
-        this.client = new Messages.Client(new TBinaryProtocol(socket));
+        this.client = stubs.client(new TBinaryProtocol(socket));
     }
 
     /** Connects within what is left of the time. */
-    static Connection open(Location to, long deadlineNs) throws TTransportException {
+    static Connection open(Stubs stubs, Location to, long deadlineNs) throws TTransportException {
         DeadlineSocket socket = new DeadlineSocket(to);
         socket.deadlineNs = deadlineNs;
         socket.setConnectTimeout(socket.leftMs());
         socket.open();
-        return new Connection(socket);
+        return new Connection(stubs, socket);
     }
 
     /** The client, for one call that ends by then. */
-    Messages.Client until(long deadlineNs) {
+    Stubs.Calling until(long deadlineNs) {
         socket.deadlineNs = deadlineNs;
         return client;
     }

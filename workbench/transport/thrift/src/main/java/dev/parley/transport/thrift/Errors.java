@@ -2,7 +2,7 @@ package dev.parley.transport.thrift;
 
 import dev.parley.spi.CallException;
 import dev.parley.spi.CallException.Code;
-import dev.parley.transport.thrift.messages.Fault;
+import dev.parley.transport.thrift.generated.fault.Fault;
 import java.net.SocketTimeoutException;
 import org.apache.thrift.TApplicationException;
 import org.apache.thrift.protocol.TProtocolException;

@@ -5,10 +5,7 @@ import dev.parley.spi.CallException.Code;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Operation;
-import dev.parley.spi.messages.TestModelAllTypesList;
-import dev.parley.spi.messages.TestModelOnlyText;
-import dev.parley.transport.thrift.messages.Fault;
-import dev.parley.transport.thrift.messages.Messages;
+import dev.parley.transport.thrift.generated.fault.Fault;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -20,6 +17,7 @@ import org.apache.thrift.protocol.TBinaryProtocol;
 
 /** Calls one service. A connection that is free is used again, the last one first; a call that finds none opens one. */
 final class ThriftNeighbour implements Neighbour {
+    private final Stubs stubs;
     private final Location to;
     private final ConcurrentLinkedDeque<Connection> idle = new ConcurrentLinkedDeque<>();
     /** All that are open, idle or not: what {@link #close} ends. */
@@ -27,7 +25,8 @@ final class ThriftNeighbour implements Neighbour {
 
     private volatile boolean closed;
 
-    ThriftNeighbour(Location to) {
+    ThriftNeighbour(Stubs stubs, Location to) {
+        this.stubs = stubs;
         this.to = to;
     }
 
@@ -38,7 +37,7 @@ final class ThriftNeighbour implements Neighbour {
         boolean canGoOn = false;
         try {
             connection = connection(deadlineNs);
-            R reply = operation.reply().cast(exchange(connection.until(deadlineNs), operation.name(), request));
+            R reply = operation.reply().cast(connection.until(deadlineNs).call(operation.name(), request));
             canGoOn = true;
             return reply;
         } catch (Fault | TApplicationException answered) {
@@ -72,19 +71,6 @@ final class ThriftNeighbour implements Neighbour {
         };
     }
 
-    private static Record exchange(Messages.Client client, String operation, Record request) throws TException {
-        return switch (operation) {
-            case "onlyText" -> Conversions.toRecord(client.onlyText(Conversions.toStruct((TestModelOnlyText) request)));
-            case "allTypes" ->
-                Conversions.toRecord(client.allTypes(Conversions.toStruct((TestModelAllTypesList) request)));
-            case "gatherText" ->
-                Conversions.toRecord(client.gatherText(Conversions.toStruct((TestModelOnlyText) request)));
-            case "gatherTypes" ->
-                Conversions.toRecord(client.gatherTypes(Conversions.toStruct((TestModelAllTypesList) request)));
-            default -> throw new CallException(Code.NOT_FOUND, "no operation " + operation + " in messages.thrift");
-        };
-    }
-
     private Connection connection(long deadlineNs) throws TException {
         if (closed) {
             throw new CallException(Code.UNAVAILABLE, "the client of " + to + " is closed");
@@ -93,7 +79,7 @@ final class ThriftNeighbour implements Neighbour {
         if (free != null) {
             return free;
         }
-        Connection opened = Connection.open(to, deadlineNs);
+        Connection opened = Connection.open(stubs, to, deadlineNs);
         open.add(opened);
         if (closed) {
             end(opened);
@@ -127,7 +113,7 @@ final class ThriftNeighbour implements Neighbour {
     @Override
     public long payloadBytes(Record message) {
         try {
-            return new TSerializer(new TBinaryProtocol.Factory()).serialize(Conversions.toStruct(message)).length;
+            return new TSerializer(new TBinaryProtocol.Factory()).serialize(stubs.toStruct(message)).length;
         } catch (TException e) {
             throw Errors.read(e);
         }

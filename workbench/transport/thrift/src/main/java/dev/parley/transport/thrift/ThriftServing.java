@@ -6,12 +6,7 @@ import dev.parley.spi.Handler;
 import dev.parley.spi.Location;
 import dev.parley.spi.Operation;
 import dev.parley.spi.Transport;
-import dev.parley.spi.messages.Messages;
-import dev.parley.transport.thrift.messages.Fault;
-import dev.parley.transport.thrift.messages.GatheredText;
-import dev.parley.transport.thrift.messages.GatheredTypes;
-import dev.parley.transport.thrift.messages.TestModelAllTypesList;
-import dev.parley.transport.thrift.messages.TestModelOnlyText;
+import dev.parley.transport.thrift.generated.fault.Fault;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.Set;
@@ -21,7 +16,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Phaser;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import org.apache.thrift.TException;
 import org.apache.thrift.TProcessor;
 import org.apache.thrift.protocol.TProtocol;
 import org.apache.thrift.server.ServerContext;
@@ -48,7 +42,7 @@ final class ThriftServing implements Transport.Server {
     private final Thread acceptor;
     private volatile boolean closing;
 
-    ThriftServing(Location at, Handler handler) {
+    ThriftServing(Stubs stubs, Location at, Handler handler) {
         this.handler = handler;
         TServerSocket listening;
         try {
@@ -58,7 +52,7 @@ final class ThriftServing implements Transport.Server {
             throw new CallException(Code.UNAVAILABLE, "cannot listen on " + at + ": " + e.getMessage(), e);
         }
         server = new TThreadPoolServer(new TThreadPoolServer.Args(listening)
-                .processor(counting(new dev.parley.transport.thrift.messages.Messages.Processor<>(new Service())))
+                .processor(counting(stubs.processor(this::handled)))
                 .executorService(threads)
                 .stopTimeoutUnit(TimeUnit.SECONDS)
                 .stopTimeoutVal(1));
@@ -110,29 +104,6 @@ final class ThriftServing implements Transport.Server {
             acceptor.join(Duration.ofSeconds(2));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-        }
-    }
-
-    /** The interface's implementation, as a user of Thrift writes it. */
-    private final class Service implements dev.parley.transport.thrift.messages.Messages.Iface {
-        @Override
-        public TestModelOnlyText onlyText(TestModelOnlyText request) throws TException {
-            return Conversions.toStruct(handled(Messages.ONLY_TEXT, Conversions.toRecord(request)));
-        }
-
-        @Override
-        public TestModelAllTypesList allTypes(TestModelAllTypesList request) throws TException {
-            return Conversions.toStruct(handled(Messages.ALL_TYPES, Conversions.toRecord(request)));
-        }
-
-        @Override
-        public GatheredText gatherText(TestModelOnlyText request) throws TException {
-            return Conversions.toStruct(handled(Messages.GATHER_TEXT, Conversions.toRecord(request)));
-        }
-
-        @Override
-        public GatheredTypes gatherTypes(TestModelAllTypesList request) throws TException {
-            return Conversions.toStruct(handled(Messages.GATHER_TYPES, Conversions.toRecord(request)));
         }
     }
 

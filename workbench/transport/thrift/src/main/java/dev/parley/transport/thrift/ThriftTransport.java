@@ -8,7 +8,6 @@ import dev.parley.spi.Handler;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Transport;
-import dev.parley.spi.messages.Messages;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -48,24 +47,24 @@ final class ThriftTransport implements Transport {
 
     @Override
     public boolean carries(Contract contract) {
-        return contract.equals(Messages.CONTRACT);
+        return Stubs.of(contract).isPresent();
     }
 
     @Override
     public Server serve(String service, Contract contract, Location at, Handler handler) {
-        check(contract);
-        return new ThriftServing(at, handler);
+        return new ThriftServing(stubs(contract), at, handler);
     }
 
     @Override
     public Neighbour connect(String caller, Contract contract, Location to) {
-        check(contract);
-        return new ThriftNeighbour(to);
+        return new ThriftNeighbour(stubs(contract), to);
     }
 
-    private void check(Contract contract) {
-        if (!carries(contract)) {
-            throw new BadInput("contract over thrift", contract.name(), "messages: the one with a .thrift interface");
-        }
+    private static Stubs stubs(Contract contract) {
+        return Stubs.of(contract)
+                .orElseThrow(() -> new BadInput(
+                        "contract over thrift",
+                        contract.name(),
+                        "one with a .thrift interface: json, lecturers, messages, records"));
     }
 }

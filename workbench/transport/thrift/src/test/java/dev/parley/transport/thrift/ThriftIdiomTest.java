@@ -10,9 +10,9 @@ import dev.parley.spi.Contract;
 import dev.parley.spi.Handler;
 import dev.parley.spi.Location;
 import dev.parley.spi.Transport;
-import dev.parley.transport.thrift.messages.Fault;
-import dev.parley.transport.thrift.messages.Messages;
-import dev.parley.transport.thrift.messages.TestModelOnlyText;
+import dev.parley.transport.thrift.generated.fault.Fault;
+import dev.parley.transport.thrift.generated.messages.Messages;
+import dev.parley.transport.thrift.generated.messages.TestModelOnlyText;
 import dev.parley.work.messages.MessagesWork;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -97,7 +97,7 @@ class ThriftIdiomTest {
     void aConnectionThatIsFreeIsUsedAgain() throws Exception {
         int port = freePort();
         try (var server = serve(port, ECHO);
-                var neighbour = new ThriftNeighbour(new Location.Socket("127.0.0.1", port))) {
+                var neighbour = new ThriftNeighbour(new MessagesStubs(), new Location.Socket("127.0.0.1", port))) {
             assertThat(server).isNotNull();
             var request = new dev.parley.spi.messages.TestModelOnlyText("x");
             for (int i = 0; i < 20; i++) {

@@ -66,16 +66,16 @@ class StoredIsSentTest {
                 .toString();
     }
 
-    // ---- records
-
     @ParameterizedTest
     @ValueSource(strings = {"rest", "graphql", "grpc", "rpcx", "websocket", "rabbitmq", "kafka"})
-    void afterManyChangesByFiftyClientsBothTablesAreWhatAModelSays(String technology) throws Exception {
+    void recordsAndPhotosAreStoredAsSent(String technology) throws Exception {
         try (Services services = new Services(technology, new RecordsWork(), STAR, RealServers.locations())) {
             changeAndCompare(technology, services.client(), LEAVES);
+            sendAndFetch(services.client(), LEAVES);
         }
     }
 
+    /** After many changes by fifty clients, each table is what a model says. */
     private static void changeAndCompare(String technology, Neighbour service, List<String> leaves) throws Exception {
         Map<String, Entry> model = new ConcurrentHashMap<>(tables.entries(leaves.getFirst()));
         try (ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor()) {
@@ -132,8 +132,6 @@ class StoredIsSentTest {
         }
     }
 
-    // ---- photos
-
     private static String sha256(byte[] content) throws Exception {
         return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
     }
@@ -144,14 +142,7 @@ class StoredIsSentTest {
         return content;
     }
 
-    @ParameterizedTest
-    @ValueSource(strings = {"rest", "graphql", "grpc", "rpcx", "websocket", "rabbitmq", "kafka"})
-    void photosHaveOneChecksumAtTheClientInTheTableAndOnTheWayBack(String technology) throws Exception {
-        try (Services services = new Services(technology, new RecordsWork(), STAR, RealServers.locations())) {
-            sendAndFetch(services.client(), LEAVES);
-        }
-    }
-
+    /** Photos have one checksum: at the client, in the tables, and on the way back. */
     private static void sendAndFetch(Neighbour service, List<String> leaves) throws Exception {
         // none, one byte, both sides of a piece of a stream, and the paper's
         for (int bytes : new int[] {0, 1, 65_536, 65_537, 875_000}) {
@@ -170,10 +161,10 @@ class StoredIsSentTest {
 
     // ---- behind a front
 
-    /** Technologies whose libraries do not stand beside the others' on one class path. Thrift has no interface of this work. */
+    /** Technologies whose libraries do not stand beside the others' on one class path. */
     @ParameterizedTest
-    @ValueSource(strings = {"openfeign", "rest-spring", "grpc-spring", "rsocket"})
-    void behindAFrontRecordsAndPhotosAreStoredAsSentToo(String technology) throws Exception {
+    @ValueSource(strings = {"openfeign", "rest-spring", "grpc-spring", "rsocket", "thrift"})
+    void behindAFrontToo(String technology) throws Exception {
         try (Pair pair = new Pair(technology, new RecordsWork())) {
             changeAndCompare(technology, pair.client(), List.of(Pair.BACK));
             sendAndFetch(pair.client(), List.of(Pair.BACK));

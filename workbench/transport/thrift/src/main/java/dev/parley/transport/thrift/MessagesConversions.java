@@ -7,10 +7,10 @@ import dev.parley.spi.messages.GatheredTypes;
 import dev.parley.spi.messages.TestModelAllTypes;
 import dev.parley.spi.messages.TestModelAllTypesList;
 import dev.parley.spi.messages.TestModelOnlyText;
-import dev.parley.transport.thrift.messages.DateTime;
-import dev.parley.transport.thrift.messages.Decimal;
-import dev.parley.transport.thrift.messages.TextPart;
-import dev.parley.transport.thrift.messages.TypesPart;
+import dev.parley.transport.thrift.generated.messages.DateTime;
+import dev.parley.transport.thrift.generated.messages.Decimal;
+import dev.parley.transport.thrift.generated.messages.TextPart;
+import dev.parley.transport.thrift.generated.messages.TypesPart;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.time.DateTimeException;
@@ -18,40 +18,29 @@ import java.time.LocalDateTime;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.thrift.TBase;
 
-/** The contract's records and the generated structs of the same names, which stand here with their package. */
-final class Conversions {
-    private Conversions() {}
+/** The records of {@link dev.parley.spi.messages} and their generated namesakes, which stand here with their package. */
+final class MessagesConversions {
+    private MessagesConversions() {}
 
-    static TBase<?, ?> toStruct(Record value) {
-        return switch (value) {
-            case TestModelOnlyText text -> toStruct(text);
-            case TestModelAllTypesList list -> toStruct(list);
-            case GatheredText gathered -> toStruct(gathered);
-            case GatheredTypes gathered -> toStruct(gathered);
-            default -> throw new CallException(Code.NOT_FOUND, value.getClass().getName() + " has no Thrift struct");
-        };
+    static dev.parley.transport.thrift.generated.messages.TestModelOnlyText toStruct(TestModelOnlyText text) {
+        return new dev.parley.transport.thrift.generated.messages.TestModelOnlyText(text.textField());
     }
 
-    static dev.parley.transport.thrift.messages.TestModelOnlyText toStruct(TestModelOnlyText text) {
-        return new dev.parley.transport.thrift.messages.TestModelOnlyText(text.textField());
-    }
-
-    static TestModelOnlyText toRecord(dev.parley.transport.thrift.messages.TestModelOnlyText text) {
+    static TestModelOnlyText toRecord(dev.parley.transport.thrift.generated.messages.TestModelOnlyText text) {
         return new TestModelOnlyText(text.getTextField());
     }
 
-    static dev.parley.transport.thrift.messages.TestModelAllTypesList toStruct(TestModelAllTypesList list) {
-        List<dev.parley.transport.thrift.messages.TestModelAllTypes> items =
+    static dev.parley.transport.thrift.generated.messages.TestModelAllTypesList toStruct(TestModelAllTypesList list) {
+        List<dev.parley.transport.thrift.generated.messages.TestModelAllTypes> items =
                 new ArrayList<>(list.items().size());
         for (TestModelAllTypes item : list.items()) {
             items.add(toStruct(item));
         }
-        return new dev.parley.transport.thrift.messages.TestModelAllTypesList(items);
+        return new dev.parley.transport.thrift.generated.messages.TestModelAllTypesList(items);
     }
 
-    static TestModelAllTypesList toRecord(dev.parley.transport.thrift.messages.TestModelAllTypesList list) {
+    static TestModelAllTypesList toRecord(dev.parley.transport.thrift.generated.messages.TestModelAllTypesList list) {
         List<TestModelAllTypes> items = new ArrayList<>(list.getItemsSize());
         for (var item : list.getItems()) {
             items.add(toRecord(item));
@@ -59,10 +48,10 @@ final class Conversions {
         return new TestModelAllTypesList(items);
     }
 
-    private static dev.parley.transport.thrift.messages.TestModelAllTypes toStruct(TestModelAllTypes item) {
+    private static dev.parley.transport.thrift.generated.messages.TestModelAllTypes toStruct(TestModelAllTypes item) {
         LocalDateTime time = item.dateTimeField();
         BigDecimal decimal = item.decimalField();
-        return new dev.parley.transport.thrift.messages.TestModelAllTypes(
+        return new dev.parley.transport.thrift.generated.messages.TestModelAllTypes(
                 item.textField(),
                 item.boolField(),
                 (short) item.byteField(),
@@ -74,7 +63,7 @@ final class Conversions {
                 item.longField());
     }
 
-    private static TestModelAllTypes toRecord(dev.parley.transport.thrift.messages.TestModelAllTypes item) {
+    private static TestModelAllTypes toRecord(dev.parley.transport.thrift.generated.messages.TestModelAllTypes item) {
         DateTime time = item.getDateTimeField();
         Decimal decimal = item.getDecimalField();
         try {
@@ -93,26 +82,26 @@ final class Conversions {
         }
     }
 
-    static dev.parley.transport.thrift.messages.GatheredText toStruct(GatheredText gathered) {
+    static dev.parley.transport.thrift.generated.messages.GatheredText toStruct(GatheredText gathered) {
         List<TextPart> parts = new ArrayList<>(gathered.parts().size());
         gathered.parts().forEach(part -> parts.add(new TextPart(part.service(), toStruct(part.answer()))));
-        return new dev.parley.transport.thrift.messages.GatheredText(parts);
+        return new dev.parley.transport.thrift.generated.messages.GatheredText(parts);
     }
 
-    static GatheredText toRecord(dev.parley.transport.thrift.messages.GatheredText gathered) {
+    static GatheredText toRecord(dev.parley.transport.thrift.generated.messages.GatheredText gathered) {
         List<GatheredText.Part> parts = new ArrayList<>(gathered.getPartsSize());
         gathered.getParts()
                 .forEach(part -> parts.add(new GatheredText.Part(part.getLeaf(), toRecord(part.getAnswer()))));
         return new GatheredText(parts);
     }
 
-    static dev.parley.transport.thrift.messages.GatheredTypes toStruct(GatheredTypes gathered) {
+    static dev.parley.transport.thrift.generated.messages.GatheredTypes toStruct(GatheredTypes gathered) {
         List<TypesPart> parts = new ArrayList<>(gathered.parts().size());
         gathered.parts().forEach(part -> parts.add(new TypesPart(part.service(), toStruct(part.answer()))));
-        return new dev.parley.transport.thrift.messages.GatheredTypes(parts);
+        return new dev.parley.transport.thrift.generated.messages.GatheredTypes(parts);
     }
 
-    static GatheredTypes toRecord(dev.parley.transport.thrift.messages.GatheredTypes gathered) {
+    static GatheredTypes toRecord(dev.parley.transport.thrift.generated.messages.GatheredTypes gathered) {
         List<GatheredTypes.Part> parts = new ArrayList<>(gathered.getPartsSize());
         gathered.getParts()
                 .forEach(part -> parts.add(new GatheredTypes.Part(part.getLeaf(), toRecord(part.getAnswer()))));
