@@ -60,8 +60,8 @@ public record Study(
     public record Effort(
             String name, int restarts, Duration rehearsal, Duration warmUpLeast, Duration warmUpMost, Duration window) {
         /**
-         * Three technologies with four cells each fill five minutes with this: nine boots of some six seconds each, and 23 seconds of
-         * rehearsal and trials in each.
+         * Three technologies with four cells each take four and a half minutes with this: nine boots of some seven seconds each, and 22 seconds
+         * of rehearsal and trials in each. Twelve technologies take twenty.
          */
         public static final Effort QUICK = new Effort(
                 "quick",
@@ -69,10 +69,7 @@ public record Study(
                 Duration.ofSeconds(6),
                 Duration.ofSeconds(1),
                 Duration.ofMillis(1500),
-                Duration.ofSeconds(3));
-
-        /** Beyond so many technologies windows are shorter: twelve of them, each booted three times, fill twenty minutes. */
-        private static final int QUICK_FEW = 6;
+                Duration.ofSeconds(2));
 
         public static final Effort STANDARD = new Effort(
                 "standard",
@@ -89,19 +86,6 @@ public record Study(
             if (rehearsal.isNegative()) {
                 throw new BadInput("rehearsal", rehearsal, "0 or more");
             }
-        }
-
-        /** {@link #QUICK} for so many technologies: with windows of 2 s where there are more than six. */
-        public static Effort quick(int technologies) {
-            return technologies <= QUICK_FEW
-                    ? QUICK
-                    : new Effort(
-                            QUICK.name,
-                            QUICK.restarts,
-                            QUICK.rehearsal,
-                            QUICK.warmUpLeast,
-                            QUICK.warmUpMost,
-                            Duration.ofSeconds(2));
         }
     }
 

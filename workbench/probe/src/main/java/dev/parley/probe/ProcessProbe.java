@@ -34,8 +34,8 @@ public final class ProcessProbe {
 
     /**
      * Processor time used since the process began, in user and kernel mode, all threads, ended ones included. On Linux the kernel's
-     * nanosecond account of living threads would miss ended ones, so this reads ticks of 10 ms: over a window of 3 s an error of at most
-     * 0.3 % of one core.
+     * nanosecond account of living threads would miss ended ones, so this reads ticks of 10 ms: over a window of 2 s an error of at most
+     * 0.5 % of one core.
      *
      * @return nanoseconds; empty when the process is gone
      */
