@@ -134,15 +134,15 @@ final class RequestConsumer {
         }
     }
 
-    /** No further requests; the queue goes with its last consumer. */
+    /**
+     * No further requests; the queue goes with its last consumer. Not under {@link #writing}: the thread that reads the broker's answer may first
+     * have a confirm to settle, for which it needs that lock.
+     */
     void cancel() {
-        writing.lock();
         try {
             channel.basicCancel(tag);
         } catch (IOException | AlreadyClosedException e) {
             LOG.log(System.Logger.Level.DEBUG, "the broker is gone", e);
-        } finally {
-            writing.unlock();
         }
     }
 }
