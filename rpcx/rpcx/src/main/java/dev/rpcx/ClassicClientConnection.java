@@ -7,6 +7,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
@@ -40,8 +41,7 @@ final class ClassicClientConnection extends ChannelInboundHandlerAdapter {
             id = ThreadLocalRandom.current().nextLong();
         }
         long taken = id;
-        reply.whenComplete((result, thrown) -> underWay.remove(taken));
-        channel.eventLoop()
+        Future<?> timer = channel.eventLoop()
                 .schedule(
                         () -> reply.completeExceptionally(new RPCXException(
                                 RPCXException.Code.DEADLINE_EXCEEDED,
@@ -49,6 +49,11 @@ final class ClassicClientConnection extends ChannelInboundHandlerAdapter {
                                 RPCXException.Executed.MAYBE)),
                         Math.max(0, deadlineNanos - System.nanoTime()),
                         TimeUnit.NANOSECONDS);
+        reply.whenComplete((result, thrown) -> {
+            underWay.remove(taken);
+            // which would keep the reply until then
+            timer.cancel(false);
+        });
         channel.writeAndFlush(request.of(id)).addListener(written -> {
             if (!written.isSuccess()) {
                 reply.completeExceptionally(lost(RPCXException.Executed.NOT_EXECUTED));

@@ -6,6 +6,8 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerAdapter;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import java.lang.reflect.Proxy;
@@ -13,7 +15,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -39,6 +41,9 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class Client implements AutoCloseable {
+    private static final SharedLoops SOCKETS = new SharedLoops(false);
+    private static final SharedLoops IN_PROCESS = new SharedLoops(true);
+
     private final Duration callTimeout;
     private final int connections;
     private final int mostConnections;
@@ -46,6 +51,10 @@ public final class Client implements AutoCloseable {
     private final List<Interceptor> interceptors;
     private final Codecs codecs = Codecs.standard();
     private final Loops loops;
+
+    /** Whence {@link #loops}, to be given back; null for those of this client alone. */
+    private final @Nullable SharedLoops shared;
+
     private final Bootstrap bootstrap;
     private final Map<String, ClientAddress> addresses = new ConcurrentHashMap<>();
     private final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
@@ -56,7 +65,10 @@ public final class Client implements AutoCloseable {
     private final @Nullable Tls tls;
     private final @Nullable Faults faults;
     private final AtomicLong opened = new AtomicLong();
-    final Set<Channel> channels = ConcurrentHashMap.newKeySet();
+
+    /** Each with the future that ends when its handlers have heard the last of it. */
+    final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
+
     private final AtomicInteger methods = new AtomicInteger();
     private volatile boolean closed;
 
@@ -72,7 +84,10 @@ public final class Client implements AutoCloseable {
         tls = builder.tls;
         faults = builder.faults;
         interceptors = List.copyOf(builder.interceptors);
-        loops = new Loops(builder.eventLoops, "rpcx-client", builder.inProcess);
+        shared = builder.eventLoops != null ? null : builder.inProcess ? IN_PROCESS : SOCKETS;
+        loops = shared == null
+                ? new Loops(Objects.requireNonNull(builder.eventLoops), Loops.CLIENT, builder.inProcess)
+                : shared.take();
         bootstrap =
                 loops.client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) builder.connectTimeout.toMillis());
     }
@@ -192,8 +207,11 @@ public final class Client implements AutoCloseable {
         return failureShare > 1 ? null : new CircuitBreaker(failureShare, System::nanoTime);
     }
 
-    /** @return false if the client is closed, and the task will not run */
+    /** @return false if the client is closed, and the task will not run; one that was taken before may run after the end */
     boolean schedule(Runnable task, long nanos) {
+        if (closed) {
+            return false;
+        }
         try {
             loops.group.schedule(task, nanos, TimeUnit.NANOSECONDS);
             return true;
@@ -221,15 +239,21 @@ public final class Client implements AutoCloseable {
                         protected void initChannel(Channel channel) {
                             C connection = maker.apply(channel);
                             made.set(connection);
-                            channels.add(channel);
-                            channel.closeFuture().addListener(over -> channels.remove(channel));
+                            CompletableFuture<Void> over = new CompletableFuture<>();
+                            channels.put(channel, over);
                             if (tls != null) {
                                 tls.addTo(channel, address.endpoint);
                             }
                             if (faults != null) {
                                 channel.pipeline().addLast(new FaultyPipe(faults, opened.getAndIncrement()));
                             }
-                            channel.pipeline().addLast(connection);
+                            channel.pipeline().addLast(connection, new ChannelHandlerAdapter() {
+                                @Override
+                                public void handlerRemoved(ChannelHandlerContext ctx) {
+                                    channels.remove(channel);
+                                    over.complete(null);
+                                }
+                            });
                         }
                     })
                     .connect(loops.address(address.endpoint.host(), address.endpoint.port()));
@@ -262,22 +286,34 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Ends the connections and threads. Calls under way end with {@link RPCXException.Code#UNAVAILABLE}.
+     * Ends the connections, and the threads unless other clients use them too. Calls under way end with
+     * {@link RPCXException.Code#UNAVAILABLE}. Blocks until that is done; a second time does nothing.
      *
      * @throws IllegalStateException on an event loop, which it would have to wait for
      */
     @Override
     public void close() {
         LoopThread.refuse("Client.close", "another thread");
-        closed = true;
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+        }
         clusters.values().forEach(ClientCluster::close);
         dropConnections();
-        loops.close();
+        CompletableFuture.allOf(channels.values().toArray(new CompletableFuture<?>[0]))
+                .join();
+        if (shared == null) {
+            loops.close();
+        } else {
+            shared.giveBack();
+        }
     }
 
     /** Ends the connections that are there; the next call makes a new one. */
     void dropConnections() {
-        for (Channel channel : channels) {
+        for (Channel channel : channels.keySet()) {
             channel.close();
         }
     }
@@ -295,7 +331,7 @@ public final class Client implements AutoCloseable {
         private Choice choice = Choice.LEAST_LOADED;
         private int connections = 1;
         private int mostConnections = 4;
-        private int eventLoops = Math.min(4, Runtime.getRuntime().availableProcessors());
+        private @Nullable Integer eventLoops;
         private boolean classic;
         private boolean inProcess;
         private final List<Interceptor> interceptors = new ArrayList<>();
@@ -375,7 +411,10 @@ public final class Client implements AutoCloseable {
             return this;
         }
 
-        /** Threads that serve the connections; standard one a processor, at most four. */
+        /**
+         * Threads that serve the connections of this client alone: 1 to 1024. Standard: those that all clients of the process share which do
+         * not say otherwise, one a processor, at most four; they end a second after the last such client.
+         */
         public Builder eventLoops(int count) {
             if (count < 1 || count > 1024) {
                 throw new IllegalArgumentException("eventLoops: " + count + " (expected: 1 to 1024)");

@@ -28,6 +28,9 @@ import java.util.concurrent.atomic.AtomicInteger;
  * ports that are numbers of this process only. Threads start when first needed.
  */
 final class Loops {
+    /** What the threads of clients are called, before their number. */
+    static final String CLIENT = "rpcx-client";
+
     private static final boolean EPOLL = Epoll.isAvailable();
 
     /** The first port that an in-process server gets which does not ask for one. */
@@ -93,9 +96,14 @@ final class Loops {
                 : Integer.parseInt(((LocalAddress) bound).id().substring("rpcx-".length()));
     }
 
+    /** The threads end soon. */
+    void end() {
+        group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    }
+
     /** Ends the threads, and returns when they have ended. Not on one of them. */
     void close() {
-        group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+        end();
         boolean interrupted = false;
         while (!group.isTerminated()) {
             try {

@@ -65,8 +65,9 @@ class ReadTurnTest {
     }
 
     private static @Nullable ReadTurn turn(Client client) {
-        for (Channel channel : client.channels) {
-            if (channel.pipeline().last() instanceof ClientConnection connection) {
+        for (Channel channel : client.channels.keySet()) {
+            ClientConnection connection = channel.pipeline().get(ClientConnection.class);
+            if (connection != null) {
                 return connection.readTurn;
             }
         }

@@ -8,27 +8,32 @@ import dev.rpcx.schema.Schema;
 import dev.rpcx.schema.SchemaException;
 import dev.rpcx.schema.Shape;
 import io.netty.buffer.ByteBuf;
+import java.lang.ref.SoftReference;
 import java.lang.reflect.Method;
 import java.lang.reflect.Type;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Makes codecs, at start. Thread-safe; asked twice for one type it may make two codecs, which share the codecs of the messages in them. How Java
- * types become messages: {@link Schema}.
- */
+/** Makes codecs, at start: one a method or type, however often it is asked. Thread-safe. How Java types become messages: {@link Schema}. */
 public final class Codecs {
     /** One word a type is enough, however many clients and servers a process has. */
     private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
+
+    /** By class loader. Softly: a client for each call must not make them for each call. */
+    private static final Map<@Nullable ClassLoader, SoftReference<Codecs>> STANDARD = new WeakHashMap<>();
 
     private final Schema schema;
     private final Limits limits;
     private final boolean generated;
     private final Map<MessageType, MessageCodec> codecs = new HashMap<>();
+    private final Map<Method, Codec<Object[]>> parameters = new ConcurrentHashMap<>();
+    private final Map<Method, Codec<Object>> results = new ConcurrentHashMap<>();
+    private final Map<Type, Codec<Object>> values = new ConcurrentHashMap<>();
 
     private Codecs(Schema schema, Limits limits, boolean generated) {
         this.schema = schema;
@@ -36,9 +41,21 @@ public final class Codecs {
         this.generated = generated;
     }
 
-    /** With the lock files of the class path and {@link Limits#STANDARD}. */
+    /**
+     * With the lock files of the class path, which is that of the thread's context class loader, and {@link Limits#STANDARD}. The same ones for
+     * all that ask, until nobody uses them and memory is short.
+     */
     public static Codecs standard() {
-        return of(new Schema(Lock.of(Thread.currentThread().getContextClassLoader())), Limits.STANDARD);
+        ClassLoader loader = Thread.currentThread().getContextClassLoader();
+        synchronized (STANDARD) {
+            SoftReference<Codecs> held = STANDARD.get(loader);
+            Codecs codecs = held == null ? null : held.get();
+            if (codecs == null) {
+                codecs = of(new Schema(Lock.of(loader)), Limits.STANDARD);
+                STANDARD.put(loader, new SoftReference<>(codecs));
+            }
+            return codecs;
+        }
     }
 
     /** With generated codecs where a type can be reached, reflective ones where not. */
@@ -57,6 +74,10 @@ public final class Codecs {
      * @throws SchemaException a parameter's type cannot be mapped
      */
     public Codec<Object[]> parameters(Method method) {
+        return parameters.computeIfAbsent(method, this::ofParameters);
+    }
+
+    private Codec<Object[]> ofParameters(Method method) {
         MessageType type = schema.parameters(method);
         MessageCodec codec = codec(type);
         return type.kind() == MessageType.Kind.PARAMETERS ? new Top<>(codec) : new OnlyParameter(codec);
@@ -69,7 +90,7 @@ public final class Codecs {
      * @throws SchemaException the type cannot be mapped
      */
     public Codec<Object> result(Method method) {
-        return new Top<>(codec(schema.result(method)));
+        return results.computeIfAbsent(method, found -> new Top<>(codec(schema.result(found))));
     }
 
     /**
@@ -78,7 +99,7 @@ public final class Codecs {
      * @throws SchemaException the type cannot be mapped
      */
     public Codec<Object> value(Type type) {
-        return new Top<>(codec(schema.value(type)));
+        return values.computeIfAbsent(type, found -> new Top<>(codec(schema.value(found))));
     }
 
     /** Equal where parameters and result have the same bytes: numbers and wire forms, no names. */

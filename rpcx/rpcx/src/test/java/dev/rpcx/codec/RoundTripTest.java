@@ -10,6 +10,8 @@ import java.lang.management.ManagementFactory;
 import java.lang.reflect.Method;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
@@ -164,6 +166,26 @@ class RoundTripTest {
         assertThat(codecs.parameters(method(Service.class, "nothing")).read(buffer))
                 .isEmpty();
         assertThat(codecs.result(method(Service.class, "nothing")).read(buffer)).isNull();
+    }
+
+    @Test
+    void clientsAndServersOfOneClassPathShareTheirCodecs() throws Exception {
+        Codecs codecs = Codecs.standard();
+        assertThat(Codecs.standard()).isSameAs(codecs);
+        Method call = method(Service.class, "call");
+        assertThat(codecs.parameters(call)).isSameAs(codecs.parameters(call));
+        assertThat(codecs.result(call)).isSameAs(codecs.result(call));
+        assertThat(codecs.value(AllTypes.Item.class)).isSameAs(codecs.value(AllTypes.Item.class));
+
+        Thread thread = Thread.currentThread();
+        ClassLoader own = thread.getContextClassLoader();
+        try (URLClassLoader other = new URLClassLoader(new URL[0], own)) {
+            thread.setContextClassLoader(other);
+            // which may have other lock files
+            assertThat(Codecs.standard()).isNotSameAs(codecs);
+        } finally {
+            thread.setContextClassLoader(own);
+        }
     }
 
     @Test

@@ -176,6 +176,10 @@ public final class Lab {
                 said(List.of("chrt", "--rr", "1", "echo", "real-time")).equals("real-time")
                         ? "real-time thread"
                         : "waits for a core like any thread");
+        // read by every JVM, on top of its own flags
+        for (String name : List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")) {
+            Optional.ofNullable(System.getenv(name)).ifPresent(options -> machine.put(name, options));
+        }
         machine.putAll(brokers.facts());
         machine.putAll(databases.facts());
         if (isObserved) {

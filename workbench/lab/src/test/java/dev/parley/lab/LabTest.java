@@ -101,6 +101,8 @@ class LabTest {
             assertThat(store.run().technologies())
                     .allSatisfy(t -> assertThat(t.settings()).isNotEmpty());
             assertThat(store.run().jvmFlags()).contains("-Xmx1024m");
+            // null where there are none
+            assertThat(store.run().machine().get("JAVA_TOOL_OPTIONS")).isEqualTo(System.getenv("JAVA_TOOL_OPTIONS"));
             assertThat(store.libraries()).extracting(l -> l.technology()).contains("grpc", "rpcx", FigureRow.EMPTY);
             assertThat(store.trials()).extracting(TrialRow::state).containsOnly(State.FINISHED);
             for (HistogramRow hop : store.histograms()) {

@@ -108,16 +108,20 @@ final class PaperPage {
         if (figure.technology().isEmpty()) {
             return List.of(new Row(figure, "", "", Measured.missing("of no one technology"), ""));
         }
+        List<String> technologies = List.of(figure.technology().split("/", 2));
         Map<String, String> first = new LinkedHashMap<>(conditions);
-        first.put("technology", figure.technology().split("/", 2)[0]);
-        List<Place> places = run.places(new Cell(figure.metric(), first));
-        if (places.isEmpty()) {
-            return List.of(new Row(figure, "", "", run.measured(new Cell(figure.metric(), first)), ""));
-        }
+        first.put("technology", technologies.getFirst());
+        List<Place> places = run.places(new Cell(figure.metric(), first)).stream()
+                .filter(place -> place.run().measures(technologies))
+                .toList();
         conditions.put("technology", figure.technology());
+        Cell cell = new Cell(figure.metric(), conditions);
+        if (places.isEmpty()) {
+            return List.of(new Row(figure, "", "", run.measured(cell), ""));
+        }
         List<Row> all = new ArrayList<>();
         for (Place place : places) {
-            Found found = run.found(place, new Cell(figure.metric(), conditions));
+            Found found = run.found(place, cell);
             all.add(new Row(
                     figure,
                     place.run().part().name(),

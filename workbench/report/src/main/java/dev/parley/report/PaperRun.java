@@ -50,6 +50,10 @@ public final class PaperRun {
         public PartRun(Part part, Optional<Scale.Scaled> plan, Optional<Analysis> analysis, String why) {
             this(part, plan, plan.flatMap(p -> part.study(p.study().technologies())), analysis, why);
         }
+
+        boolean measures(List<String> technologies) {
+            return plan.isPresent() && plan.get().study().technologies().containsAll(technologies);
+        }
     }
 
     /** Where a figure was found. */
@@ -95,15 +99,12 @@ public final class PaperRun {
         List<Place> places = new ArrayList<>();
         String technology = cell.condition("technology");
         for (PartRun run : parts) {
-            if (run.plan().isEmpty()
+            if (!run.measures(List.of(technology))
                     || run.analysis().isEmpty()
                     || !isOrAny(cell.condition("part"), run.part().name())) {
                 continue;
             }
-            Scale.Scaled plan = run.plan().get();
-            if (!plan.study().technologies().contains(technology)) {
-                continue;
-            }
+            Scale.Scaled plan = run.plan().orElseThrow();
             Optional<Topology> topology = plan.study().topologies().stream()
                     .filter(t -> isOrAny(cell.condition("topology"), t.text()))
                     .findFirst();

@@ -76,15 +76,16 @@ class PaperReportTest {
             Files.writeString(folder.resolve(file.getKey()), file.getValue());
         }
         Paper paper = Paper.read(folder);
-        Paper.Part part = paper.parts().getFirst();
         return PaperReport.of(new PaperRun(
                 paper,
                 Scale.PAPER,
-                List.of(new PaperRun.PartRun(
-                        part,
-                        part.study(HERE, Scale.PAPER),
-                        Optional.of(analysis(restarts)),
-                        String.join("; ", part.missing(HERE))))));
+                paper.parts().stream()
+                        .map(part -> new PaperRun.PartRun(
+                                part,
+                                part.study(HERE, Scale.PAPER),
+                                Optional.of(analysis(restarts)),
+                                String.join("; ", part.missing(HERE))))
+                        .toList()));
     }
 
     private static Analysis analysis(int restarts) {
@@ -171,6 +172,22 @@ class PaperReportTest {
                 .split(",")[9]);
         assertThat(gain)
                 .isCloseTo(100 * (median("grpc") / median("rest") - 1), org.assertj.core.api.Assertions.within(0.01));
+    }
+
+    @Test
+    void aRatioStandsForThePartsThatHaveBothOfItsSides() throws IOException {
+        files.computeIfPresent(
+                "paper.yaml",
+                (_, text) -> text.replace(
+                        "about: a test}]", "about: a test}, {part: two, place: some of it, about: a test}]"));
+        files.put("two.yaml", files.get("one.yaml").replace("[rest, grpc, rpcx, kafka]", "[grpc, rpcx]"));
+        report(5, "").writeTo(folder);
+        List<String> rows = Files.readAllLines(folder.resolve(PaperReport.FIGURES));
+        assertThat(rows).filteredOn(row -> row.startsWith("Table 1,grpc")).hasSize(2);
+        assertThat(rows)
+                .filteredOn(row -> row.startsWith("Table 2,grpc/rest"))
+                .singleElement()
+                .satisfies(row -> assertThat(row).contains(",one,").doesNotContain("not measured"));
     }
 
     @Test

@@ -516,13 +516,13 @@ public abstract class TransportContract {
             return request;
         });
         warmUp(neighbour);
-        var held = neighbour.send(Messages.ONLY_TEXT, new TestModelOnlyText("held"), Duration.ofSeconds(15));
+        var held = neighbour.send(Messages.ONLY_TEXT, new TestModelOnlyText("held"), Duration.ofSeconds(8));
         await().atMost(TIMEOUT).until(() -> isHeld.getCount() == 0);
 
         breakBroker();
         try {
             failure(() ->
-                    neighbour.call(Messages.ONLY_TEXT, new TestModelOnlyText("no broker"), Duration.ofSeconds(3)));
+                    neighbour.call(Messages.ONLY_TEXT, new TestModelOnlyText("no broker"), Duration.ofSeconds(1)));
         } finally {
             healBroker();
             mayAnswer.countDown();
