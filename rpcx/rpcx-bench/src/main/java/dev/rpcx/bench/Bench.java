@@ -175,6 +175,8 @@ public final class Bench {
     }
 
     private void grid(String name, Pair pair) throws IOException {
+        // the figures of its first cells are otherwise the interpreter's, of whatever peer
+        pair.run(BenchCase.B, options.warmUpMs(), options.warmUpMs());
         for (int threads : GRID_THREADS) {
             for (int requests : GRID_REQUESTS) {
                 double tps = pair.grid(threads, requests);

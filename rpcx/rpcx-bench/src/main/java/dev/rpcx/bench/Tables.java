@@ -82,7 +82,7 @@ final class Tables {
             TreeSet<String> peers = new TreeSet<>();
             grid.values().forEach(byPeer -> peers.addAll(byPeer.keySet()));
             text.append(
-                    "## The paper's grid: TPS, mean of rounds 2 to 10, median over restarts\n\n| threads × requests |");
+                    "## The paper's grid: TPS, mean of rounds 2 to 10, median over restarts; after a warm-up of 64 blocking callers\n\n| threads × requests |");
             peers.forEach(peer -> text.append(' ').append(peer).append(" |"));
             text.append("\n| --- |").append(" ---: |".repeat(peers.size())).append('\n');
             grid.forEach((cell, byPeer) -> {
