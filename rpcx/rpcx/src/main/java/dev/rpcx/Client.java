@@ -239,14 +239,13 @@ public final class Client implements AutoCloseable {
                         protected void initChannel(Channel channel) {
                             C connection = maker.apply(channel);
                             made.set(connection);
-                            CompletableFuture<Void> over = new CompletableFuture<>();
-                            channels.put(channel, over);
                             if (tls != null) {
                                 tls.addTo(channel, address.endpoint);
                             }
                             if (faults != null) {
                                 channel.pipeline().addLast(new FaultyPipe(faults, opened.getAndIncrement()));
                             }
+                            CompletableFuture<Void> over = new CompletableFuture<>();
                             channel.pipeline().addLast(connection, new ChannelHandlerAdapter() {
                                 @Override
                                 public void handlerRemoved(ChannelHandlerContext ctx) {
@@ -254,6 +253,8 @@ public final class Client implements AutoCloseable {
                                     over.complete(null);
                                 }
                             });
+                            // last: nobody waits for a channel that could not be set up
+                            channels.put(channel, over);
                         }
                     })
                     .connect(loops.address(address.endpoint.host(), address.endpoint.port()));
