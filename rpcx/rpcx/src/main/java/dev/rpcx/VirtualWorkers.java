@@ -1,25 +1,49 @@
 package dev.rpcx;
 
 import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Virtual threads of one event loop that wait for the next call instead of ending: starting one costs some 500 bytes, waking one nothing.
- * A call never waits for a worker: if none is idle a new one starts.
+ * Virtual threads that run the calls of one event loop, and wait for more instead of ending: starting one costs some 500 bytes, waking one a
+ * turn of the scheduler.
  *
- * <p>Idle workers form a stack that any worker pushes to and only the event loop takes from. One taker is what keeps it right without
- * counters: between its look at the top and its exchange nobody else can take that top away.
+ * <p>A worker runs one call after the other, so that calls which came together cost one turn and not one each. Still no call ever waits for
+ * another's handler: <em>while calls are queued, a worker has been woken that has not begun.</em> Whoever wakes holds the {@link #waking}
+ * mark; it goes to the woken worker, who takes a call and, before running it, hands the mark to the next while calls are left. Where
+ * handlers are quick, that next worker finds nothing left; where one blocks, it goes on.
+ *
+ * <p>Idle workers form a stack that any worker pushes to and only the mark's holder takes from. One taker is what keeps it right without
+ * counters: between his look at the top and his exchange nobody else can take that top away.
  */
 final class VirtualWorkers {
     /** Beyond this many idle ones a worker ends: a burst must not stay in memory. */
     private static final int MAX_IDLE = 256;
 
+    /** After this long a worker leaves the rest to the next: other virtual threads want the carrier too. */
+    private static final long TURN_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+
+    private static final VarHandle WAKING;
+
+    static {
+        try {
+            WAKING = MethodHandles.lookup().findVarHandle(VirtualWorkers.class, "waking", boolean.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
     private final MethodHandle startVirtual;
+    private final ConcurrentLinkedQueue<Runnable> queued = new ConcurrentLinkedQueue<>();
     private final AtomicReference<@Nullable Worker> idle = new AtomicReference<>();
     private final AtomicInteger idleCount = new AtomicInteger();
+    private volatile boolean waking;
     private volatile boolean closed;
 
     VirtualWorkers(MethodHandle startVirtual) {
@@ -28,21 +52,63 @@ final class VirtualWorkers {
 
     /** On the event loop. */
     void run(Runnable task) {
+        if (!waking && WAKING.compareAndSet(this, false, true)) {
+            handOn(task);
+        } else {
+            queued.add(task);
+            handOnIfFree();
+        }
+    }
+
+    /** Ends the idle workers, and the others when their calls end. After the event loop has ended. */
+    void close() {
+        closed = true;
+        handOnIfFree();
+    }
+
+    private void handOnIfFree() {
+        if (!waking && WAKING.compareAndSet(this, false, true)) {
+            handOn();
+        }
+    }
+
+    /** By the mark's holder: hands it to another worker if there is something to do, and gives it back otherwise. */
+    private void handOn() {
+        while (!wantsWorker()) {
+            waking = false;
+            // once more: who queued meanwhile may have seen the mark taken
+            if (!wantsWorker() || !WAKING.compareAndSet(this, false, true)) {
+                return;
+            }
+        }
+        handOn(null);
+    }
+
+    private void handOn(@Nullable Runnable first) {
         Worker worker = take();
         if (worker == null) {
-            start(new Worker(task));
+            start(new Worker(first));
         } else {
-            worker.wake(task);
+            worker.wake(first);
         }
+    }
+
+    private boolean wantsWorker() {
+        return !queued.isEmpty() || closed && idle.get() != null;
     }
 
     private void start(Worker worker) {
         try {
             Thread started = (Thread) startVirtual.invokeExact((Runnable) worker);
             assert started != null;
-        } catch (RuntimeException | Error e) {
-            throw e;
         } catch (Throwable t) {
+            waking = false;
+            if (t instanceof RuntimeException e) {
+                throw e;
+            }
+            if (t instanceof Error e) {
+                throw e;
+            }
             throw new IllegalStateException(t);
         }
     }
@@ -60,25 +126,22 @@ final class VirtualWorkers {
         }
     }
 
-    /** Ends the idle workers, and the others when their calls end. After the event loop has ended. */
-    void close() {
-        closed = true;
-        for (Worker worker = idle.get(); worker != null; worker = worker.below) {
-            LockSupport.unpark(worker.thread);
-        }
-    }
-
     private final class Worker implements Runnable {
-        private volatile @Nullable Runnable task;
+        private volatile boolean woken;
+
+        /** What it begins its turn with; null if that is in the queue. Before {@link #woken}, and with it. */
+        private @Nullable Runnable first;
+
         private @Nullable Worker below;
         private @Nullable Thread thread;
 
-        Worker(Runnable first) {
-            task = first;
+        Worker(@Nullable Runnable first) {
+            this.first = first;
         }
 
-        void wake(Runnable next) {
-            task = next;
+        void wake(@Nullable Runnable next) {
+            first = next;
+            woken = true;
             LockSupport.unpark(thread);
         }
 
@@ -86,20 +149,39 @@ final class VirtualWorkers {
         public void run() {
             thread = Thread.currentThread();
             while (true) {
-                Runnable next = task;
-                if (next != null) {
-                    task = null;
-                    next.run();
-                    if (idleCount.incrementAndGet() > MAX_IDLE) {
-                        idleCount.decrementAndGet();
-                        return;
-                    }
-                    push();
-                } else if (closed) {
+                turn();
+                if (idleCount.incrementAndGet() > MAX_IDLE || closed) {
+                    idleCount.decrementAndGet();
                     return;
-                } else {
+                }
+                push();
+                if (closed) {
+                    // the look at the stack that closing takes may have been before the push
+                    handOnIfFree();
+                }
+                while (!woken) {
                     LockSupport.park(this);
                 }
+                woken = false;
+            }
+        }
+
+        /** Begins with the mark. */
+        private void turn() {
+            Runnable task = first == null ? queued.poll() : first;
+            first = null;
+            try {
+                handOn();
+            } finally {
+                if (task != null) {
+                    runUntil(System.nanoTime() + TURN_NANOS, task);
+                }
+            }
+        }
+
+        private void runUntil(long end, Runnable begin) {
+            for (Runnable task = begin; task != null; task = System.nanoTime() - end < 0 ? queued.poll() : null) {
+                task.run();
             }
         }
 
