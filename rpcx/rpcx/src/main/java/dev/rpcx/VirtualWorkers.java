@@ -1,10 +1,9 @@
 package dev.rpcx;
 
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -29,21 +28,11 @@ final class VirtualWorkers {
     /** After this long a worker leaves the rest to the next: other virtual threads want the carrier too. */
     private static final long TURN_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
-    private static final VarHandle WAKING;
-
-    static {
-        try {
-            WAKING = MethodHandles.lookup().findVarHandle(VirtualWorkers.class, "waking", boolean.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
-
     private final MethodHandle startVirtual;
     private final ConcurrentLinkedQueue<Runnable> queued = new ConcurrentLinkedQueue<>();
     private final AtomicReference<@Nullable Worker> idle = new AtomicReference<>();
     private final AtomicInteger idleCount = new AtomicInteger();
-    private volatile boolean waking;
+    private final AtomicBoolean waking = new AtomicBoolean();
     private volatile boolean closed;
 
     VirtualWorkers(MethodHandle startVirtual) {
@@ -52,7 +41,7 @@ final class VirtualWorkers {
 
     /** On the event loop. */
     void run(Runnable task) {
-        if (!waking && WAKING.compareAndSet(this, false, true)) {
+        if (takeMark()) {
             handOn(task);
         } else {
             queued.add(task);
@@ -67,7 +56,7 @@ final class VirtualWorkers {
     }
 
     private void handOnIfFree() {
-        if (!waking && WAKING.compareAndSet(this, false, true)) {
+        if (takeMark()) {
             handOn();
         }
     }
@@ -75,9 +64,9 @@ final class VirtualWorkers {
     /** By the mark's holder: hands it to another worker if there is something to do, and gives it back otherwise. */
     private void handOn() {
         while (!wantsWorker()) {
-            waking = false;
+            waking.set(false);
             // once more: who queued meanwhile may have seen the mark taken
-            if (!wantsWorker() || !WAKING.compareAndSet(this, false, true)) {
+            if (!wantsWorker() || !takeMark()) {
                 return;
             }
         }
@@ -93,6 +82,10 @@ final class VirtualWorkers {
         }
     }
 
+    private boolean takeMark() {
+        return !waking.get() && waking.compareAndSet(false, true);
+    }
+
     private boolean wantsWorker() {
         return !queued.isEmpty() || closed && idle.get() != null;
     }
@@ -101,14 +94,10 @@ final class VirtualWorkers {
         try {
             Thread started = (Thread) startVirtual.invokeExact((Runnable) worker);
             assert started != null;
+        } catch (RuntimeException | Error e) {
+            waking.set(false);
+            throw e;
         } catch (Throwable t) {
-            waking = false;
-            if (t instanceof RuntimeException e) {
-                throw e;
-            }
-            if (t instanceof Error e) {
-                throw e;
-            }
             throw new IllegalStateException(t);
         }
     }

@@ -27,6 +27,7 @@ class CallsTest {
     @RPCXServer("greeter")
     static class Greetings {
         final AtomicInteger notices = new AtomicInteger();
+        final CountDownLatch blocks = new CountDownLatch(1);
         final CountDownLatch release = new CountDownLatch(1);
         final AtomicInteger interrupted = new AtomicInteger();
 
@@ -92,6 +93,7 @@ class CallsTest {
 
         @Method
         String block() {
+            blocks.countDown();
             try {
                 release.await();
                 return "released";
@@ -305,9 +307,9 @@ class CallsTest {
     }
 
     @Test
-    void aCancelledFutureInterruptsTheHandler() {
+    void aCancelledFutureInterruptsTheHandler() throws Exception {
         CompletableFuture<String> blocked = greeter.blockAsync();
-        greeter.hello("sent behind it");
+        greetings.blocks.await();
         blocked.cancel(true);
         await().until(() -> greetings.interrupted.get() == 1);
     }
@@ -317,6 +319,7 @@ class CallsTest {
         CompletableFuture<RPCXException> ended = new CompletableFuture<>();
         Thread caller = new Thread(() -> ended.complete(thrown(() -> greeter.block())));
         caller.start();
+        greetings.blocks.await();
         await().until(() -> caller.getState() == Thread.State.WAITING);
         caller.interrupt();
         assertThat(ended.get(10, TimeUnit.SECONDS).code()).isEqualTo(RPCXException.Code.CANCELLED);
@@ -352,6 +355,7 @@ class CallsTest {
         CompletableFuture<RPCXException> ended = new CompletableFuture<>();
         Thread caller = new Thread(() -> ended.complete(thrown(() -> greeter.block())));
         caller.start();
+        greetings.blocks.await();
         await().until(() -> caller.getState() == Thread.State.WAITING);
         client.close();
         assertThat(ended.get(10, TimeUnit.SECONDS).code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
@@ -362,7 +366,7 @@ class CallsTest {
     @Test
     void stoppingTheServerFinishesCallsUnderWay() throws Exception {
         CompletableFuture<String> blocked = greeter.blockAsync();
-        greeter.hello("sent behind it");
+        greetings.blocks.await();
         CompletableFuture<Void> stopped = CompletableFuture.runAsync(() -> server.stop(Duration.ofSeconds(20)));
         greetings.release.countDown();
         assertThat(blocked.get(10, TimeUnit.SECONDS)).isEqualTo("released");

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Timeout;
 class KeepAliveTest {
     @RPCXServer("waiting")
     static final class Waits {
+        final CountDownLatch blocks = new CountDownLatch(1);
         final CountDownLatch release = new CountDownLatch(1);
         final AtomicInteger interrupted = new AtomicInteger();
 
@@ -30,6 +31,7 @@ class KeepAliveTest {
 
         @Method
         void block() {
+            blocks.countDown();
             try {
                 release.await();
             } catch (InterruptedException e) {
@@ -60,6 +62,7 @@ class KeepAliveTest {
             Waiting waiting = client.create(Waiting.class, "127.0.0.1", link.port());
             CompletableFuture<Void> blocked = waiting.block();
             assertThat(waiting.hello("behind it")).isEqualTo("behind it");
+            waits.blocks.await();
             link.pull();
             long pulled = System.nanoTime();
             RPCXException lost = ended(blocked);
