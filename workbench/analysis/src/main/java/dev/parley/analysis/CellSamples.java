@@ -3,6 +3,7 @@ package dev.parley.analysis;
 import dev.parley.model.FigureRow;
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Metric;
+import dev.parley.model.TrialSpec;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumMap;
@@ -257,19 +258,20 @@ final class CellSamples {
     }
 
     private List<Integer> idsOfTechnology() {
-        return rows.plan().stream()
-                .filter(s -> s.technology().equals(cell.technology())
-                        && s.topology().text().equals(cell.situation().topology()))
-                .map(s -> s.id())
-                .toList();
+        return ofTechnology().map(TrialSpec::id).toList();
     }
 
     private List<Integer> idsOfMessage() {
-        return rows.plan().stream()
-                .filter(s -> idsOfTechnology().contains(s.id())
-                        && s.message().toString().equals(cell.situation().message()))
-                .map(s -> s.id())
+        return ofTechnology()
+                .filter(s -> s.message().toString().equals(cell.situation().message()))
+                .map(TrialSpec::id)
                 .toList();
+    }
+
+    private Stream<TrialSpec> ofTechnology() {
+        return rows.plan().stream()
+                .filter(s -> s.technology().equals(cell.technology())
+                        && s.topology().text().equals(cell.situation().topology()));
     }
 
     private static Sample orElse(Sample first, Sample second) {

@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.function.DoubleSupplier;
 
 /**
  * All pairs of technologies in one situation and metric. Two differ only when the interval of their ratio excludes 1 after Holm's
@@ -24,6 +25,9 @@ final class Contest {
     private static final int LEAST_RESTARTS = 3;
 
     private static final int SPLITS = 200;
+
+    /** So many draws beyond 1 tell how rare they are; fewer, and more are drawn where Holm's correction needs to know. */
+    private static final int TAIL = 10;
 
     private final Metric metric;
     private final long seed;
@@ -51,9 +55,10 @@ final class Contest {
     /** Each thing's first side held against its own second; Holm's correction is over all of them. */
     <K> Map<K, Result> eachAgainstItself(Map<K, Sides> things) {
         Map<K, Pair> pairs = new LinkedHashMap<>();
+        int drawsMost = drawsMost(things.size());
         things.forEach((thing, sides) -> {
             String name = thing.toString();
-            Pair pair = unpaired(sides, seed ^ name.hashCode(), seed ^ ~name.hashCode());
+            Pair pair = unpaired(sides, new SplittableRandom(seed ^ name.hashCode()), drawsMost);
             // named after the thing, so that no two pairs are equal
             pairs.put(thing, new Pair(name, name, pair.ratio(), pair.p(), pair.restarts()));
         });
@@ -78,9 +83,10 @@ final class Contest {
         SplittableRandom random = new SplittableRandom(seed);
         List<String> names = List.copyOf(samples.keySet());
         List<Pair> pairs = new ArrayList<>();
+        int drawsMost = drawsMost(names.size() * (names.size() - 1) / 2);
         for (int a = 0; a < names.size(); a++) {
             for (int b = a + 1; b < names.size(); b++) {
-                pairs.add(pair(names.get(a), names.get(b), samples, random.split()));
+                pairs.add(pair(names.get(a), names.get(b), samples, random.split(), drawsMost));
             }
         }
         double floor = noiseFloor(samples.values());
@@ -98,46 +104,69 @@ final class Contest {
                 .toList();
     }
 
+    /** Among so many comparisons Holm's correction asks the surest for a p of {@link #LEVEL} / comparisons: draws enough to see one. */
+    private static int drawsMost(int comparisons) {
+        return Math.max(Sample.DRAWS, (int) Math.ceil(2 * TAIL * comparisons / LEVEL));
+    }
+
     /** The ratio of the medians: restarts of two runs are no blocks of one another. */
-    private static Pair unpaired(Sides sides, long firstSeed, long secondSeed) {
-        double[] x = sides.first().draws(new SplittableRandom(firstSeed));
-        double[] y = sides.second().draws(new SplittableRandom(secondSeed));
-        double[] ratios = new double[Sample.DRAWS];
-        for (int i = 0; i < ratios.length; i++) {
-            ratios[i] = x[i] / y[i];
-        }
+    private static Pair unpaired(Sides sides, SplittableRandom random, int drawsMost) {
+        Sample first = sides.first();
+        Sample second = sides.second();
         return pair(
                 "first",
                 "second",
-                ratios,
-                sides.first().median() / sides.second().median(),
-                Math.min(sides.first().count(), sides.second().count()));
+                () -> first.draw(random) / second.draw(random),
+                first.least() > second.most() || first.most() < second.least(),
+                drawsMost,
+                first.median() / second.median(),
+                Math.min(first.count(), second.count()));
     }
 
     /**
      * The ratio is the median over restarts of the ratio within each: boots are interleaved in blocks, one a restart, and a machine that
      * grows slower slows both of a block.
      */
-    private static Pair pair(String a, String b, Map<String, Sample> samples, SplittableRandom random) {
+    private static Pair pair(String a, String b, Map<String, Sample> samples, SplittableRandom random, int drawsMost) {
         Sample first = samples.getOrDefault(a, Sample.ofPoints());
         Sample second = samples.getOrDefault(b, Sample.ofPoints());
         Sample paired = first.over(second, random);
         if (paired.count() == 0) {
             return new Pair(a, b, Estimate.NONE, 1, 0);
         }
-        return pair(a, b, paired.draws(random), paired.median(), paired.count());
+        return pair(
+                a,
+                b,
+                () -> paired.draw(random),
+                paired.least() > 1 || paired.most() < 1,
+                drawsMost,
+                paired.median(),
+                paired.count());
     }
 
-    /** Sorts what it is given. */
-    private static Pair pair(String a, String b, double[] ratios, double ratio, int restarts) {
+    /**
+     * Draws until it is known how rare ratios on the other side of 1 are, after Besag and Clifford (Biometrika 1991).
+     *
+     * @param isOneSided no draw can be on the other side: what more of them would find is known without drawing
+     */
+    private static Pair pair(
+            String a, String b, DoubleSupplier draw, boolean isOneSided, int drawsMost, double ratio, int restarts) {
+        double[] ratios = new double[Sample.DRAWS];
+        int draws = 0;
         int under = 0;
         int over = 0;
-        for (double one : ratios) {
+        while (draws < Sample.DRAWS || !isOneSided && draws < drawsMost && Math.min(under, over) < TAIL) {
+            double one = draw.getAsDouble();
             under += one <= 1 ? 1 : 0;
             over += one >= 1 ? 1 : 0;
+            if (draws == ratios.length) {
+                ratios = Arrays.copyOf(ratios, Math.min(2 * draws, drawsMost));
+            }
+            ratios[draws++] = one;
         }
+        ratios = Arrays.copyOf(ratios, draws);
         Arrays.sort(ratios);
-        double p = Math.min(1, 2.0 * (Math.min(under, over) + 1) / (ratios.length + 1));
+        double p = Math.min(1, 2.0 * (Math.min(under, over) + 1) / ((isOneSided ? drawsMost : draws) + 1));
         Estimate estimate = new Estimate(
                 ratio,
                 Math.min(ratio, Sample.quantile(ratios, 0.025)),

@@ -91,6 +91,16 @@ record Sample(int[] restarts, double[] points, List<double[]> pools) {
         return median(points.clone());
     }
 
+    /** No draw is below it. */
+    double least() {
+        return pools.stream().flatMapToDouble(Arrays::stream).min().orElse(Double.NaN);
+    }
+
+    /** No draw is above it. */
+    double most() {
+        return pools.stream().flatMapToDouble(Arrays::stream).max().orElse(Double.NaN);
+    }
+
     double mean() {
         return Arrays.stream(points).average().orElse(Double.NaN);
     }
@@ -98,14 +108,17 @@ record Sample(int[] restarts, double[] points, List<double[]> pools) {
     /** Medians over restarts, each of one draw. */
     double[] draws(SplittableRandom random) {
         double[] medians = new double[DRAWS];
-        double[] picked = new double[points.length];
-        for (int draw = 0; draw < DRAWS; draw++) {
-            for (int i = 0; i < picked.length; i++) {
-                picked[i] = any(pools.get(random.nextInt(pools.size())), random);
-            }
-            medians[draw] = median(picked);
-        }
+        Arrays.setAll(medians, draw -> draw(random));
         return medians;
+    }
+
+    /** The median over restarts drawn again, each with what its seconds drawn again made of it. */
+    double draw(SplittableRandom random) {
+        double[] picked = new double[points.length];
+        for (int i = 0; i < picked.length; i++) {
+            picked[i] = any(pools.get(random.nextInt(pools.size())), random);
+        }
+        return median(picked);
     }
 
     /** Sorts what it is given. */

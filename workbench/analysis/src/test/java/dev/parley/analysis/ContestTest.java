@@ -124,6 +124,33 @@ class ContestTest {
     }
 
     @Test
+    void amongManyTechnologiesEachIsStillToldFromTheOthers() {
+        SplittableRandom random = new SplittableRandom(13);
+        Sample[] many = new Sample[20];
+        for (int i = 0; i < many.length; i++) {
+            many[i] = synthetic(random, Math.pow(1.5, i), 10, 0.03);
+        }
+        assertThat(LATENCY.of(inOrder(many)))
+                .hasSize(190)
+                .allMatch(r -> r.verdict().kind() == Kind.BETTER);
+    }
+
+    @Test
+    void aRunOfManyRowsThatAllGrewSlowerIsWorseInEachRow() {
+        SplittableRandom random = new SplittableRandom(14);
+        Map<String, Contest.Sides> rows = new LinkedHashMap<>();
+        for (int i = 0; i < 100; i++) {
+            // one in four has no draw in common with its baseline
+            double spread = i % 4 == 0 ? 0.02 : 0.12;
+            rows.put(
+                    "row" + i, new Contest.Sides(synthetic(random, 14, 20, spread), synthetic(random, 10, 20, spread)));
+        }
+        assertThat(LATENCY.eachAgainstItself(rows).values())
+                .hasSize(100)
+                .allMatch(r -> r.verdict().kind() == Kind.WORSE);
+    }
+
+    @Test
     void theTieBandWidensToTheMachinesOwnNoise() {
         SplittableRandom random = new SplittableRandom(10);
         Contest.Result noisy = LATENCY.of(inOrder(synthetic(random, 10, 10, 0.2), synthetic(random, 10, 10, 0.2)))

@@ -74,7 +74,7 @@ record Ceiling(double perSecond) {
                 ? Optional.empty()
                 : Optional.of(String.format(
                         Locale.ROOT,
-                        "%.0f requests/s are over 70 %% of the %.0f that the load generator itself reaches here",
+                        "%.0f requests/s are over 70 %% of the %.0f that the load generator reaches here against a server that does nothing",
                         reached,
                         perSecond));
     }

@@ -21,7 +21,8 @@ class CeilingTest {
         assertThat(ceiling.complaint(trial(14_000, 0))).isEmpty();
         assertThat(ceiling.complaint(trial(14_000, 50_000))).isEmpty();
         assertThat(ceiling.complaint(trial(14_200, 0)))
-                .contains("7100 requests/s are over 70 % of the 10000 that the load generator itself reaches here");
+                .contains(
+                        "7100 requests/s are over 70 % of the 10000 that the load generator reaches here against a server that does nothing");
         assertThat(Ceiling.NONE.complaint(trial(1_000_000, 0))).isEmpty();
     }
 

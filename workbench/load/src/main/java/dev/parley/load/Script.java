@@ -15,12 +15,16 @@ final class Script {
     /** A search ends when the highest rate that met the limit and the lowest that did not are this close. Source: {@link Load.HighestRate}. */
     private static final double CLOSE = 1.05;
 
+    /** A rate is too high when so many tries of it in a row miss the limit: one stall of the machine does not end a search. */
+    private static final int MISSES = 2;
+
     private final Load load;
     private final long windowNs;
     private final long limitNs;
     private final long patienceNs;
     private int number;
     private double met;
+    private int misses;
     private double notMet = Double.POSITIVE_INFINITY;
 
     /**
@@ -100,6 +104,11 @@ final class Script {
             rate = h.from();
         } else {
             last.isCounted = isMet(h, last);
+            misses = last.isCounted ? 0 : misses + 1;
+            if (misses > 0 && misses < MISSES) {
+                return attempt(h, last.from);
+            }
+            misses = 0;
             if (last.isCounted) {
                 met = last.from;
             } else {
@@ -114,6 +123,10 @@ final class Script {
         if (rate <= met || rate >= notMet) {
             return null;
         }
+        return attempt(h, rate);
+    }
+
+    private Part attempt(Load.HighestRate h, double rate) {
         return new Part(
                 String.format(Locale.ROOT, "try %d: %s", number, label(rate, "per second")),
                 rate,

@@ -1,6 +1,7 @@
 package dev.parley.load;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
@@ -333,6 +334,33 @@ class LoadsTest {
         List<Event.Step> tries = all(events, Event.Step.class);
         assertThat(tries).hasSizeBetween(5, 15);
         assertThat(tries).filteredOn(t -> t.from() >= 1600).noneMatch(Event.Step::isCounted);
+    }
+
+    @Test
+    void oneStallDoesNotEndASearch() throws Exception {
+        // all that comes in the third second is answered too late: in the second try, whose rate is then tried again
+        SimulatedClock clock = new SimulatedClock();
+        AtomicLong began = new AtomicLong(-1);
+        Behaviour stalling = index -> {
+            began.compareAndSet(-1, clock.nowNs());
+            if ((clock.nowNs() - began.get()) / 1_000_000_000 != 2) {
+                return CompletableFuture.completedFuture(true);
+            }
+            CompletableFuture<Boolean> late = new CompletableFuture<>();
+            clock.at(clock.nowNs() + 120_000_000, () -> late.complete(true));
+            return late;
+        };
+        List<Event> events =
+                run(clock, Load.parse("highest:100-800:p90:50ms:2s"), stalling, Duration.ZERO, Duration.ofSeconds(2));
+        assertThat(finished(events).highestRate()).isEqualTo(800);
+        assertThat(all(events, Event.Step.class))
+                .extracting(Event.Step::from, Event.Step::isCounted)
+                .containsExactly(
+                        tuple(100.0, true),
+                        tuple(200.0, false),
+                        tuple(200.0, true),
+                        tuple(400.0, true),
+                        tuple(800.0, true));
     }
 
     @Test

@@ -156,8 +156,8 @@ public sealed interface Load {
     /**
      * Searches for the highest rate, from {@code from} to {@code to} a second, at which the percentile of the response time of all due
      * requests still is at most {@code latency}; a request without a right reply counts as one that took forever. Each rate is tried for
-     * {@code tryLength}, Poisson arrivals; the search ends when the highest rate that met the limit and the lowest that did not are within
-     * 5 % of each other.
+     * {@code tryLength}, Poisson arrivals, and is too high when two tries in a row miss; the search ends when the highest rate that met
+     * the limit and the lowest that is too high are within 5 % of each other.
      */
     record HighestRate(double from, double to, double percentile, Duration latency, Duration tryLength)
             implements Load {
@@ -294,15 +294,14 @@ public sealed interface Load {
             case Closed _, Open _ -> this;
             case Staircase s -> new Closed(s.from());
             case RateRamp r -> new Open(r.from(), r.arrivals());
-            case Users _ -> new Closed(WARM_UP_CLIENTS);
+            case Users _, HighestRate _ -> new Closed(WARM_UP_CLIENTS);
             case Held h -> new Held(h.from(), h.from(), h.length(), h.iterations(), h.use());
             case Burst b -> new Closed(Math.min(b.atOnce(), WARM_UP_CLIENTS));
             case Rounds r -> new Closed(Math.min(r.threads(), WARM_UP_CLIENTS));
-            case HighestRate h -> new Open(h.from(), Arrivals.POISSON);
         };
     }
 
-    /** As many clients as a counted load, or one of arriving users, is warmed up with at most. */
+    /** As many clients as a counted load, one of arriving users, or a search is warmed up with at most. */
     int WARM_UP_CLIENTS = 16;
 
     /** The same load in a form that takes {@code factor} of the time; counts and rates are as they were. */

@@ -21,7 +21,7 @@ record Chart(String id, Kind kind, String heading, String axis, String note, Lis
         TAIL,
         /** A bar for each technology, cut into the hops that its time went to, in the order of the calls. */
         HOPS,
-        /** A line for each technology over a small whole number, such as hops or neighbours. */
+        /** A line for each technology over a number, such as hops, neighbours or clients. */
         LINES
     }
 
@@ -33,7 +33,7 @@ record Chart(String id, Kind kind, String heading, String axis, String note, Lis
      *
      * @param inner of {@code value}, the part that is payload; NaN where that makes no sense
      * @param flag empty, or why the figure is no more than a hint or void
-     * @param tail for {@link Kind#TAIL} percent and milliseconds, for {@link Kind#LINES} count and milliseconds
+     * @param tail for {@link Kind#TAIL} percent and milliseconds, for {@link Kind#LINES} count and value
      * @param parts for {@link Kind#HOPS}, what {@code value} is the sum of
      */
     record Point(

@@ -38,6 +38,16 @@ final class Charts {
     record Section(String id, String title, String lead, List<Chart> charts) {}
 
     List<Section> sections() {
+        List<Section> sections = new ArrayList<>();
+        Section steps = new StepCharts(analysis).section();
+        if (!steps.charts().isEmpty()) {
+            sections.add(steps);
+        }
+        sections.addAll(always());
+        return sections;
+    }
+
+    private List<Section> always() {
         return List.of(
                 new Section(
                         "latency",

@@ -40,6 +40,9 @@ final class HtmlPage {
         parts.put("TITLE", Html.escaped(title()));
         parts.put("STYLE", resource("page.css"));
         parts.put("HEADER", header());
+        parts.put(
+                "STEPS",
+                sections.stream().anyMatch(s -> s.id().equals("steps")) ? "<a href=\"#steps\">Step by step</a> " : "");
         parts.put("RESULTS", new VerdictTables(analysis).html());
         parts.put(
                 "SECTIONS",
@@ -176,8 +179,14 @@ final class HtmlPage {
             case BARS -> List.of("technology", "value", "low", "high", "validity");
             case TAIL -> List.of("situation", "technology", "percentile", "ms");
             case HOPS -> List.of("message", "technology", "hop", "ms", "validity");
-            case LINES -> List.of("technology", "count", "ms", "validity");
+            case LINES -> List.of("technology", "count", unit(chart), "validity");
         };
+    }
+
+    /** What stands in brackets at the end of the axis' title. */
+    private static String unit(Chart chart) {
+        return chart.axis()
+                .substring(chart.axis().lastIndexOf('(') + 1, chart.axis().lastIndexOf(')'));
     }
 
     private static List<List<String>> cells(Chart chart, java.util.function.DoubleFunction<String> figure) {

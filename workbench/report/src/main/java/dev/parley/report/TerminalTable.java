@@ -41,7 +41,13 @@ final class TerminalTable {
         Set<String> notes = new LinkedHashSet<>();
         for (Situation situation : analysis.situations()) {
             text.append(title(situation)).append('\n');
-            append(text, situation, notes);
+            append(text, situation, COLUMNS, " ", notes);
+            List<Column> own = LoadFigures.of(analysis, situation).stream()
+                    .map(metric -> new Column(LoadFigures.title(metric), metric))
+                    .toList();
+            if (!own.isEmpty()) {
+                append(text, situation, own, "  ", notes);
+            }
             text.append('\n');
         }
         wrap(
@@ -58,10 +64,10 @@ final class TerminalTable {
         return s.topology() + " · " + s.message() + " · " + s.load().title();
     }
 
-    private void append(StringBuilder text, Situation situation, Set<String> notes) {
+    private void append(StringBuilder text, Situation situation, List<Column> wanted, String gap, Set<String> notes) {
         List<List<String>> lines = new ArrayList<>();
         List<String> head = new ArrayList<>(List.of(""));
-        COLUMNS.forEach(c -> head.add(c.title()));
+        wanted.forEach(c -> head.add(c.title()));
         lines.add(head);
         for (Technology technology : analysis.run().technologies()) {
             List<Summary> own = analysis.summaries().stream()
@@ -69,7 +75,7 @@ final class TerminalTable {
                     .filter(s -> new Situation(s.topology(), s.message(), s.load()).equals(situation))
                     .toList();
             if (!own.isEmpty()) {
-                lines.add(line(technology.name(), own, notes));
+                lines.add(line(technology.name(), situation, wanted, own, notes));
             }
         }
         int columns = head.size();
@@ -84,33 +90,36 @@ final class TerminalTable {
                 widths[0],
                 WIDTH
                         - java.util.Arrays.stream(widths, 1, columns)
-                                .map(w -> w + 1)
+                                .map(w -> w + gap.length())
                                 .sum());
         for (List<String> line : lines) {
             StringBuilder row = new StringBuilder(pad(line.getFirst(), widths[0], false));
             for (int c = 1; c < columns; c++) {
-                row.append(' ').append(pad(line.get(c), widths[c], true));
+                row.append(gap).append(pad(line.get(c), widths[c], true));
             }
             text.append(row.toString().stripTrailing()).append('\n');
         }
     }
 
-    private static List<String> line(String technology, List<Summary> own, Set<String> notes) {
+    private List<String> line(
+            String technology, Situation situation, List<Column> wanted, List<Summary> own, Set<String> notes) {
         List<String> line = new ArrayList<>();
-        boolean isVoid = false;
-        for (Column column : COLUMNS) {
+        for (Column column : wanted) {
             Summary summary = own.stream()
                     .filter(s -> s.metric() == column.metric())
                     .findFirst()
                     .orElse(null);
             if (summary == null) {
-                line.add("–");
+                line.add(
+                        LoadFigures.absence(analysis, situation, technology, column.metric())
+                                        .isPresent()
+                                ? "none"
+                                : "–");
                 continue;
             }
             double value = summary.estimate().value();
             line.add(column.metric().unit().equals("B") ? Figures.bytes(value) : Figures.brief(value));
-            if (column.metric() == Metric.THROUGHPUT || column.metric() == Metric.LATENCY_MEAN) {
-                isVoid |= summary.isVoid();
+            if (decidesVoid(column.metric())) {
                 if (summary.isVoid()) {
                     notes.add("! " + technology + ", " + summary.message() + ", " + summary.load() + ": "
                             + summary.validity());
@@ -120,9 +129,14 @@ final class TerminalTable {
                 }
             }
         }
+        boolean isVoid = own.stream().anyMatch(s -> decidesVoid(s.metric()) && s.isVoid());
         line.addFirst(
                 (isVoid ? "! " : "  ") + (technology.length() > 16 ? technology.substring(0, 15) + "…" : technology));
         return line;
+    }
+
+    private static boolean decidesVoid(Metric metric) {
+        return metric == Metric.THROUGHPUT || metric == Metric.LATENCY_MEAN;
     }
 
     private String empty() {

@@ -27,22 +27,36 @@ final class VerdictTables {
         for (Situation situation : analysis.situations()) {
             html.append("<h3>" + Html.escaped(situation.message()) + " <span>"
                     + Html.escaped(situation.topology() + ", " + Charts.load(situation.load()))
-                    + "</span></h3>\n<div class=scroll><table class=verdicts><thead><tr><th scope=col>Technology</th>");
-            TITLES.forEach(t -> html.append("<th scope=col>" + Html.escaped(t) + "</th>"));
-            html.append("</tr></thead><tbody>\n");
-            for (Technology technology : analysis.run().technologies()) {
-                html.append("<tr><th scope=row><i data-technology=\"" + Html.escaped(technology.name()) + "\"></i>"
-                        + Html.escaped(technology.title()) + "</th>");
-                Analysis.COMPARED.forEach(metric -> html.append(cell(situation, technology.name(), metric)));
-                html.append("</tr>\n");
+                    + "</span></h3>\n" + table(situation, TITLES, Analysis.COMPARED));
+            List<Metric> ofLoad = LoadFigures.of(analysis, situation);
+            if (!ofLoad.isEmpty()) {
+                html.append(
+                        table(situation, ofLoad.stream().map(LoadFigures::title).toList(), ofLoad));
             }
-            html.append("</tbody></table></div>\n");
         }
         return html.toString();
     }
 
+    private String table(Situation situation, List<String> titles, List<Metric> metrics) {
+        StringBuilder html =
+                new StringBuilder("<div class=scroll><table class=verdicts><thead><tr><th scope=col>Technology</th>");
+        titles.forEach(t -> html.append("<th scope=col>" + Html.escaped(t) + "</th>"));
+        html.append("</tr></thead><tbody>\n");
+        for (Technology technology : analysis.run().technologies()) {
+            html.append("<tr><th scope=row><i data-technology=\"" + Html.escaped(technology.name()) + "\"></i>"
+                    + Html.escaped(technology.title()) + "</th>");
+            metrics.forEach(metric -> html.append(cell(situation, technology.name(), metric)));
+            html.append("</tr>\n");
+        }
+        return html.append("</tbody></table></div>\n").toString();
+    }
+
     private String cell(Situation situation, String technology, Metric metric) {
         Optional<Summary> own = find(situation, technology, metric);
+        Optional<String> absence = LoadFigures.absence(analysis, situation, technology, metric);
+        if (own.isEmpty() && absence.isPresent()) {
+            return "<td><div>" + Html.escaped(absence.get()) + "</div></td>";
+        }
         if (own.isEmpty() || !own.get().estimate().isPresent()) {
             return "<td><div><b>–</b><small class=bad>"
                     + Html.escaped(own.map(Summary::validity).orElse("not measured")) + "</small></div></td>";
@@ -58,7 +72,7 @@ final class VerdictTables {
         if (own.isVoid()) {
             return "<small class=bad title=\"" + Html.escaped(own.validity()) + "\">void</small>";
         }
-        if (analysis.run().technologies().size() == 1) {
+        if (analysis.run().technologies().size() == 1 || !Analysis.COMPARED.contains(metric)) {
             return "";
         }
         Optional<Summary> best = analysis.run().technologies().stream()

@@ -252,7 +252,7 @@
     };
   };
 
-  /** Over a small whole number: hops, or neighbours asked. */
+  /** Over a number: hops, neighbours asked, clients. */
   const lines = (chart, colours) => {
     const row = chart.rows[0];
     const parts = base(chart, colours);
@@ -264,7 +264,7 @@
         ...parts,
         grid: { left: 64, right: 24, top: 16, bottom: 52 },
         tooltip: { ...parts.tooltip, trigger: "axis", formatter: (all) => `<b>${all[0].value[0]}</b>` +
-          all.map((one) => `<br>${one.marker}${escaped(titles.get(one.seriesName))}: ${brief(one.value[1])} ms`).join("") },
+          all.map((one) => `<br>${one.marker}${escaped(titles.get(one.seriesName))}: ${brief(one.value[1])} ${unitOf(chart)}`).join("") },
         xAxis: { ...parts.valueAxis, type: "value", min: Math.min(...counts), max: Math.max(...counts), minInterval: 1, name: row.label },
         yAxis: { ...parts.valueAxis, ...scale(values), nameGap: 42 },
         series: row.points.map((p) => ({

@@ -29,6 +29,8 @@ class BrowserTest {
                 .writeTo(folder.resolve("troubled"));
         Report.of(SampleStore.of("star:4", Files.createDirectory(folder.resolve("star"))))
                 .writeTo(folder.resolve("star"));
+        Report.of(SampleStore.loads(Files.createDirectory(folder.resolve("loads"))))
+                .writeTo(folder.resolve("loads"));
     }
 
     @ParameterizedTest(name = "{0}, {1} pixels, preferred colour scheme {2}")
@@ -39,7 +41,9 @@ class BrowserTest {
         "troubled, 1280, 0",
         "troubled, 400, 1",
         "star, 1280, 1",
-        "star, 400, 0"
+        "star, 400, 0",
+        "loads, 1280, 0",
+        "loads, 400, 1"
     })
     void everyChartIsDrawnAndTheConsoleStaysEmpty(String run, int width, int scheme) throws Exception {
         // a window cannot be as narrow as a telephone, a frame can; what it finds it leaves in its own document

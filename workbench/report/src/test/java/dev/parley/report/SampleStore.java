@@ -98,6 +98,29 @@ final class SampleStore {
                 .write(folder.resolve("results.duckdb"));
     }
 
+    /** A load of each kind that has steps or figures of its own; the staircase gives out for {@code graphql} alone. */
+    static Path loads(Path folder) {
+        return new SampleStore(
+                        "line:2",
+                        List.of("rest", "graphql"),
+                        List.of("text:10"),
+                        List.of(
+                                new Load.Staircase(10, 40, 10, Duration.ofSeconds(1)),
+                                new Load.HighestRate(100, 800, 99, Duration.ofMillis(50), Duration.ofSeconds(1)),
+                                new Load.Users(
+                                        300, 300, Duration.ofSeconds(4), 2, Load.Arrivals.EVEN, Load.ClientUse.SHARED),
+                                new Load.Burst(100, 3),
+                                rounds(10),
+                                rounds(100)),
+                        3,
+                        false)
+                .write(folder.resolve("results.duckdb"));
+    }
+
+    private static Load rounds(int threads) {
+        return new Load.Rounds(threads, 100, 3, Duration.ofSeconds(600), Load.ClientUse.SHARED);
+    }
+
     private Path write(Path file) {
         try (RunStore store = RunStore.create(file, run())) {
             List<TrialSpec> plan = plan();
@@ -264,11 +287,49 @@ final class SampleStore {
             figures.add(new FigureRow(id, Metric.BOOT_TIME, "m" + m, 400 + framing + 20 * random.nextDouble()));
             figures.add(new FigureRow(id, Metric.INSTALLED_SIZE, "m" + m, 3 + framing / 20.0));
         }
+        figures.addAll(ofLoad(spec));
         if (id == 0) {
             figures.add(new FigureRow(id, Metric.BOOT_TIME, FigureRow.EMPTY, 210));
             figures.add(new FigureRow(id, Metric.INSTALLED_SIZE, FigureRow.EMPTY, 0.4));
             figures.add(new FigureRow(id, Metric.MEMORY_AFTER_BOOT, FigureRow.EMPTY, 48));
             figures.add(new FigureRow(id, Metric.MEMORY_AFTER_LOAD, FigureRow.EMPTY, 51));
+        }
+        return figures;
+    }
+
+    /** As the lab makes them of steps: rates that grow by the number of the step. */
+    private static List<FigureRow> ofLoad(TrialSpec spec) {
+        int id = spec.id();
+        List<FigureRow> figures = new ArrayList<>();
+        switch (spec.load()) {
+            case Load.Staircase s -> {
+                for (int clients : s.steps()) {
+                    figures.add(new FigureRow(id, Metric.STEP_THROUGHPUT, clients + " clients", 10.0 * clients));
+                    figures.add(new FigureRow(id, Metric.STEP_LATENCY_MEAN, clients + " clients", clients / 10.0));
+                }
+                figures.add(new FigureRow(id, Metric.THROUGHPUT_BEST, FigureRow.SYSTEM, 400));
+                figures.add(new FigureRow(id, Metric.CLIENTS_AT_BEST, FigureRow.SYSTEM, 40));
+                if (spec.technology().equals("graphql")) {
+                    figures.add(new FigureRow(id, Metric.CLIENTS_AT_LIMIT, FigureRow.SYSTEM, 30));
+                }
+            }
+            case Load.HighestRate _ -> {
+                figures.add(new FigureRow(id, Metric.STEP_LATENCY_P99, "try 1: 100 per second", 2));
+                figures.add(new FigureRow(id, Metric.STEP_LATENCY_P99, "try 2: 800 per second", 90));
+                figures.add(new FigureRow(id, Metric.STEP_LATENCY_P99, "try 3: 282.8 per second", 4));
+                figures.add(new FigureRow(id, Metric.HIGHEST_RATE, FigureRow.SYSTEM, 282.8));
+            }
+            case Load.Users _ -> figures.add(new FigureRow(id, Metric.SCENARIO_TIME, FigureRow.SYSTEM, 5.5));
+            case Load.Burst b -> {
+                for (int i = 1; i <= b.iterations(); i++) {
+                    figures.add(new FigureRow(id, Metric.STEP_TIME, "iteration " + i, 20 + i));
+                }
+                figures.add(new FigureRow(id, Metric.WINDOW_LENGTH, FigureRow.SYSTEM, 0.066));
+            }
+            case Load.Rounds _ -> figures.add(new FigureRow(id, Metric.WINDOW_LENGTH, FigureRow.SYSTEM, 1.5));
+            case Load.Closed _, Load.Open _, Load.RateRamp _, Load.Held _ -> {
+                // nothing of its own
+            }
         }
         return figures;
     }

@@ -1,0 +1,100 @@
+package dev.parley.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.parley.analysis.Analysis;
+import dev.parley.report.Chart.Point;
+import dev.parley.store.RunStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class StepChartsTest {
+    @TempDir
+    static Path folder;
+
+    private static Report report;
+    private static Charts.Section section;
+
+    @BeforeAll
+    static void read() {
+        Path file = SampleStore.loads(folder);
+        report = Report.of(file);
+        report.writeTo(folder);
+        try (RunStore store = RunStore.open(file)) {
+            section = new StepCharts(Analysis.of(store)).section();
+        }
+    }
+
+    @Test
+    void aStaircaseIsDrawnOverItsClients() {
+        assertThat(line("Throughput by clients"))
+                .containsExactly(
+                        List.of(10.0, 100.0), List.of(20.0, 200.0), List.of(30.0, 300.0), List.of(40.0, 400.0));
+        assertThat(line("Mean response time by clients")).hasSize(4).endsWith(List.of(40.0, 4.0));
+    }
+
+    @Test
+    void aSearchIsDrawnOverTheRatesItTriedWhateverTheirOrder() {
+        assertThat(line("99th percentile by rate"))
+                .containsExactly(List.of(100.0, 2.0), List.of(282.8, 4.0), List.of(800.0, 90.0));
+    }
+
+    @Test
+    void burstsAreDrawnOneAfterTheOther() {
+        assertThat(line("Time of each burst"))
+                .containsExactly(List.of(1.0, 21.0), List.of(2.0, 22.0), List.of(3.0, 23.0));
+    }
+
+    @Test
+    void cellsOfAGridThatDifferInThreadsMakeOneLine() {
+        assertThat(line("Throughput by threads")).extracting(p -> p.getFirst()).containsExactly(10.0, 100.0);
+        assertThat(chart("Throughput by threads").note()).contains("100 requests a round, 3 rounds, client shared");
+    }
+
+    @Test
+    void theTableHasWhatEachLoadIsFor() {
+        assertThat(report.table().lines().map(line -> line.strip().replaceAll(" +", " ")))
+                .containsSequence(
+                        "Best throughput (1/s) Clients at the best Clients when it gave out",
+                        "rest 400 40.0 none",
+                        "graphql 400 40.0 30.0")
+                .containsSequence("Highest rate within the limit (1/s)", "rest 283", "graphql 283")
+                .containsSequence(
+                        "Mean scenario (ms) Users at the first failure", "rest 5.50 none", "graphql 5.50 none")
+                .containsSequence("All done in (s)", "rest 1.50", "graphql 1.50");
+    }
+
+    @Test
+    void thePageHasItToo() throws Exception {
+        assertThat(Files.readString(folder.resolve(Report.HTML)))
+                .contains("<a href=\"#steps\">Step by step</a>", "<section id=steps>")
+                .contains(
+                        "<div>none: no step gave out</div>", "<th scope=col>Highest rate within the limit (1/s)</th>");
+    }
+
+    @Test
+    void whereNoLoadHasStepsNothingIsSaidOfThem() throws Exception {
+        Path plain = Files.createDirectory(folder.resolve("plain"));
+        Report other = Report.of(SampleStore.compare(plain, 2));
+        other.writeTo(plain);
+        assertThat(Files.readString(plain.resolve(Report.HTML))).doesNotContain("id=steps", "#steps");
+        assertThat(other.table()).doesNotContain("none");
+    }
+
+    private static Chart chart(String heading) {
+        return section.charts().stream()
+                .filter(chart -> chart.heading().equals(heading))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** The first technology's. */
+    private static List<List<Double>> line(String heading) {
+        Point point = chart(heading).rows().getFirst().points().getFirst();
+        return point.tail().stream().map(p -> List.of(p[0], p[1])).toList();
+    }
+}
