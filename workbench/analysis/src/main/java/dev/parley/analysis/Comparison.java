@@ -6,7 +6,7 @@ import dev.parley.model.Metric;
  * One technology held against another, in one metric and one situation.
  *
  * @param ratio {@code technology} divided by {@code against}, with its 95 % interval
- * @param p two-sided, from the bootstrap, corrected after Holm for all pairs of the same situation and metric
+ * @param p two-sided, the larger of the bootstrap's and the t-test's, corrected after Holm for all pairs of the same situation and metric
  * @param tieBand share within which two are taken for equal, such as 0.05
  * @param noiseFloor share that a technology differs from itself on this machine, at 95 %; NaN under four restarts
  * @param indicative true where either side has fewer than five restarts

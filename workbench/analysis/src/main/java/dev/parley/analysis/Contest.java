@@ -11,9 +11,9 @@ import java.util.SplittableRandom;
 import java.util.function.DoubleSupplier;
 
 /**
- * All pairs of technologies in one situation and metric. Two differ only when the interval of their ratio excludes 1 after Holm's
- * correction and the effect is above the tie band, which is never narrower than the noise floor; they are equivalent when the interval
- * lies inside the band; otherwise the comparison is undecided.
+ * All pairs of technologies in one situation and metric. Two differ only when the interval of their ratio excludes 1, a bootstrap and a
+ * t-test are both sure after Holm's correction, and the effect is above the tie band, which is never narrower than the noise floor; they are
+ * equivalent when the interval lies inside the band; otherwise the comparison is undecided.
  */
 final class Contest {
     /** Two technologies within 5 % of each other serve an architect alike; widened to the noise floor where the machine is noisier. */
@@ -60,7 +60,7 @@ final class Contest {
             String name = thing.toString();
             Pair pair = unpaired(sides, new SplittableRandom(seed ^ name.hashCode()), drawsMost);
             // named after the thing, so that no two pairs are equal
-            pairs.put(thing, new Pair(name, name, pair.ratio(), pair.p(), pair.restarts()));
+            pairs.put(thing, new Pair(name, name, pair.ratio(), pair.p(), pair.restarts(), pair.test()));
         });
         Map<Pair, Double> corrected = holm(List.copyOf(pairs.values()));
         Map<K, Result> results = new LinkedHashMap<>();
@@ -76,7 +76,8 @@ final class Contest {
         return results;
     }
 
-    private record Pair(String first, String second, Estimate ratio, double p, int restarts) {}
+    /** @param p before Holm's correction: the less sure of the bootstrap and of {@code test} */
+    private record Pair(String first, String second, Estimate ratio, double p, int restarts, TTest test) {}
 
     List<Result> of(Map<String, Sample> samples) {
         // split, since SplittableRandoms of seeds in a simple relation give the same numbers, shifted
@@ -116,11 +117,13 @@ final class Contest {
         return pair(
                 "first",
                 "second",
-                () -> first.draw(random) / second.draw(random),
-                first.least() > second.most() || first.most() < second.least(),
-                drawsMost,
+                new Draws(
+                        () -> first.draw(random) / second.draw(random),
+                        first.least() > second.most() || first.most() < second.least(),
+                        drawsMost),
                 first.median() / second.median(),
-                Math.min(first.count(), second.count()));
+                Math.min(first.count(), second.count()),
+                TTest.welch(first.points(), second.points()));
     }
 
     /**
@@ -132,46 +135,43 @@ final class Contest {
         Sample second = samples.getOrDefault(b, Sample.ofPoints());
         Sample paired = first.over(second, random);
         if (paired.count() == 0) {
-            return new Pair(a, b, Estimate.NONE, 1, 0);
+            return new Pair(a, b, Estimate.NONE, 1, 0, TTest.paired(new double[0]));
         }
         return pair(
                 a,
                 b,
-                () -> paired.draw(random),
-                paired.least() > 1 || paired.most() < 1,
-                drawsMost,
+                new Draws(() -> paired.draw(random), paired.least() > 1 || paired.most() < 1, drawsMost),
                 paired.median(),
-                paired.count());
+                paired.count(),
+                TTest.paired(paired.points()));
     }
 
-    /**
-     * Draws until it is known how rare ratios on the other side of 1 are, after Besag and Clifford (Biometrika 1991).
-     *
-     * @param isOneSided no draw can be on the other side: what more of them would find is known without drawing
-     */
-    private static Pair pair(
-            String a, String b, DoubleSupplier draw, boolean isOneSided, int drawsMost, double ratio, int restarts) {
+    /** @param isOneSided no draw can be on the other side of 1: what more of them would find is known without drawing */
+    private record Draws(DoubleSupplier ratio, boolean isOneSided, int most) {}
+
+    /** Draws until it is known how rare ratios on the other side of 1 are, after Besag and Clifford (Biometrika 1991). */
+    private static Pair pair(String a, String b, Draws from, double ratio, int restarts, TTest test) {
         double[] ratios = new double[Sample.DRAWS];
         int draws = 0;
         int under = 0;
         int over = 0;
-        while (draws < Sample.DRAWS || !isOneSided && draws < drawsMost && Math.min(under, over) < TAIL) {
-            double one = draw.getAsDouble();
+        while (draws < Sample.DRAWS || !from.isOneSided() && draws < from.most() && Math.min(under, over) < TAIL) {
+            double one = from.ratio().getAsDouble();
             under += one <= 1 ? 1 : 0;
             over += one >= 1 ? 1 : 0;
             if (draws == ratios.length) {
-                ratios = Arrays.copyOf(ratios, Math.min(2 * draws, drawsMost));
+                ratios = Arrays.copyOf(ratios, Math.min(2 * draws, from.most()));
             }
             ratios[draws++] = one;
         }
         ratios = Arrays.copyOf(ratios, draws);
         Arrays.sort(ratios);
-        double p = Math.min(1, 2.0 * (Math.min(under, over) + 1) / ((isOneSided ? drawsMost : draws) + 1));
+        double p = Math.min(1, 2.0 * (Math.min(under, over) + 1) / ((from.isOneSided() ? from.most() : draws) + 1));
         Estimate estimate = new Estimate(
                 ratio,
                 Math.min(ratio, Sample.quantile(ratios, 0.025)),
                 Math.max(ratio, Sample.quantile(ratios, 0.975)));
-        return new Pair(a, b, estimate, p, restarts);
+        return new Pair(a, b, estimate, Math.max(p, test.p()), restarts, test);
     }
 
     /** Holm (1979): the k-th smallest of m p-values times m − k + 1, never smaller than the one before. */
@@ -204,7 +204,24 @@ final class Contest {
             boolean better = lower == (metric.better() == Metric.Better.LOWER);
             return new Verdict(better ? Verdict.Kind.BETTER : Verdict.Kind.WORSE, 0);
         }
-        return new Verdict(Verdict.Kind.UNDECIDED, more(pair.restarts(), Math.abs(effect), (high - low) / 2, edge));
+        int more = more(pair.restarts(), Math.abs(effect), (high - low) / 2, edge);
+        return new Verdict(
+                Verdict.Kind.UNDECIDED,
+                Math.abs(effect) > edge ? Math.max(more, moreToBeSure(pair, p / pair.p())) : more);
+    }
+
+    /** Until the t-test, corrected by the same factor, would be sure. */
+    private static int moreToBeSure(Pair pair, double factor) {
+        int more = 1;
+        while (more < Verdict.MANY
+                && factor
+                                * pair.test()
+                                        .times(1 + (double) more / pair.restarts())
+                                        .p()
+                        >= LEVEL) {
+            more++;
+        }
+        return more;
     }
 
     /** The half width of an interval shrinks with the square root of the restarts; it must come to exclude 1 or, for a small effect, to fit the band. */

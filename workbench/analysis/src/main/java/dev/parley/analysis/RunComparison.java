@@ -12,8 +12,8 @@ import java.util.TreeSet;
 
 /**
  * One stored run held against another: each technology against itself, in every situation that both measured. The rules are those of
- * {@link Contest}: a difference is one only where the interval excludes 1 after Holm's correction over all rows of a metric, and the
- * effect is above tie band and noise floor.
+ * {@link Contest}: a difference is one only where the interval excludes 1, bootstrap and t-test are both sure after Holm's correction
+ * over all rows of a metric, and the effect is above tie band and noise floor.
  */
 public final class RunComparison {
     private final Run baseline;

@@ -19,7 +19,7 @@ final class MeasuredPage {
             "Warm-up is recorded, and not counted.",
             "Percentiles come from merged histograms, never from averages. The 99th wants 1 000 samples, the 99.9th 10 000; with fewer it is marked.",
             "Technologies run interleaved in seeded random blocks, so that a machine that slows down slows all of them.",
-            "Two technologies differ when the interval of their ratio excludes 1 after Holm's correction and the effect is outside the tie band (5 %, or the machine's own noise where that is more); they are equivalent when the interval lies inside it; otherwise the comparison is undecided.",
+            "Two technologies differ when the interval of their ratio excludes 1, bootstrap and t-test are both sure after Holm's correction, and the effect is outside the tie band (5 %, or the machine's own noise where that is more); they are equivalent when the interval lies inside it; otherwise the comparison is undecided.",
             "A trial is void when its generator, the machine or its own rows contradict it. It is kept, left out of the figures, and listed below. Where every trial of a technology is void its figures are shown and marked void.",
             "Boot time is taken from outside: process start to first right reply. Processor time and memory are read from the operating system.",
             "Wire bytes are counted on one hop in steady state, framing included, IP and TCP headers not.");

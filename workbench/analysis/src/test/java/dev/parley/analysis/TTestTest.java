@@ -1,0 +1,46 @@
+package dev.parley.analysis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import java.util.stream.DoubleStream;
+import org.junit.jupiter.api.Test;
+
+class TTestTest {
+    private static double[] exp(double... logs) {
+        return DoubleStream.of(logs).map(Math::exp).toArray();
+    }
+
+    @Test
+    void threeRestartsOnOneSideAreNotSureByThemselves() {
+        // mean 0.08, deviation 0.04: t = 3.46 with two degrees of freedom
+        assertThat(TTest.paired(exp(0.04, 0.08, 0.12)).p()).isCloseTo(0.0742, within(5e-5));
+        assertThat(TTest.paired(exp(0.04, 0.08, 0.12)).times(2).p()).isLessThan(0.01);
+    }
+
+    /** Student's own data, Biometrika 1908: hours of sleep gained by two drugs; t = −4.0621 paired, −1.8608 with 17.776 degrees of freedom unpaired. */
+    @Test
+    void studentsOwnDataGivesStudentsResult() {
+        double[] first = {0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0};
+        double[] second = {1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4};
+        double[] gains = new double[first.length];
+        for (int i = 0; i < gains.length; i++) {
+            gains[i] = first[i] - second[i];
+        }
+        assertThat(TTest.paired(exp(gains)).p()).isCloseTo(0.002833, within(1e-6));
+        TTest welch = TTest.welch(exp(first), exp(second));
+        assertThat(welch.freedom()).isCloseTo(17.776, within(1e-3));
+        assertThat(welch.p()).isCloseTo(0.07939, within(1e-5));
+    }
+
+    @Test
+    void tooFewRestartsAndRestartsWithoutAnAnswerSayNothing() {
+        assertThat(TTest.paired(new double[0]).p()).isEqualTo(1);
+        assertThat(TTest.paired(exp(1)).p()).isEqualTo(1);
+        assertThat(TTest.paired(new double[] {0, 2, Double.POSITIVE_INFINITY}).p())
+                .isEqualTo(1);
+        assertThat(TTest.paired(new double[] {2, 2, 2}).p()).isZero();
+        assertThat(TTest.paired(new double[] {1, 1, 1}).p()).isEqualTo(1);
+        assertThat(TTest.welch(exp(1), exp(1, 2)).p()).isEqualTo(1);
+    }
+}
