@@ -23,7 +23,7 @@ final class ClaimTable {
         StringBuilder html = new StringBuilder(
                 "<section id=claims><h2>What the paper concludes</h2>\n<p class=lead>Each conclusion in our words, its place, and what this "
                         + "machine says. A claim is decided only where the 95 % interval of the ratio excludes the border and every figure rests "
-                        + "on at least three restarts; whatever is missing leaves it open. <a class=csv download=\"claims.csv\" href=\""
+                        + "on at least three restarts; whatever is missing leaves it open. <em>Indicative</em>: decided only because few restarts lie close together; more of them may turn it. <a class=csv download=\"claims.csv\" href=\""
                         + Html.dataUri(csv())
                         + "\">CSV</a></p>\n<div class=scroll><table class=claims><thead><tr><th scope=col>Claim</th>"
                         + "<th scope=col>Place</th><th scope=col>Here</th><th scope=col>Why</th></tr></thead><tbody>\n");
@@ -36,7 +36,7 @@ final class ClaimTable {
                                 + Html.escaped(claim.beside()) + "</a></small>")
                 + "</td><td>"
                 + Html.escaped(claim.place()) + "</td><td><b class=" + style(judgement.verdict()) + ">"
-                + judgement.verdict().words() + "</b></td><td>" + why(judgement) + "</td></tr>\n"));
+                + judgement.words() + "</b></td><td>" + why(judgement) + "</td></tr>\n"));
         return html.append("</tbody></table></div></section>\n").toString();
     }
 
@@ -66,11 +66,7 @@ final class ClaimTable {
         html.append(Html.table(
                 List.of("comparison", "left", "right", "outcome"),
                 findings.stream()
-                        .map(f -> List.of(
-                                f.what(),
-                                figure(f.left()),
-                                figure(f.right()),
-                                f.verdict().words() + ": " + f.why()))
+                        .map(f -> List.of(f.what(), figure(f.left()), figure(f.right()), f.words() + ": " + f.why()))
                         .toList()));
         return html.append("</details>").toString();
     }
@@ -88,13 +84,14 @@ final class ClaimTable {
     }
 
     String csv() {
-        StringBuilder csv =
-                new StringBuilder("id,place,sentence,verdict,comparisons,hold,do_not_hold,expression,note,beside\n");
+        StringBuilder csv = new StringBuilder(
+                "id,place,sentence,verdict,indicative,comparisons,hold,do_not_hold,expression,note,beside\n");
         judgements.forEach((claim, judgement) -> csv.append(List.of(
                                 claim.id(),
                                 claim.place(),
                                 claim.sentence(),
                                 judgement.verdict().words(),
+                                Boolean.toString(judgement.isIndicative()),
                                 Integer.toString(judgement.findings().size()),
                                 Long.toString(count(judgement, Verdict.HOLDS)),
                                 Long.toString(count(judgement, Verdict.DOES_NOT_HOLD)),

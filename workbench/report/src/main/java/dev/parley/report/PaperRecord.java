@@ -65,7 +65,7 @@ public final class PaperRecord {
         }
         page.append(
                 "\nA claim is decided only where the 95 % interval of the ratio excludes the border and every figure rests on three"
-                        + " restarts at least. Machines, languages and libraries were others in the papers: order and ratio say more than size.\n");
+                        + " restarts at least; one that is decided only because few restarts lie close together is indicative. Machines, languages and libraries were others in the papers: order and ratio say more than size.\n");
         depends(page);
         verdict(page, "What held", Verdict.HOLDS);
         verdict(page, "What did not hold", Verdict.DOES_NOT_HOLD);
@@ -143,13 +143,13 @@ public final class PaperRecord {
     }
 
     private static Judgement judgement(PaperReport report, Claim claim) {
-        return report.page().judgements().getOrDefault(claim, new Judgement(Verdict.NOT_DECIDED, List.of()));
+        return report.page().judgements().getOrDefault(claim, Judgement.OPEN);
     }
 
     private static String line(PaperReport report, Claim claim, String before) {
         Judgement judgement = judgement(report, claim);
         return "| " + report.run().paper().name() + " | " + before + cell(claim.sentence()) + " (" + cell(claim.place())
-                + ") | " + judgement.verdict().words() + " | " + cell(measured(claim, judgement)) + " |\n";
+                + ") | " + judgement.words() + " | " + cell(measured(claim, judgement)) + " |\n";
     }
 
     /** The comparison itself where there is one; of many how they went, and the two furthest apart. */

@@ -44,7 +44,7 @@ public record Claim(String id, String place, String sentence, String expression,
     /** Holds the claim against measurements. */
     public Judgement judge(Function<Cell, Measured> measurements) {
         if (expression.isEmpty()) {
-            return new Judgement(Judgement.Verdict.NOT_DECIDED, List.of());
+            return Judgement.OPEN;
         }
         return Expression.judge(ExpressionParser.statement(id, expression), measurements);
     }

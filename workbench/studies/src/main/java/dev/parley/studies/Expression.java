@@ -11,7 +11,8 @@ import java.util.function.Function;
 
 /**
  * A claim in the language that {@link ExpressionParser} reads. A comparison is decided only when the 95 % interval of the ratio of its sides
- * excludes the border; everything above comparisons is Kleene's logic of three values.
+ * excludes the border; everything above comparisons is Kleene's logic of three values. Beside it the same is said with wider intervals, as few
+ * restarts ask for: what they leave open is indicative.
  */
 sealed interface Expression {
 
@@ -43,8 +44,23 @@ sealed interface Expression {
 
     static Judgement judge(Statement statement, Function<Cell, Measured> measurements) {
         List<Finding> findings = new ArrayList<>();
-        Verdict verdict = verdict(statement, measurements, Map.of(), findings);
-        return new Judgement(verdict, findings);
+        Said said = said(statement, measurements, Map.of(), findings);
+        return new Judgement(said.verdict(), said.verdict() != said.sure(), findings);
+    }
+
+    /** @param sure by the wider intervals: the verdict, or not decided */
+    record Said(Verdict verdict, Verdict sure) {
+        private Said not() {
+            return new Said(not(verdict), not(sure));
+        }
+
+        private static Verdict not(Verdict verdict) {
+            return switch (verdict) {
+                case HOLDS -> Verdict.DOES_NOT_HOLD;
+                case DOES_NOT_HOLD -> Verdict.HOLDS;
+                case NOT_DECIDED -> Verdict.NOT_DECIDED;
+            };
+        }
     }
 
     static Measured figure(Figure figure, Function<Cell, Measured> measurements, Map<String, String> names) {
@@ -69,7 +85,7 @@ sealed interface Expression {
         };
     }
 
-    private static Verdict verdict(
+    private static Said said(
             Statement statement,
             Function<Cell, Measured> measurements,
             Map<String, String> names,
@@ -87,24 +103,19 @@ sealed interface Expression {
                         findings,
                         compared(bound(similar.text(), names), left, right, 1 / similar.factor(), similar.factor()));
             }
-            case Not not ->
-                switch (verdict(not.statement(), measurements, names, findings)) {
-                    case HOLDS -> Verdict.DOES_NOT_HOLD;
-                    case DOES_NOT_HOLD -> Verdict.HOLDS;
-                    case NOT_DECIDED -> Verdict.NOT_DECIDED;
-                };
+            case Not not -> said(not.statement(), measurements, names, findings).not();
             case Both both -> {
-                List<Verdict> sides = List.of(
-                        verdict(both.left(), measurements, names, findings),
-                        verdict(both.right(), measurements, names, findings));
+                List<Said> sides = List.of(
+                        said(both.left(), measurements, names, findings),
+                        said(both.right(), measurements, names, findings));
                 yield counted(sides, both.isAnd() ? 2 : 1);
             }
             case Each each -> {
-                List<Verdict> all = new ArrayList<>();
+                List<Said> all = new ArrayList<>();
                 for (String value : each.values()) {
                     Map<String, String> inner = new HashMap<>(names);
                     inner.put(each.name(), value);
-                    all.add(verdict(each.body(), measurements, inner, findings));
+                    all.add(said(each.body(), measurements, inner, findings));
                 }
                 yield counted(
                         all,
@@ -118,7 +129,13 @@ sealed interface Expression {
     }
 
     /** Whether at least {@code needed} hold, whatever becomes of those that are not decided. */
-    private static Verdict counted(List<Verdict> all, int needed) {
+    private static Said counted(List<Said> all, int needed) {
+        return new Said(
+                kleene(all.stream().map(Said::verdict).toList(), needed),
+                kleene(all.stream().map(Said::sure).toList(), needed));
+    }
+
+    private static Verdict kleene(List<Verdict> all, int needed) {
         long holding = all.stream().filter(v -> v == Verdict.HOLDS).count();
         long open = all.stream().filter(v -> v == Verdict.NOT_DECIDED).count();
         if (holding >= needed) {
@@ -127,24 +144,22 @@ sealed interface Expression {
         return holding + open < needed ? Verdict.DOES_NOT_HOLD : Verdict.NOT_DECIDED;
     }
 
-    private static Verdict add(List<Finding> findings, Finding finding) {
+    private static Said add(List<Finding> findings, Finding finding) {
         findings.add(finding);
-        return finding.verdict();
+        return new Said(finding.verdict(), finding.isIndicative() ? Verdict.NOT_DECIDED : finding.verdict());
     }
 
     /** Whether the ratio lies between {@code least} and {@code most}. */
     private static Finding compared(String what, Measured left, Measured right, double least, double most) {
         Measured ratio = left.with(right, (x, y) -> x / y);
         if (ratio.isMissing()) {
-            return new Finding(Verdict.NOT_DECIDED, what, left, right, ratio, ratio.missing());
+            return open(what, left, right, ratio, ratio.missing());
         }
         if (!(left.value() >= 0) || !(right.value() > 0)) {
-            return new Finding(
-                    Verdict.NOT_DECIDED, what, left, right, ratio, "a ratio of figures that are not above nothing");
+            return open(what, left, right, ratio, "a ratio of figures that are not above nothing");
         }
         if (ratio.restarts() < Judgement.LEAST_RESTARTS) {
-            return new Finding(
-                    Verdict.NOT_DECIDED,
+            return open(
                     what,
                     left,
                     right,
@@ -152,21 +167,36 @@ sealed interface Expression {
                     ratio.restarts() + (ratio.restarts() == 1 ? " restart" : " restarts") + " of "
                             + Judgement.LEAST_RESTARTS + " that a verdict needs");
         }
-        boolean isWithin = ratio.low() > least && ratio.high() < most;
-        boolean isOutside = ratio.high() < least || ratio.low() > most;
+        boolean isWithin = isWithin(ratio.low(), ratio.high(), least, most);
+        boolean isOutside = isOutside(ratio.low(), ratio.high(), least, most);
         String interval = String.format(
                 Locale.ROOT, "ratio %.3g, 95 %% from %.3g to %.3g", ratio.value(), ratio.low(), ratio.high());
         if (isWithin || isOutside) {
-            return new Finding(isWithin ? Verdict.HOLDS : Verdict.DOES_NOT_HOLD, what, left, right, ratio, interval);
+            boolean isSure = isWithin
+                    ? isWithin(ratio.wideLow(), ratio.wideHigh(), least, most)
+                    : isOutside(ratio.wideLow(), ratio.wideHigh(), least, most);
+            return new Finding(
+                    isWithin ? Verdict.HOLDS : Verdict.DOES_NOT_HOLD, !isSure, what, left, right, ratio, interval);
         }
-        return new Finding(
-                Verdict.NOT_DECIDED,
+        return open(
                 what,
                 left,
                 right,
                 ratio,
                 interval + ", which holds the border of "
                         + String.format(Locale.ROOT, "%.3g", ratio.low() <= least ? least : most));
+    }
+
+    private static boolean isWithin(double low, double high, double least, double most) {
+        return low > least && high < most;
+    }
+
+    private static boolean isOutside(double low, double high, double least, double most) {
+        return high < least || low > most;
+    }
+
+    private static Finding open(String what, Measured left, Measured right, Measured ratio, String why) {
+        return new Finding(Verdict.NOT_DECIDED, false, what, left, right, ratio, why);
     }
 
     private static Cell bound(Cell cell, Map<String, String> names) {

@@ -5,9 +5,12 @@ import java.util.List;
 /**
  * What measurements say about a claim.
  *
+ * @param isIndicative decided, but only because few restarts lie close together
  * @param findings every comparison that was made, in the order of the claim
  */
-public record Judgement(Verdict verdict, List<Finding> findings) {
+public record Judgement(Verdict verdict, boolean isIndicative, List<Finding> findings) {
+    public static final Judgement OPEN = new Judgement(Verdict.NOT_DECIDED, false, List.of());
+
     /** Fewer restarts than this cannot tell a technology from the mood of a restart. */
     static final int LEAST_RESTARTS = 3;
 
@@ -31,13 +34,33 @@ public record Judgement(Verdict verdict, List<Finding> findings) {
     /**
      * One comparison.
      *
+     * @param isIndicative decided, but not were the interval as wide as so few restarts ask for
      * @param what as the claim has it
      * @param ratio of left to right, with its 95 % interval; missing where a side was not measured
      * @param why in words
      */
-    public record Finding(Verdict verdict, String what, Measured left, Measured right, Measured ratio, String why) {}
+    public record Finding(
+            Verdict verdict,
+            boolean isIndicative,
+            String what,
+            Measured left,
+            Measured right,
+            Measured ratio,
+            String why) {
+        public String words() {
+            return Judgement.words(verdict, isIndicative);
+        }
+    }
 
     public Judgement {
         findings = List.copyOf(findings);
+    }
+
+    public String words() {
+        return words(verdict, isIndicative);
+    }
+
+    private static String words(Verdict verdict, boolean isIndicative) {
+        return verdict.words() + (isIndicative ? " (indicative)" : "");
     }
 }

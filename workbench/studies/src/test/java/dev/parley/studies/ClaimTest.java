@@ -99,6 +99,26 @@ class ClaimTest {
                 });
     }
 
+    /** The ratio is 1.5, and from 1.25 on by its draws: by three restarts from 0.92 on, by ten from 1.2. */
+    @Test
+    void whatFewRestartsDecideIsIndicative() {
+        String claim = "latency[technology=grpc] * 3 < latency[technology=rest]";
+        Judgement few = judge(claim);
+        assertThat(few.verdict()).isEqualTo(Verdict.DOES_NOT_HOLD);
+        assertThat(few.isIndicative()).isTrue();
+        assertThat(few.words()).isEqualTo("does not hold (indicative)");
+        assertThat(few.findings().getFirst().words()).isEqualTo("does not hold (indicative)");
+        assertThat(judge("not " + claim).words()).isEqualTo("holds (indicative)");
+        assertThat(judge(claim + " or latency[technology=grpc] < latency[technology=rest]")
+                        .words())
+                .as("decided by the other side, which is far from its border")
+                .isEqualTo("holds");
+        assertThat(judge("latency[technology=kafka] < 1").isIndicative()).isFalse();
+        latencies.put("rest", measured(10, 10, 37));
+        latencies.put("grpc", measured(5, 10, 41));
+        assertThat(judge(claim).words()).isEqualTo("does not hold");
+    }
+
     @Test
     void swappingTwoTechnologiesTurnsTheVerdict() {
         String claim = "latency[technology=grpc] < latency[technology=rest]";
