@@ -1,7 +1,7 @@
 package dev.rpcx;
 
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
 
 /** How long to leave a server alone after failures in a row: doubles, and is spread so that clients do not come back all at once. */
 final class Backoff {
@@ -17,8 +17,8 @@ final class Backoff {
      *
      * @param failures in a row, from 1
      */
-    static long nanos(int failures) {
+    static long nanos(int failures, RandomGenerator random) {
         long full = Math.min(MOST_NANOS, FIRST_NANOS << Math.min(failures - 1, 10));
-        return full / 2 + ThreadLocalRandom.current().nextLong(full / 2 + 1);
+        return full / 2 + random.nextLong(full / 2 + 1);
     }
 }

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import io.netty.util.concurrent.Ticker;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.Objects;
@@ -16,15 +17,18 @@ public final class CallContext {
     private final long deadlineNanos;
     private final boolean asked;
     private final Metadata metadata;
+    private final Ticker ticker;
     private @Nullable Principal principal;
     private volatile boolean cancelled;
 
     /** @param peer who the connection's certificate says is at its other end */
-    CallContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer) {
-        this(deadlineNanos, false, metadata, peer);
+    CallContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
+        this(deadlineNanos, false, metadata, peer, ticker);
     }
 
-    private CallContext(long deadlineNanos, boolean asked, Metadata metadata, @Nullable Principal principal) {
+    private CallContext(
+            long deadlineNanos, boolean asked, Metadata metadata, @Nullable Principal principal, Ticker ticker) {
+        this.ticker = ticker;
         this.principal = principal;
         this.deadlineNanos = deadlineNanos;
         this.asked = asked;
@@ -38,8 +42,9 @@ public final class CallContext {
      * @throws IllegalArgumentException a time that is not 1 µs to 1 h
      */
     public static <T> T within(Duration time, Supplier<T> calls) {
-        long deadline = System.nanoTime() + Client.Builder.checked("time", time).toNanos();
         CallContext outer = CURRENT.get();
+        Ticker ticker = outer == null ? Ticker.systemTicker() : outer.ticker;
+        long deadline = ticker.nanoTime() + Client.Builder.checked("time", time).toNanos();
         if (outer != null && outer.deadlineNanos - deadline < 0) {
             deadline = outer.deadlineNanos;
         }
@@ -47,7 +52,8 @@ public final class CallContext {
                 deadline,
                 true,
                 outer == null ? Metadata.EMPTY : outer.metadata,
-                outer == null ? null : outer.principal));
+                outer == null ? null : outer.principal,
+                ticker));
         try {
             return calls.get();
         } finally {
@@ -56,8 +62,8 @@ public final class CallContext {
     }
 
     /** When a call ends that this thread makes now and whose method gives it so much time. */
-    static long deadlineOf(long timeoutNanos) {
-        long own = System.nanoTime() + timeoutNanos;
+    static long deadlineOf(long timeoutNanos, Ticker ticker) {
+        long own = ticker.nanoTime() + timeoutNanos;
         CallContext context = CURRENT.get();
         return context != null && (context.asked || context.deadlineNanos - own < 0) ? context.deadlineNanos : own;
     }
@@ -77,7 +83,7 @@ public final class CallContext {
 
     /** Time left, in nanoseconds; zero or less when it is over. */
     public long remainingNanos() {
-        return deadlineNanos - System.nanoTime();
+        return deadlineNanos - ticker.nanoTime();
     }
 
     /** What the caller sent beside the arguments; empty, never null. */

@@ -1,8 +1,8 @@
 package dev.rpcx;
 
 import java.util.Arrays;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
 /** Chooses among instances that do not change; when they do there is a new one. On the way of every call: allocates nothing. */
@@ -13,11 +13,11 @@ abstract class Chooser {
         this.all = all;
     }
 
-    static Chooser of(Choice choice, ClientAddress[] all) {
+    static Chooser of(Choice choice, ClientAddress[] all, Platform platform) {
         return switch (choice) {
-            case LEAST_LOADED -> new LeastLoaded(all);
+            case LEAST_LOADED -> new LeastLoaded(all, platform);
             case WEIGHTED_ROUND_ROBIN -> new RoundRobin(all);
-            case CONSISTENT_HASH -> new Ring(all);
+            case CONSISTENT_HASH -> new Ring(all, platform);
         };
     }
 
@@ -44,8 +44,11 @@ abstract class Chooser {
     }
 
     private static final class LeastLoaded extends Chooser {
-        LeastLoaded(ClientAddress[] all) {
+        private final Platform platform;
+
+        LeastLoaded(ClientAddress[] all, Platform platform) {
             super(all);
+            this.platform = platform;
         }
 
         @Override
@@ -54,7 +57,7 @@ abstract class Chooser {
             if (count < 2) {
                 return count - 1;
             }
-            ThreadLocalRandom random = ThreadLocalRandom.current();
+            RandomGenerator random = platform.random();
             int one = random.nextInt(count);
             int other = random.nextInt(count - 1);
             if (other >= one) {
@@ -108,9 +111,9 @@ abstract class Chooser {
 
         private final Chooser withoutKey;
 
-        Ring(ClientAddress[] all) {
+        Ring(ClientAddress[] all, Platform platform) {
             super(all);
-            withoutKey = new LeastLoaded(all);
+            withoutKey = new LeastLoaded(all, platform);
             int total = Arrays.stream(all).mapToInt(a -> a.endpoint.weight()).sum();
             double each = Math.min(PLACES, (double) MOST / Math.max(1, total));
             places = new long[Arrays.stream(all).mapToInt(a -> count(a, each)).sum()];

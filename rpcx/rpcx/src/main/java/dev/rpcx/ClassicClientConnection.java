@@ -47,7 +47,7 @@ final class ClassicClientConnection extends ChannelInboundHandlerAdapter {
                                 RPCXException.Code.DEADLINE_EXCEEDED,
                                 peer + ": no reply in time",
                                 RPCXException.Executed.MAYBE)),
-                        Math.max(0, deadlineNanos - System.nanoTime()),
+                        Math.max(0, deadlineNanos - channel.eventLoop().ticker().nanoTime()),
                         TimeUnit.NANOSECONDS);
         reply.whenComplete((result, thrown) -> {
             underWay.remove(taken);

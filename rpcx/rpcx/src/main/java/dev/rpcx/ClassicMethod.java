@@ -6,6 +6,7 @@ import dev.rpcx.codec.Codecs;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.util.concurrent.Ticker;
 import java.lang.reflect.Method;
 import java.lang.reflect.Type;
 import java.util.ArrayList;
@@ -26,6 +27,7 @@ final class ClassicMethod {
     private final Codec<Object> result;
     private final long timeoutNanos;
     private final Supplier<CompletableFuture<ClassicClientConnection>> connection;
+    private final Ticker ticker;
 
     ClassicMethod(
             Method method,
@@ -34,7 +36,8 @@ final class ClassicMethod {
             String name,
             Codecs codecs,
             long timeoutNanos,
-            Supplier<CompletableFuture<ClassicClientConnection>> connection) {
+            Supplier<CompletableFuture<ClassicClientConnection>> connection,
+            Ticker ticker) {
         if (kind == ClientMethod.Kind.STREAM || Streams.itemsTaken(method) != null) {
             throw new IllegalArgumentException(method + ": a stream on the classic wire (expected: the native one)");
         }
@@ -48,6 +51,7 @@ final class ClassicMethod {
         this.result = codecs.result(method);
         this.timeoutNanos = timeoutNanos;
         this.connection = connection;
+        this.ticker = ticker;
     }
 
     @Nullable
@@ -62,7 +66,7 @@ final class ClassicMethod {
     }
 
     private CompletableFuture<@Nullable Object> start(Object[] arguments) {
-        long deadline = CallContext.deadlineOf(timeoutNanos);
+        long deadline = CallContext.deadlineOf(timeoutNanos, ticker);
         List<byte[]> values = new ArrayList<>(arguments.length);
         for (int i = 0; i < arguments.length; i++) {
             values.add(encoded(parameters.get(i), arguments[i]));

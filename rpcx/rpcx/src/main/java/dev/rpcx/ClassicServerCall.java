@@ -33,14 +33,14 @@ final class ClassicServerCall implements Runnable {
     void finished(byte @Nullable [] result, @Nullable RPCXException error) {
         AdmissionLimit admission = method.admission();
         if (admission != null) {
-            admission.leave(beganNanos, deadlineNanos, System.nanoTime());
+            admission.leave(beganNanos, deadlineNanos, connection.nanoTime());
         }
         connection.finished(request.id(), result, error);
     }
 
     @Override
     public void run() {
-        if (deadlineNanos - System.nanoTime() <= 0) {
+        if (deadlineNanos - connection.nanoTime() <= 0) {
             finished(
                     null,
                     new RPCXException(
@@ -56,7 +56,7 @@ final class ClassicServerCall implements Runnable {
             finished(null, ServerCall.unreadable(e));
             return;
         }
-        CallContext.set(new CallContext(deadlineNanos, Metadata.EMPTY, connection.peer()));
+        CallContext.set(connection.context(deadlineNanos));
         Object result;
         try {
             result = method.invoke(arguments, Metadata.EMPTY);

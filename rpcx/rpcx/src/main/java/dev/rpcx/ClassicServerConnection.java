@@ -58,7 +58,7 @@ final class ClassicServerConnection extends ChannelInboundHandlerAdapter impleme
             reply(request.id(), null, refused(RPCXException.Code.OVERLOADED, "the server is overloaded"));
         } else {
             underWay.incrementAndGet();
-            long now = System.nanoTime();
+            long now = nanoTime();
             ClassicServerCall call = new ClassicServerCall(this, method, request, now, now + CALL_NANOS);
             if (method.place() == RunOn.Place.EVENT_LOOP) {
                 call.run();
@@ -76,9 +76,14 @@ final class ClassicServerConnection extends ChannelInboundHandlerAdapter impleme
         return new RPCXException(code, text, RPCXException.Executed.NOT_EXECUTED);
     }
 
-    @Nullable
-    Principal peer() {
-        return Server.peer(channel);
+    long nanoTime() {
+        return channel.eventLoop().ticker().nanoTime();
+    }
+
+    CallContext context(long deadlineNanos) {
+        Principal peer = Server.peer(channel);
+        return new CallContext(
+                deadlineNanos, Metadata.EMPTY, peer, channel.eventLoop().ticker());
     }
 
     /** From any thread. */

@@ -50,6 +50,7 @@ public final class Client implements AutoCloseable {
     private final boolean classic;
     private final List<Interceptor> interceptors;
     private final Codecs codecs = Codecs.standard();
+    private final Platform platform;
     private final Loops loops;
 
     /** Whence {@link #loops}, to be given back; null for those of this client alone. */
@@ -84,9 +85,10 @@ public final class Client implements AutoCloseable {
         tls = builder.tls;
         faults = builder.faults;
         interceptors = List.copyOf(builder.interceptors);
+        platform = builder.platform;
         shared = builder.eventLoops != null ? null : builder.inProcess ? IN_PROCESS : SOCKETS;
         loops = shared == null
-                ? new Loops(Objects.requireNonNull(builder.eventLoops), Loops.CLIENT, builder.inProcess)
+                ? platform.loops(Objects.requireNonNull(builder.eventLoops), Loops.CLIENT, builder.inProcess)
                 : shared.take();
         bootstrap =
                 loops.client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) builder.connectTimeout.toMillis());
@@ -148,13 +150,15 @@ public final class Client implements AutoCloseable {
      */
     public List<String> published(String host, int port) {
         Endpoint endpoint = new Endpoint(host, port);
-        long deadline = System.nanoTime() + callTimeout.toNanos();
+        long deadline = platform.ticker().nanoTime() + callTimeout.toNanos();
         ClientConnection connection = addresses
                 .computeIfAbsent(
                         endpoint.key(), key -> new ClientAddress(this, endpoint, connections, mostConnections, null))
                 .await(0, deadline);
         try {
-            return connection.published().get(Math.max(0, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
+            return connection
+                    .published()
+                    .get(Math.max(0, deadline - platform.ticker().nanoTime()), TimeUnit.NANOSECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new RPCXException(
@@ -198,13 +202,17 @@ public final class Client implements AutoCloseable {
         return 2 * connectNanos;
     }
 
+    Platform platform() {
+        return platform;
+    }
+
     boolean isClosed() {
         return closed;
     }
 
     @Nullable
     CircuitBreaker newBreaker() {
-        return failureShare > 1 ? null : new CircuitBreaker(failureShare, System::nanoTime);
+        return failureShare > 1 ? null : new CircuitBreaker(failureShare, platform.ticker()::nanoTime);
     }
 
     /** @return false if the client is closed, and the task will not run; one that was taken before may run after the end */
@@ -295,21 +303,30 @@ public final class Client implements AutoCloseable {
     @Override
     public void close() {
         LoopThread.refuse("Client.close", "another thread");
-        synchronized (this) {
-            if (closed) {
-                return;
-            }
-            closed = true;
+        CompletableFuture<Void> over = end();
+        if (over == null) {
+            return;
         }
-        clusters.values().forEach(ClientCluster::close);
-        dropConnections();
-        CompletableFuture.allOf(channels.values().toArray(new CompletableFuture<?>[0]))
-                .join();
+        over.join();
         if (shared == null) {
             loops.close();
         } else {
             shared.giveBack();
         }
+    }
+
+    /** The part of {@link #close} that nobody waits for. @return ends when no connection is left; null if the client was closed before */
+    @Nullable
+    CompletableFuture<Void> end() {
+        synchronized (this) {
+            if (closed) {
+                return null;
+            }
+            closed = true;
+        }
+        clusters.values().forEach(ClientCluster::close);
+        dropConnections();
+        return CompletableFuture.allOf(channels.values().toArray(new CompletableFuture<?>[0]));
     }
 
     /** Ends the connections that are there; the next call makes a new one. */
@@ -335,6 +352,7 @@ public final class Client implements AutoCloseable {
         private @Nullable Integer eventLoops;
         private boolean classic;
         private boolean inProcess;
+        private Platform platform = Platform.MACHINE;
         private final List<Interceptor> interceptors = new ArrayList<>();
 
         private Builder() {}
@@ -431,6 +449,12 @@ public final class Client implements AutoCloseable {
         public Builder inProcess() {
             inProcess = true;
             return this;
+        }
+
+        /** Runs on this one, with loops of its own. */
+        Builder platform(Platform given) {
+            platform = given;
+            return eventLoops == null ? eventLoops(1) : this;
         }
 
         /**

@@ -25,7 +25,7 @@ final class ClientAddress extends Route {
     /** As many connections are kept; the others of {@link #connections} come when these are crowded. */
     private final int kept;
 
-    private final Health health = new Health();
+    private final Health health;
     private volatile boolean retired;
 
     // guarded by this
@@ -36,6 +36,7 @@ final class ClientAddress extends Route {
     ClientAddress(Client client, Endpoint endpoint, int kept, int most, @Nullable ClientCluster cluster) {
         super(client);
         this.client = client;
+        this.health = new Health(ticker());
         this.endpoint = endpoint;
         this.cluster = cluster;
         this.kept = kept;
@@ -147,7 +148,7 @@ final class ClientAddress extends Route {
     }
 
     private synchronized long pauseNanos() {
-        return failures == 0 ? 0 : pauseEndNanos - System.nanoTime();
+        return failures == 0 ? 0 : pauseEndNanos - ticker().nanoTime();
     }
 
     private synchronized IllegalStateException inPause(long nanos) {
@@ -164,7 +165,8 @@ final class ClientAddress extends Route {
                 failures = 0;
             } else {
                 failures++;
-                pauseEndNanos = System.nanoTime() + Backoff.nanos(failures);
+                pauseEndNanos = ticker().nanoTime()
+                        + Backoff.nanos(failures, client.platform().random());
             }
         }
         ClientCluster told = cluster;
@@ -186,7 +188,9 @@ final class ClientAddress extends Route {
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
                 int lost = index;
                 // not at once: a server that takes connections only to drop them must not be stormed
-                client.schedule(() -> keepConnected(lost), Backoff.nanos(1));
+                client.schedule(
+                        () -> keepConnected(lost),
+                        Backoff.nanos(1, client.platform().random()));
             }
         }
     }

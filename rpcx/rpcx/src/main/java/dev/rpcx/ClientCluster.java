@@ -35,7 +35,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         this.kept = kept;
         this.most = most;
         this.choice = choice;
-        this.chooser = Chooser.of(choice, new ClientAddress[0]);
+        this.chooser = Chooser.of(choice, new ClientAddress[0], client.platform());
     }
 
     ClientCluster start(Endpoints endpoints) {
@@ -182,7 +182,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             }
             members.clear();
             members.putAll(now);
-            chooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]));
+            chooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]), client.platform());
         }
         begun.forEach(ClientAddress::keepConnected);
         ended.forEach(ClientAddress::retire);

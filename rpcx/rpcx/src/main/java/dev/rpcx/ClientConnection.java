@@ -382,7 +382,7 @@ final class ClientConnection extends WireConnection {
             sweepTimer.cancel(false);
         }
         nextSweepNanos = nanos;
-        long wait = Math.max(TICK_NANOS, nanos - System.nanoTime());
+        long wait = Math.max(TICK_NANOS, nanos - nanoTime());
         sweepTimer = loop().schedule(sweep, wait, TimeUnit.NANOSECONDS);
     }
 
@@ -399,10 +399,10 @@ final class ClientConnection extends WireConnection {
         }
         if (!readTurn.takeForLoop()) {
             // a caller is about to read how its call ends
-            sweepAt(System.nanoTime() + TICK_NANOS);
+            sweepAt(nanoTime() + TICK_NANOS);
             return;
         }
-        long now = System.nanoTime();
+        long now = nanoTime();
         long next = Long.MAX_VALUE;
         for (int slot = 0, top = slots.top(); slot < top; slot++) {
             ClientCall call = slots.at(slot);

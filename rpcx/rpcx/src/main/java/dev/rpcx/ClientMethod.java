@@ -92,7 +92,7 @@ final class ClientMethod {
     }
 
     long deadline() {
-        return CallContext.deadlineOf(timeoutNanos);
+        return CallContext.deadlineOf(timeoutNanos, route.ticker());
     }
 
     String publishedName() {
@@ -177,7 +177,7 @@ final class ClientMethod {
                 out.writeByte(serviceBytes.length).writeBytes(serviceBytes);
                 out.writeByte(nameBytes.length).writeBytes(nameBytes);
             }
-            long left = deadline - System.nanoTime();
+            long left = deadline - connection.nanoTime();
             if (left <= 0) {
                 throw late();
             }

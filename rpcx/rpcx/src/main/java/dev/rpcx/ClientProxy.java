@@ -115,7 +115,8 @@ final class ClientProxy implements InvocationHandler {
                 Names.checked(name),
                 codecs,
                 timeoutNanos,
-                route::connectClassic);
+                route::connectClassic,
+                route.ticker());
         return intercepted(service, name, interceptors, call -> remote.call(call.arguments()));
     }
 

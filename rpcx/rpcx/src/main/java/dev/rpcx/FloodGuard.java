@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -18,10 +19,16 @@ final class FloodGuard {
 
     private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private long secondBegan = System.nanoTime();
+    private final Ticker ticker;
+    private long secondBegan;
     private int cancels;
     private int pings;
     private int settings;
+
+    FloodGuard(Ticker ticker) {
+        this.ticker = ticker;
+        this.secondBegan = ticker.nanoTime();
+    }
 
     void cancelled() {
         count(++cancels, CANCELS_PER_SECOND, "cancels");
@@ -41,7 +48,7 @@ final class FloodGuard {
         if (so <= most) {
             return;
         }
-        long now = System.nanoTime();
+        long now = ticker.nanoTime();
         if (now - secondBegan < SECOND_NANOS) {
             throw new WireFault("more than " + most + " " + what + " in a second");
         }

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -18,6 +19,11 @@ final class Health {
     private volatile boolean out;
     private volatile long outUntilNanos;
     private int times;
+    private final Ticker ticker;
+
+    Health(Ticker ticker) {
+        this.ticker = ticker;
+    }
 
     void succeeded() {
         if (failures.get() != 0) {
@@ -47,7 +53,7 @@ final class Health {
     /** Under the cluster's lock. */
     void leaveOut() {
         times = Math.min(times + 1, MOST_TIMES);
-        outUntilNanos = System.nanoTime() + OUT_NANOS * times;
+        outUntilNanos = ticker.nanoTime() + OUT_NANOS * times;
         out = true;
         failures.set(0);
     }
@@ -56,7 +62,7 @@ final class Health {
         if (!out) {
             return false;
         }
-        if (System.nanoTime() - outUntilNanos < 0) {
+        if (ticker.nanoTime() - outUntilNanos < 0) {
             return true;
         }
         out = false;

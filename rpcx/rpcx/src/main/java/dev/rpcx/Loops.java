@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * The event loops of one client or server, and what they listen on and connect to: sockets, on Linux epoll's own and elsewhere Java's; or
  * ports that are numbers of this process only. Threads start when first needed.
  */
-final class Loops {
+class Loops {
     /** What the threads of clients are called, before their number. */
     static final String CLIENT = "rpcx-client";
 
@@ -42,12 +42,20 @@ final class Loops {
     private final boolean inProcess;
 
     Loops(int count, String name, boolean inProcess) {
+        this(group(count, name, inProcess), inProcess);
+    }
+
+    Loops(EventLoopGroup group, boolean inProcess) {
+        this.group = group;
         this.inProcess = inProcess;
+    }
+
+    private static EventLoopGroup group(int count, String name, boolean inProcess) {
         AtomicInteger made = new AtomicInteger();
         IoHandlerFactory io =
                 inProcess ? LocalIoHandler.newFactory() : EPOLL ? CloseWatch.factory() : NioIoHandler.newFactory();
         ThreadFactory threads = task -> new LoopThread(task, name + "-" + made.incrementAndGet());
-        group = new MultiThreadIoEventLoopGroup(count, threads, io);
+        return new MultiThreadIoEventLoopGroup(count, threads, io);
     }
 
     Bootstrap client() {

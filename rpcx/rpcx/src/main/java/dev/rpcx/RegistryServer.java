@@ -118,7 +118,8 @@ public final class RegistryServer {
      *
      * @param running counts the handlers of all of them, off the event loops
      */
-    List<ServerMethod> methods(Codecs codecs, List<Interceptor> interceptors, int maxRunning, AtomicInteger running) {
+    List<ServerMethod> methods(
+            Codecs codecs, List<Interceptor> interceptors, int maxRunning, AtomicInteger running, long nowNanos) {
         List<ServerMethod> numbered = new ArrayList<>();
         for (Published entry : methods.values()) {
             List<Codec<Object>> arguments = new ArrayList<>();
@@ -144,9 +145,7 @@ public final class RegistryServer {
                             ? null
                             : Interceptor.chain(
                                     interceptors, call -> (Object) entry.handle.invokeExact(call.arguments())),
-                    entry.place == RunOn.Place.EVENT_LOOP
-                            ? null
-                            : new AdmissionLimit(maxRunning, running, System.nanoTime())));
+                    entry.place == RunOn.Place.EVENT_LOOP ? null : new AdmissionLimit(maxRunning, running, nowNanos)));
         }
         return numbered;
     }

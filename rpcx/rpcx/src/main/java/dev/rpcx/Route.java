@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -18,6 +19,11 @@ abstract class Route {
     Route(Client client) {
         this.client = client;
         this.breaker = client.newBreaker();
+    }
+
+    /** The time that deadlines of calls are measured by. */
+    final Ticker ticker() {
+        return client.platform().ticker();
     }
 
     final RetryBudget budget() {
@@ -79,7 +85,7 @@ abstract class Route {
             return ready;
         }
         try {
-            return connect(key).get(Math.max(0, deadlineNanos - System.nanoTime()), TimeUnit.NANOSECONDS);
+            return connect(key).get(Math.max(0, deadlineNanos - ticker().nanoTime()), TimeUnit.NANOSECONDS);
         } catch (ExecutionException e) {
             throw unreachable(e.getCause());
         } catch (TimeoutException e) {

@@ -16,8 +16,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.net.ssl.SSLPeerUnverifiedException;
@@ -51,6 +53,7 @@ public final class Server implements AutoCloseable {
     /** Buffers of calls that are over, kept for the next ones. */
     private final ByteBudget keptBytes = ByteBudget.ofHeap(16);
 
+    private final Platform platform;
     private final int eventLoops;
     private final boolean inProcess;
     private final int poolSize;
@@ -82,6 +85,7 @@ public final class Server implements AutoCloseable {
         port = builder.port;
         connectionLimit = new ConnectionLimit(
                 builder.maxConnections, Math.min(builder.maxConnectionsPerAddress, builder.maxConnections));
+        platform = builder.platform;
         eventLoops = builder.eventLoops;
         inProcess = builder.inProcess;
         poolSize = builder.poolSize;
@@ -89,8 +93,12 @@ public final class Server implements AutoCloseable {
         tls = builder.tls;
         settings = new Settings(builder.maxMessageBytes, builder.maxCalls, Settings.INITIAL.defaultMicros());
         published = builder.registry.published();
-        List<ServerMethod> methods =
-                builder.registry.methods(Codecs.standard(), builder.interceptors, builder.maxRunning, running);
+        List<ServerMethod> methods = builder.registry.methods(
+                Codecs.standard(),
+                builder.interceptors,
+                builder.maxRunning,
+                running,
+                platform.ticker().nanoTime());
         byNumber = methods.toArray(new ServerMethod[0]);
         for (ServerMethod method : methods) {
             byName.put(MethodDictionary.key(method.service(), method.name()), method);
@@ -130,9 +138,9 @@ public final class Server implements AutoCloseable {
         if (loops != null) {
             throw new IllegalStateException("the server was started before (expected: a new one)");
         }
-        Loops group = new Loops(eventLoops, "rpcx-server", inProcess);
+        Loops group = platform.loops(eventLoops, "rpcx-server", inProcess);
         loops = group;
-        threads = new Threads(poolSize);
+        threads = platform.threads(poolSize);
         ServerBootstrap bootstrap = group.server().childHandler(new ChannelInitializer<Channel>() {
             @Override
             protected void initChannel(Channel channel) {
@@ -214,10 +222,49 @@ public final class Server implements AutoCloseable {
         if (group == null || group.group.isShuttingDown()) {
             return;
         }
-        if (listening != null) {
-            listening.close().awaitUninterruptibly();
+        drain(time).join();
+        group.close();
+        if (threads != null) {
+            threads.close();
         }
+        listening = null;
+        stopped.countDown();
+    }
+
+    /** The part of {@link #stop} that nobody waits for. @return ends when every connection has, or when those left over have been cut off */
+    CompletableFuture<Void> drain(Duration time) {
+        stopping = true;
+        CompletableFuture<Void> over = new CompletableFuture<>();
+        Loops group = loops;
+        Channel listener = listening;
+        if (group == null || listener == null) {
+            over.complete(null);
+        } else {
+            // first, so that no connection comes after the look at those that are there
+            listener.close().addListener(ended -> drain(group, time, over));
+        }
+        return over;
+    }
+
+    private void drain(Loops group, Duration time, CompletableFuture<Void> over) {
+        // one more than there are, until all have been looked at
+        AtomicInteger open = new AtomicInteger(1);
+        Runnable ended = () -> {
+            if (open.decrementAndGet() == 0) {
+                over.complete(null);
+            }
+        };
+        Future<?> timer = group.group.schedule(
+                () -> {
+                    channels.forEach(Channel::close);
+                    over.complete(null);
+                },
+                time.toNanos(),
+                TimeUnit.NANOSECONDS);
+        over.whenComplete((done, failure) -> timer.cancel(false));
         for (Channel channel : channels) {
+            open.incrementAndGet();
+            channel.closeFuture().addListener(closed -> ended.run());
             ServedConnection connection = connections.get(channel);
             if (connection != null) {
                 connection.leave();
@@ -225,19 +272,7 @@ public final class Server implements AutoCloseable {
                 channel.close();
             }
         }
-        long deadline = System.nanoTime() + time.toNanos();
-        for (Channel channel : channels) {
-            long left = deadline - System.nanoTime();
-            if (left <= 0 || !channel.closeFuture().awaitUninterruptibly(left, TimeUnit.NANOSECONDS)) {
-                channel.close();
-            }
-        }
-        group.close();
-        if (threads != null) {
-            threads.close();
-        }
-        listening = null;
-        stopped.countDown();
+        ended.run();
     }
 
     /** Waits until the server has stopped: for a {@code main} with nothing else to do. A server's threads do not keep a process alive. */
@@ -317,6 +352,7 @@ public final class Server implements AutoCloseable {
         private @Nullable Tls tls;
         private Duration keepAlive = Duration.ofSeconds(60);
         private boolean inProcess;
+        private Platform platform = Platform.MACHINE;
         private int maxConnections = 10_000;
         private int maxConnectionsPerAddress = 2_000;
         private int maxRunning = 10_000;
@@ -347,6 +383,11 @@ public final class Server implements AutoCloseable {
          */
         public Builder inProcess() {
             inProcess = true;
+            return this;
+        }
+
+        Builder platform(Platform given) {
+            platform = given;
             return this;
         }
 

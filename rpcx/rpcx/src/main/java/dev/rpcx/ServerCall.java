@@ -79,7 +79,8 @@ final class ServerCall extends Outbound implements Runnable {
         method = called;
         metadata = given;
         deadlineNanos = deadline;
-        context = new CallContext(deadline, given, connection.peer());
+        context = new CallContext(
+                deadline, given, connection.peer(), connection.loop().ticker());
         receiving = false;
         handling = false;
         abandoned = false;
@@ -107,7 +108,7 @@ final class ServerCall extends Outbound implements Runnable {
 
     /** Runs the handler with the request in this buffer. On the handler's thread, which is the event loop for those that run there. */
     void handle(ByteBuf request) {
-        if (deadlineNanos - System.nanoTime() <= 0) {
+        if (deadlineNanos - connection.nanoTime() <= 0) {
             finish(
                     null,
                     new RPCXException(
@@ -207,7 +208,7 @@ final class ServerCall extends Outbound implements Runnable {
         AdmissionLimit counted = admitted;
         if (counted != null) {
             admitted = null;
-            counted.leave(beganNanos, deadlineNanos, System.nanoTime());
+            counted.leave(beganNanos, deadlineNanos, connection.nanoTime());
         }
     }
 

@@ -62,7 +62,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private final KeepAlive keepAlive;
     private @Nullable Principal peer;
-    private final FloodGuard guard = new FloodGuard();
+    private final FloodGuard guard;
     private volatile boolean leaving;
     private boolean clientLeft;
     private boolean greeted;
@@ -71,6 +71,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         super(channel);
         this.server = server;
         this.keepAlive = new KeepAlive(this, server.keepAliveNanos());
+        this.guard = new FloodGuard(loop().ticker());
         loop().schedule(this::endUngreeted, Sniffer.silentNanos(server), TimeUnit.NANOSECONDS);
     }
 
@@ -228,7 +229,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             server.keptBytes().release(call.keptBytes);
             call.keptBytes = 0;
         }
-        long now = System.nanoTime();
+        long now = nanoTime();
         call.begin(id, method, metadata, now, now + nanos, notice);
         call.admitted = more ? null : admission;
         calls[slot] = call;

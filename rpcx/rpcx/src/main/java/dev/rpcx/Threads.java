@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** Where a server's handlers run when not on an event loop. */
-final class Threads {
+class Threads {
     /** {@code Thread.startVirtualThread}, from JDK 21 on; looked up once. */
     private static final @Nullable MethodHandle START_VIRTUAL = startVirtual();
 

@@ -8,6 +8,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.FastThreadLocal;
+import io.netty.util.concurrent.Ticker;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
@@ -61,6 +62,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     final Channel channel;
     private final EventLoop loop;
+    private final Ticker ticker;
     private final Outbox outbox = new Outbox();
     private final Runnable drain = this::drain;
 
@@ -91,6 +93,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     WireConnection(Channel channel) {
         this.channel = channel;
         this.loop = channel.eventLoop();
+        this.ticker = loop.ticker();
         this.turn = new WriteTurn(channel);
     }
 
@@ -181,6 +184,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     final EventLoop loop() {
         return loop;
+    }
+
+    /** The time that this connection and its calls go by. From any thread. */
+    final long nanoTime() {
+        return ticker.nanoTime();
     }
 
     /** Sends from the event loop: joins what is being gathered, and leaves with it. */

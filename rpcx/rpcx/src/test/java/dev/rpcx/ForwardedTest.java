@@ -3,6 +3,7 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.netty.util.concurrent.Ticker;
 import java.nio.charset.StandardCharsets;
 import java.security.Principal;
 import java.time.Clock;
@@ -148,7 +149,8 @@ class ForwardedTest {
     /** What {@code service} would send while it serves {@code caller}; kept back, so it has not been used. */
     private static String tokenOf(Interceptor forwarding, String caller) {
         AtomicReference<String> token = new AtomicReference<>();
-        CallContext serving = new CallContext(System.nanoTime() + 1_000_000_000L, Metadata.EMPTY, null);
+        CallContext serving =
+                new CallContext(System.nanoTime() + 1_000_000_000L, Metadata.EMPTY, null, Ticker.systemTicker());
         serving.authenticate(new Tokens.Caller(caller, java.util.List.of()));
         CallContext.set(serving);
         try {
@@ -226,7 +228,8 @@ class ForwardedTest {
 
     @Test
     void aWayOfTooManyServicesIsRefused() {
-        CallContext serving = new CallContext(System.nanoTime() + 1_000_000_000L, Metadata.EMPTY, null);
+        CallContext serving =
+                new CallContext(System.nanoTime() + 1_000_000_000L, Metadata.EMPTY, null, Ticker.systemTicker());
         serving.authenticate(new Tokens.Caller("alice", java.util.Collections.nCopies(16, "loop")));
         CallContext.set(serving);
         try {

@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -165,10 +166,10 @@ class KeepAliveTest {
         for (int failures = 1; failures < 40; failures++) {
             long full = Math.min(1_000_000_000L, 20_000_000L << Math.min(failures - 1, 10));
             for (int i = 0; i < 100; i++) {
-                assertThat(Backoff.nanos(failures)).isBetween(full / 2, full);
+                assertThat(Backoff.nanos(failures, ThreadLocalRandom.current())).isBetween(full / 2, full);
             }
         }
-        assertThat(java.util.stream.LongStream.generate(() -> Backoff.nanos(5))
+        assertThat(java.util.stream.LongStream.generate(() -> Backoff.nanos(5, ThreadLocalRandom.current()))
                         .limit(50)
                         .distinct()
                         .count())
