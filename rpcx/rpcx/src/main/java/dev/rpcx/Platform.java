@@ -36,7 +36,7 @@ interface Platform {
 
     Threads threads(int poolSize);
 
-    /** The same as that of the loops. */
+    /** The same as that of the loops. Its times count from its own beginning: they do not compare with {@code System.nanoTime()}. */
     Ticker ticker();
 
     /** For this thread, now: not to be kept. */

@@ -186,7 +186,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return loop;
     }
 
-    /** The time that this connection and its calls go by. From any thread. */
+    /** The time that this connection and its calls go by, which does not compare with {@code System.nanoTime()}. From any thread. */
     final long nanoTime() {
         return ticker.nanoTime();
     }

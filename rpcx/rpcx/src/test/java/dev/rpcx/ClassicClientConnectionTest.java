@@ -28,7 +28,7 @@ class ClassicClientConnectionTest {
                     id.set(taken);
                     return ClassicWire.request(taken, "service", "method", List.of(), List.of());
                 },
-                System.nanoTime() + timeNanos);
+                channel.eventLoop().ticker().nanoTime() + timeNanos);
         channel.<ByteBuf>readOutbound().release();
         return reply;
     }

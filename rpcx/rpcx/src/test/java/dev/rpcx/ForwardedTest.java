@@ -149,8 +149,8 @@ class ForwardedTest {
     /** What {@code service} would send while it serves {@code caller}; kept back, so it has not been used. */
     private static String tokenOf(Interceptor forwarding, String caller) {
         AtomicReference<String> token = new AtomicReference<>();
-        CallContext serving =
-                new CallContext(System.nanoTime() + 1_000_000_000L, Metadata.EMPTY, null, Ticker.systemTicker());
+        CallContext serving = new CallContext(
+                Ticker.systemTicker().nanoTime() + 1_000_000_000L, Metadata.EMPTY, null, Ticker.systemTicker());
         serving.authenticate(new Tokens.Caller(caller, java.util.List.of()));
         CallContext.set(serving);
         try {
@@ -228,8 +228,8 @@ class ForwardedTest {
 
     @Test
     void aWayOfTooManyServicesIsRefused() {
-        CallContext serving =
-                new CallContext(System.nanoTime() + 1_000_000_000L, Metadata.EMPTY, null, Ticker.systemTicker());
+        CallContext serving = new CallContext(
+                Ticker.systemTicker().nanoTime() + 1_000_000_000L, Metadata.EMPTY, null, Ticker.systemTicker());
         serving.authenticate(new Tokens.Caller("alice", java.util.Collections.nCopies(16, "loop")));
         CallContext.set(serving);
         try {
