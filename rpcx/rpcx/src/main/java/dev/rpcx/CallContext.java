@@ -21,14 +21,26 @@ public final class CallContext {
     private @Nullable Principal principal;
     private volatile boolean cancelled;
 
+    /** Context of the whole call, where this one is of a part of it that has a time of its own. */
+    private final @Nullable CallContext whole;
+
+    /** True from just before the handler starts: interceptors stand before that. On the context of the whole call. */
+    private volatile boolean handlerEntered;
+
     /** @param peer who the connection's certificate says is at its other end */
     CallContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
-        this(deadlineNanos, false, metadata, peer, ticker);
+        this(deadlineNanos, false, metadata, peer, ticker, null);
     }
 
     private CallContext(
-            long deadlineNanos, boolean asked, Metadata metadata, @Nullable Principal principal, Ticker ticker) {
+            long deadlineNanos,
+            boolean asked,
+            Metadata metadata,
+            @Nullable Principal principal,
+            Ticker ticker,
+            @Nullable CallContext whole) {
         this.ticker = ticker;
+        this.whole = whole;
         this.principal = principal;
         this.deadlineNanos = deadlineNanos;
         this.asked = asked;
@@ -53,7 +65,8 @@ public final class CallContext {
                 true,
                 outer == null ? Metadata.EMPTY : outer.metadata,
                 outer == null ? null : outer.principal,
-                ticker));
+                ticker,
+                outer == null || outer.whole == null ? outer : outer.whole));
         try {
             return calls.get();
         } finally {
@@ -71,6 +84,10 @@ public final class CallContext {
     /** The call that this thread is handling, or the calls that {@link #within} has given a time. */
     public static Optional<CallContext> current() {
         return Optional.ofNullable(CURRENT.get());
+    }
+
+    static @Nullable CallContext currentOrNull() {
+        return CURRENT.get();
     }
 
     static boolean isAbsent() {
@@ -107,6 +124,15 @@ public final class CallContext {
     /** True once the caller has given up, or is gone: nobody will read the result. A handler that blocks is interrupted as well. */
     public boolean isCancelled() {
         return cancelled;
+    }
+
+    /** Behind the last interceptor, on the handler's thread. */
+    void enterHandler() {
+        (whole == null ? this : whole).handlerEntered = true;
+    }
+
+    boolean isHandlerEntered() {
+        return handlerEntered;
     }
 
     void cancel() {

@@ -1,10 +1,16 @@
 package dev.rpcx;
 
+import java.util.ArrayDeque;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Stands around every call, at a client before it is encoded, at a server after it is decoded. Composed once, at start. On the thread
  * of the caller or of the handler; must be thread-safe.
+ *
+ * <p>At a client it stands around the whole call, retries and hedges within: what has to differ from attempt to attempt is an entry of
+ * {@link Invocation#withEachAttempt}. A server's interceptor that throws {@link RPCXException#refused} before it proceeds tells the caller
+ * that the handler was not executed.
  */
 @FunctionalInterface
 public interface Interceptor {
@@ -31,12 +37,17 @@ public interface Interceptor {
         public Invocation with(String name, String value) {
             return new Invocation(service, method, arguments, metadata.with(name, value));
         }
+
+        /** Same call with one more entry of metadata, computed anew for each attempt: {@link Metadata#withEachAttempt}. */
+        public Invocation withEachAttempt(String name, Supplier<String> value) {
+            return new Invocation(service, method, arguments, metadata.withEachAttempt(name, value));
+        }
     }
 
     /** All of them in order, the first outermost. */
     static Next chain(Iterable<Interceptor> interceptors, Next end) {
         Next next = end;
-        java.util.ArrayDeque<Interceptor> reversed = new java.util.ArrayDeque<>();
+        ArrayDeque<Interceptor> reversed = new ArrayDeque<>();
         interceptors.forEach(reversed::push);
         for (Interceptor interceptor : reversed) {
             Next rest = next;

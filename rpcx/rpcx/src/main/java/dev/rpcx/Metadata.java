@@ -6,23 +6,31 @@ import java.nio.charset.StandardCharsets;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Names and values that travel with a request beside its arguments. Immutable; at most 8 KiB once encoded. */
+/**
+ * Names and values that travel with a request beside its arguments. Immutable; at most 8 KiB once encoded. A value is fixed, or computed for
+ * each attempt of a call.
+ */
 public final class Metadata {
     /** Most bytes of encoded metadata in a request. Source: gRPC's default limit of header lists. */
     public static final int MAX_BYTES = 8 * 1024;
 
     /** No entries. */
-    public static final Metadata EMPTY = new Metadata(Map.of());
+    public static final Metadata EMPTY = new Metadata(Map.of(), Map.of());
 
     private static final int KEY_TAG = 1 << 3 | 2;
     private static final int VALUE_TAG = 2 << 3 | 2;
 
     private final Map<String, String> entries;
 
-    private Metadata(Map<String, String> entries) {
+    /** Entries without a value yet; none of their names is in {@link #entries}. Empty on the server's side. */
+    private final Map<String, Supplier<String>> computed;
+
+    private Metadata(Map<String, String> entries, Map<String, Supplier<String>> computed) {
         this.entries = entries;
+        this.computed = computed;
     }
 
     /** These entries and one more; a name that is there already gets the new value. */
@@ -32,26 +40,66 @@ public final class Metadata {
         }
         Map<String, String> copy = new LinkedHashMap<>(entries);
         copy.put(name, value);
-        return new Metadata(Collections.unmodifiableMap(copy));
+        return new Metadata(Collections.unmodifiableMap(copy), without(name));
     }
 
-    /** The value of this name, or null without one. Names are told apart by case. */
+    /**
+     * These entries and one whose value is computed each time that a request with it is written: once for a call that is sent once, again
+     * for each retry, each hedge and each subscription of a stream. For what counts once, such as a nonce. The supplier runs on the caller's
+     * thread or on an event loop, so it may not block; what it throws ends that attempt.
+     */
+    public Metadata withEachAttempt(String name, Supplier<String> value) {
+        Map<String, String> fixed = new LinkedHashMap<>(with(name, "").entries);
+        fixed.remove(name);
+        Map<String, Supplier<String>> copy = new LinkedHashMap<>(computed);
+        copy.put(name, value);
+        return new Metadata(Collections.unmodifiableMap(fixed), copy);
+    }
+
+    private Map<String, Supplier<String>> without(String name) {
+        if (!computed.containsKey(name)) {
+            return computed;
+        }
+        Map<String, Supplier<String>> copy = new LinkedHashMap<>(computed);
+        copy.remove(name);
+        return copy;
+    }
+
+    /**
+     * The value of this name, or null without one. Names are told apart by case. An entry that is computed is computed for this look, so its
+     * value is another one than that of any request.
+     */
     public @Nullable String get(String name) {
-        return entries.get(name);
+        Supplier<String> value = computed.get(name);
+        return value == null ? entries.get(name) : value.get();
     }
 
-    /** In the order in which they were added. */
+    /** Entries with a fixed value, in the order in which they were added. */
     public Map<String, String> entries() {
         return entries;
     }
 
-    /** Whether there is no entry. */
+    /** Whether there is no entry, neither a fixed nor a computed one. */
     public boolean isEmpty() {
-        return entries.isEmpty();
+        return entries.isEmpty() && computed.isEmpty();
     }
 
-    /** Appends the length and the entries, each a Protobuf map entry of field 1. */
+    /** Same metadata with a value for each entry: what one attempt sends. */
+    private Metadata forAttempt() {
+        if (computed.isEmpty()) {
+            return this;
+        }
+        Map<String, String> all = new LinkedHashMap<>(entries);
+        computed.forEach((name, value) -> all.put(name, value.get()));
+        return new Metadata(all, Map.of());
+    }
+
+    /** Appends the length and the entries, each a Protobuf map entry of field 1. Once for each attempt of a call. */
     void write(ByteBuf out) {
+        forAttempt().writeEntries(out);
+    }
+
+    private void writeEntries(ByteBuf out) {
         int bytes = 0;
         for (Map.Entry<String, String> entry : entries.entrySet()) {
             int entryBytes = entryBytes(entry);
@@ -108,22 +156,22 @@ public final class Metadata {
             entries.put(key, value);
         }
         ProtoFields.expectEnd(in, end);
-        return new Metadata(Collections.unmodifiableMap(entries));
+        return new Metadata(Collections.unmodifiableMap(entries), Map.of());
     }
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof Metadata m && m.entries.equals(entries);
+        return other instanceof Metadata m && m.entries.equals(entries) && m.computed.equals(computed);
     }
 
     @Override
     public int hashCode() {
-        return entries.hashCode();
+        return 31 * entries.hashCode() + computed.hashCode();
     }
 
     /** Names only: values may be secrets. */
     @Override
     public String toString() {
-        return "Metadata" + entries.keySet();
+        return "Metadata" + entries.keySet() + (computed.isEmpty() ? "" : computed.keySet());
     }
 }

@@ -83,6 +83,14 @@ public final class RPCXException extends RuntimeException {
         this(code, message, Executed.EXECUTED, null);
     }
 
+    /**
+     * For a server's interceptor, before it proceeds: ends the call with this code and message, and tells the caller that the handler was not
+     * executed. Once the handler has been entered it arrives as {@link Executed#EXECUTED}, whoever throws it.
+     */
+    public static RPCXException refused(Code code, String message) {
+        return new RPCXException(code, message, Executed.NOT_EXECUTED);
+    }
+
     RPCXException(Code code, String message, Executed executed) {
         this(code, message, executed, null);
     }

@@ -143,8 +143,7 @@ public final class RegistryServer {
                     entry.handle,
                     interceptors.isEmpty()
                             ? null
-                            : Interceptor.chain(
-                                    interceptors, call -> (Object) entry.handle.invokeExact(call.arguments())),
+                            : Interceptor.chain(interceptors, ServerMethod.entering(entry.handle)),
                     entry.place == RunOn.Place.EVENT_LOOP ? null : new AdmissionLimit(maxRunning, running, nowNanos)));
         }
         return numbered;

@@ -138,7 +138,7 @@ final class ServerCall extends Outbound implements Runnable {
         try {
             result = called.invoke(arguments, metadata);
         } catch (Throwable t) {
-            error = failed(t);
+            error = failedHere(t);
         }
         exit();
         if (error != null) {
@@ -149,7 +149,7 @@ final class ServerCall extends Outbound implements Runnable {
             leave();
             connection.stream(this, result);
         } else if (result instanceof CompletionStage<?> stage) {
-            stage.whenComplete((value, thrown) -> finish(value, thrown == null ? null : failed(thrown)));
+            stage.whenComplete((value, thrown) -> finish(value, thrown == null ? null : failedHere(thrown)));
         } else {
             finish(result, null);
         }
@@ -185,6 +185,20 @@ final class ServerCall extends Outbound implements Runnable {
                 RPCXException.Code.INVALID,
                 "the request cannot be read: " + e.getMessage(),
                 RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    /** As {@link #failed}, and true about the handler: only an interceptor that stood before it can say that it did not run. */
+    private RPCXException failedHere(Throwable thrown) {
+        RPCXException error = failed(thrown);
+        return method().chain() == null || context().isHandlerEntered() || !isRefusal(thrown)
+                ? error
+                : RPCXException.refused(error.code(), String.valueOf(error.getMessage()));
+    }
+
+    private static boolean isRefusal(Throwable thrown) {
+        return (thrown instanceof CompletionException && thrown.getCause() != null ? thrown.getCause() : thrown)
+                        instanceof RPCXException e
+                && e.executed() == RPCXException.Executed.NOT_EXECUTED;
     }
 
     /** What the caller sees of what a handler threw: its code and message, never its class. */

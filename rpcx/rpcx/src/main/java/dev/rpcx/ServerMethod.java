@@ -37,4 +37,24 @@ record ServerMethod(
                 ? (Object) handle.invokeExact(values)
                 : chain.proceed(new Interceptor.Invocation(service, name, values, metadata));
     }
+
+    /**
+     * The end of a chain of interceptors. What the handler throws has been executed, also where an interceptor has moved the call to a thread
+     * that does not know its context.
+     */
+    static Interceptor.Next entering(MethodHandle handle) {
+        return call -> {
+            CallContext context = CallContext.currentOrNull();
+            if (context != null) {
+                context.enterHandler();
+            }
+            try {
+                return (Object) handle.invokeExact(call.arguments());
+            } catch (RPCXException e) {
+                throw e.executed() == RPCXException.Executed.EXECUTED
+                        ? e
+                        : new RPCXException(e.code(), String.valueOf(e.getMessage()));
+            }
+        };
+    }
 }

@@ -1,117 +1,134 @@
 package dev.rpcx;
 
-import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
-import java.security.MessageDigest;
 import java.security.Principal;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Base64;
-import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import java.util.function.Predicate;
-import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Signed tokens as interceptors: each call carries one of its own, good for one service and method, for 30 s and for one use. A caller has
- * a secret of its own, so it can sign as nobody else. Arguments are not signed: use {@link Tls} beneath.
+ * Signed tokens as interceptors: each attempt of a call carries one of its own, good for one service and method, for 30 s and for one use. A
+ * caller has a secret of its own, so it can sign as nobody else. Arguments are not signed: use {@link Tls} beneath.
  *
  * <p>A service between two others names whom it serves with {@link #forwarding}: the caller's name goes with the calls it makes, under the
  * service's own signature, and counts where the next server lets that service speak for others.
  *
- * <p>On the wire: metadata {@code rpcx-token}, of name, expiry in milliseconds since 1970, nonce, where it is forwarded the caller and the
- * services before this one with commas between, and HMAC-SHA256 of these with service and method; names and bytes in unpadded URL-safe
- * Base64, with dots between.
+ * <p>One use is one use for each {@link OneUse}, as a rule for each process: where several instances of a service take the same secrets, a
+ * token that was read on its way is good once at each of them, unless they share one.
+ *
+ * <p>On the wire: metadata {@code rpcx-token}. Its bytes, and what is signed, stand in {@code docs/security.md}.
  */
 public final class Tokens {
+    private static final System.Logger LOGGER = System.getLogger(Tokens.class.getName());
     private static final String ENTRY = "rpcx-token";
-    private static final String MAC = "HmacSHA256";
     private static final Duration LIFETIME = Duration.ofSeconds(30);
 
     /** Clocks of two hosts may differ by so much. */
     private static final Duration SKEW = Duration.ofSeconds(10);
 
-    private static final int NONCE_BYTES = 16;
-    private static final int LEAST_SECRET_BYTES = 16;
-
-    /** Services between the caller and the server: more than any sensible path has, and far below the limit of metadata. */
-    private static final int MOST_VIA = 16;
-
     private static final SecureRandom RANDOM = new SecureRandom();
+
+    /** Stands in for the secret of a principal that is not known: nobody has it. */
+    private static final SecretKeySpec NOBODYS = Token.key(random(32));
 
     private Tokens() {}
 
+    private static byte[] random(int count) {
+        byte[] bytes = new byte[count];
+        RANDOM.nextBytes(bytes);
+        return bytes;
+    }
+
     /**
-     * For a client: signs every call.
+     * For a client: signs every attempt of every call.
      *
+     * @param principal 1 to 255 bytes of UTF-8 without control characters
      * @param secret shared with the servers: 16 bytes or more, at random
+     * @throws IllegalArgumentException another name, or a shorter secret
      */
     public static Interceptor signing(String principal, byte[] secret) {
         return signing(principal, secret, InstantSource.system());
     }
 
     static Interceptor signing(String principal, byte[] secret, InstantSource clock) {
-        SecretKeySpec key = key(secret);
-        return (call, next) -> next.proceed(signed(call, principal, "", key, clock));
+        Token.checkedName("principal", principal);
+        SecretKeySpec key = Token.key(secret);
+        return (call, next) -> next.proceed(signed(call, principal, null, List.of(), key, clock));
     }
 
     /**
      * For a service's own client: signs every call as the service, and names whom it is made for: the {@link CallContext#principal} of the
      * call that the same thread is handling. A call made elsewhere is the service's own. Nothing is forwarded further than 16 services.
      *
+     * @param service 1 to 255 bytes of UTF-8 without control characters
      * @param secret the service's, shared with the servers it calls: 16 bytes or more, at random
+     * @throws IllegalArgumentException another name, or a shorter secret
      */
     public static Interceptor forwarding(String service, byte[] secret) {
         return forwarding(service, secret, InstantSource.system());
     }
 
     static Interceptor forwarding(String service, byte[] secret, InstantSource clock) {
-        SecretKeySpec key = key(secret);
+        Token.checkedName("service", service);
+        SecretKeySpec key = Token.key(secret);
         return (call, next) -> {
             Principal served =
                     CallContext.current().flatMap(CallContext::principal).orElse(null);
-            return next.proceed(signed(call, service, served == null ? "" : '.' + forwarded(served), key, clock));
+            if (served == null) {
+                return next.proceed(signed(call, service, null, List.of(), key, clock));
+            }
+            List<String> via = served instanceof Caller caller ? caller.via() : List.of();
+            checkForwarded(served.getName(), via);
+            return next.proceed(signed(call, service, served.getName(), via, key, clock));
         };
     }
 
-    private static String forwarded(Principal served) {
-        StringBuilder names = new StringBuilder(text(served.getName()));
-        if (served instanceof Caller caller) {
-            if (caller.via().size() >= MOST_VIA) {
-                throw new RPCXException(
-                        RPCXException.Code.INVALID,
-                        "forwarded by " + caller.via().size() + " services (expected: at most " + MOST_VIA + ")",
-                        RPCXException.Executed.NOT_EXECUTED);
-            }
-            caller.via().forEach(service -> names.append(',').append(text(service)));
+    private static void checkForwarded(String caller, List<String> via) {
+        if (via.size() >= Token.MAX_VIA) {
+            throw RPCXException.refused(
+                    RPCXException.Code.INVALID,
+                    "forwarded by " + via.size() + " services (expected: at most " + Token.MAX_VIA + ")");
         }
-        return names.toString();
+        try {
+            Token.checkedName("caller", caller);
+            via.forEach(service -> Token.checkedName("service on the way", service));
+        } catch (IllegalArgumentException e) {
+            throw RPCXException.refused(RPCXException.Code.INVALID, String.valueOf(e.getMessage()));
+        }
     }
 
+    /** Each attempt has a nonce and a time of its own: a server takes no token twice. */
     private static Interceptor.Invocation signed(
-            Interceptor.Invocation call, String name, String forwarded, SecretKeySpec key, InstantSource clock) {
-        byte[] nonce = new byte[NONCE_BYTES];
-        RANDOM.nextBytes(nonce);
-        String signed =
-                text(name) + '.' + clock.instant().plus(LIFETIME).toEpochMilli() + '.' + text(nonce) + forwarded;
-        return call.with(ENTRY, signed + '.' + text(mac(key, signed, call)));
+            Interceptor.Invocation call,
+            String signer,
+            @Nullable String caller,
+            List<String> via,
+            SecretKeySpec key,
+            InstantSource clock) {
+        return call.withEachAttempt(ENTRY, () -> {
+            long expires = clock.instant().plus(LIFETIME).toEpochMilli();
+            return new Token(expires, random(Token.NONCE_BYTES), signer, caller, via)
+                    .signed(key, call.service(), call.method());
+        });
     }
 
     /**
-     * For a server: refuses calls without a good token as {@link RPCXException.Code#UNAUTHENTICATED}, all alike, and sets
-     * {@link CallContext#principal} for the others. Remembers tokens until they expire: one of these for all servers of a process.
+     * For a server: refuses calls without a good token as {@link RPCXException.Code#UNAUTHENTICATED}, all alike and not executed, and sets
+     * {@link CallContext#principal} for the others. Remembers tokens until they expire, as {@link OneUse#inProcess()} does: one of these for
+     * all servers of a process.
      *
      * <p>A token that speaks for somebody else is refused: see {@link #requiring(Function, Predicate)}.
      *
-     * @param secrets of a principal; null for one that is not known
+     * @param secrets of a principal; null for one that is not known. Asked for names that anybody has sent, on the handler's thread. Where it
+     *     throws, or gives fewer than 16 bytes, the call is refused like any other, and the log says so once.
      */
     public static Interceptor requiring(Function<String, byte @Nullable []> secrets) {
         return requiring(secrets, nobody -> false);
@@ -124,16 +141,33 @@ public final class Tokens {
      * @param mayForward whether this principal, whose signature is good, may speak for others
      */
     public static Interceptor requiring(Function<String, byte @Nullable []> secrets, Predicate<String> mayForward) {
-        return requiring(secrets, mayForward, InstantSource.system());
+        return requiring(secrets, mayForward, OneUse.inProcess());
+    }
+
+    /**
+     * As {@link #requiring(Function, Predicate)}, with what remembers used tokens given: for several processes that take the same secrets and
+     * share what remembers them.
+     */
+    public static Interceptor requiring(
+            Function<String, byte @Nullable []> secrets, Predicate<String> mayForward, OneUse used) {
+        return requiring(secrets, mayForward, used, InstantSource.system());
     }
 
     static Interceptor requiring(
             Function<String, byte @Nullable []> secrets, Predicate<String> mayForward, InstantSource clock) {
-        Used used = new Used();
+        return requiring(secrets, mayForward, new UsedTokens(UsedTokens.MAX_REMEMBERED, clock), clock);
+    }
+
+    static Interceptor requiring(
+            Function<String, byte @Nullable []> secrets,
+            Predicate<String> mayForward,
+            OneUse used,
+            InstantSource clock) {
+        Verifier verifier = new Verifier(secrets, mayForward, used, clock);
         return (call, next) -> {
-            Caller caller = check(call, secrets, mayForward, clock.millis(), used);
+            Caller caller = verifier.check(call);
             if (caller == null) {
-                throw new RPCXException(RPCXException.Code.UNAUTHENTICATED, "no valid token");
+                throw RPCXException.refused(RPCXException.Code.UNAUTHENTICATED, "no valid token");
             }
             CallContext.current().orElseThrow().authenticate(caller);
             return next.proceed(call);
@@ -158,105 +192,128 @@ public final class Tokens {
         }
     }
 
-    private static @Nullable Caller check(
-            Interceptor.Invocation call,
-            Function<String, byte @Nullable []> secrets,
-            Predicate<String> mayForward,
-            long now,
-            Used used) {
-        String token = call.metadata().get(ENTRY);
-        int last = token == null ? -1 : token.lastIndexOf('.');
-        if (token == null || last < 0) {
-            return null;
+    /**
+     * Remembers the tokens that have been used. Asked only about tokens whose signature and time are good, so only who has a secret can add to
+     * it. Thread-safe; on the handler's thread, which may block where the method's handler may.
+     *
+     * <p>A store that several processes share answers this with one atomic step, as {@code SET key "" NX PXAT until} of Redis.
+     */
+    @FunctionalInterface
+    public interface OneUse {
+        /**
+         * Remembers a token, and says whether it was used for the first time. Must not forget it before {@code until}: whoever has no room
+         * left throws {@link RPCXException#refused}, {@link RPCXException.Code#OVERLOADED}. Anything else that it throws refuses the call as
+         * {@link RPCXException.Code#UNAVAILABLE}.
+         *
+         * @param signer whose secret has signed it
+         * @param token 43 characters, letters, digits, hyphens and underscores: its signature, different for each token
+         * @param until when it is refused for its age, differences of clocks included: at most 50 s from now
+         */
+        boolean first(String signer, String token, Instant until);
+
+        /**
+         * In the memory of this process: at most 1,048,576 tokens, a quarter of them of one signer, about 130 bytes each. Where there is no
+         * room, further tokens are refused as {@link RPCXException.Code#OVERLOADED} until others have expired; none is forgotten early. A
+         * process that is started again has forgotten all: a token read on its way is then good once more within its time.
+         */
+        static OneUse inProcess() {
+            return new UsedTokens(UsedTokens.MAX_REMEMBERED, InstantSource.system());
         }
-        String[] parts = token.split("\\.", -1);
-        if (parts.length != 4 && parts.length != 5) {
-            return null;
+    }
+
+    /** A server's side. Every way to be refused takes one signature's time. */
+    private static final class Verifier {
+        private final Function<String, byte @Nullable []> secrets;
+        private final Predicate<String> mayForward;
+        private final OneUse used;
+        private final InstantSource clock;
+        private final AtomicBoolean secretsFailed = new AtomicBoolean();
+        private final AtomicBoolean usedFailed = new AtomicBoolean();
+
+        Verifier(
+                Function<String, byte @Nullable []> secrets,
+                Predicate<String> mayForward,
+                OneUse used,
+                InstantSource clock) {
+            this.secrets = secrets;
+            this.mayForward = mayForward;
+            this.used = used;
+            this.clock = clock;
         }
-        try {
-            String name = name(parts[0]);
-            long expires = Long.parseLong(parts[1]);
-            byte[] secret = secrets.apply(name);
-            // a name that is not known takes as long as one that is
-            byte[] expected =
-                    mac(key(secret == null ? new byte[LEAST_SECRET_BYTES] : secret), token.substring(0, last), call);
-            boolean isSigned =
-                    MessageDigest.isEqual(expected, Base64.getUrlDecoder().decode(parts[parts.length - 1]));
-            boolean isTimely = expires + SKEW.toMillis() > now
-                    && expires - now <= LIFETIME.plus(SKEW).toMillis();
-            if (secret == null || !isSigned || !isTimely || !used.first(parts[2], expires + SKEW.toMillis(), now)) {
+
+        @Nullable
+        Caller check(Interceptor.Invocation call) {
+            Token.Received received = Token.read(call.metadata().get(ENTRY));
+            if (received == null) {
                 return null;
             }
-            if (parts.length == 4) {
-                return new Caller(name, List.of());
+            Token token = received.token();
+            SecretKeySpec known = known(token.signer());
+            // a name that is not known takes as long as one that is
+            boolean isSigned = received.isSignedBy(known == null ? NOBODYS : known, call.service(), call.method());
+            if (known == null
+                    || !isSigned
+                    || !isTimely(token.expiresMillis())
+                    || token.caller() != null && !mayForward(token.signer())
+                    || !isFirst(received)) {
+                return null;
             }
-            return mayForward.test(name) ? served(parts[3], name) : null;
-        } catch (IllegalArgumentException malformed) {
-            return null;
-        }
-    }
-
-    private static @Nullable Caller served(String forwarded, String signer) {
-        String[] names = forwarded.split(",", -1);
-        if (names.length > MOST_VIA) {
-            return null;
-        }
-        List<String> via = new ArrayList<>();
-        for (int i = 1; i < names.length; i++) {
-            via.add(name(names[i]));
-        }
-        via.add(signer);
-        return new Caller(name(names[0]), via);
-    }
-
-    private static String name(String text) {
-        return new String(Base64.getUrlDecoder().decode(text), StandardCharsets.UTF_8);
-    }
-
-    private static String text(String name) {
-        return text(name.getBytes(StandardCharsets.UTF_8));
-    }
-
-    private static SecretKeySpec key(byte[] secret) {
-        if (secret.length < LEAST_SECRET_BYTES) {
-            throw new IllegalArgumentException(
-                    "secret of " + secret.length + " bytes (expected: " + LEAST_SECRET_BYTES + " or more)");
-        }
-        return new SecretKeySpec(secret, MAC);
-    }
-
-    private static byte[] mac(SecretKeySpec key, String signed, Interceptor.Invocation call) {
-        try {
-            Mac mac = Mac.getInstance(MAC);
-            mac.init(key);
-            String all = signed + '.' + MethodDictionary.key(call.service(), call.method());
-            return mac.doFinal(all.getBytes(StandardCharsets.UTF_8));
-        } catch (GeneralSecurityException e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    private static String text(byte[] bytes) {
-        return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
-    }
-
-    /** Nonces of good tokens that have not expired. Only who has a secret can add to it. */
-    private static final class Used {
-        private static final long SWEEP_MILLIS = 1000;
-
-        private final Map<String, Long> expiries = new ConcurrentHashMap<>();
-        private final AtomicLong nextSweep = new AtomicLong();
-
-        boolean first(String nonce, long expires, long now) {
-            long next = nextSweep.get();
-            if (now >= next && nextSweep.compareAndSet(next, now + SWEEP_MILLIS)) {
-                for (Iterator<Long> all = expiries.values().iterator(); all.hasNext(); ) {
-                    if (all.next() < now) {
-                        all.remove();
-                    }
-                }
+            if (token.caller() == null) {
+                return new Caller(token.signer(), List.of());
             }
-            return expiries.putIfAbsent(nonce, expires) == null;
+            List<String> via = new ArrayList<>(token.via());
+            via.add(token.signer());
+            return new Caller(token.caller(), via);
+        }
+
+        /** Both sides of each comparison are near now, so that no claimed time overflows. */
+        private boolean isTimely(long expires) {
+            long now = clock.millis();
+            return expires > now - SKEW.toMillis()
+                    && expires <= now + LIFETIME.plus(SKEW).toMillis();
+        }
+
+        private @Nullable SecretKeySpec known(String principal) {
+            try {
+                byte[] secret = secrets.apply(principal);
+                return secret == null ? null : Token.key(secret);
+            } catch (RuntimeException e) {
+                logOnce(secretsFailed, "no usable secret of \"" + principal + "\", whose calls are refused", e);
+                return null;
+            }
+        }
+
+        private boolean mayForward(String signer) {
+            try {
+                return mayForward.test(signer);
+            } catch (RuntimeException e) {
+                logOnce(
+                        secretsFailed,
+                        "nothing says whether \"" + signer + "\" may forward, and its calls are refused",
+                        e);
+                return false;
+            }
+        }
+
+        /** Once: what a stranger sends must not fill the log. */
+        private static void logOnce(AtomicBoolean logged, String text, RuntimeException why) {
+            if (logged.compareAndSet(false, true)) {
+                LOGGER.log(System.Logger.Level.WARNING, text + "; not logged again", why);
+            }
+        }
+
+        private boolean isFirst(Token.Received received) {
+            Token token = received.token();
+            String id = Base64.getUrlEncoder().withoutPadding().encodeToString(received.mac());
+            Instant until = Instant.ofEpochMilli(token.expiresMillis()).plus(SKEW);
+            try {
+                return used.first(token.signer(), id, until);
+            } catch (RPCXException refused) {
+                throw refused;
+            } catch (RuntimeException e) {
+                logOnce(usedFailed, "what remembers used tokens fails, and calls are refused", e);
+                throw RPCXException.refused(RPCXException.Code.UNAVAILABLE, "tokens cannot be checked now");
+            }
         }
     }
 }

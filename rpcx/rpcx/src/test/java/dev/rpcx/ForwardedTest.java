@@ -12,7 +12,9 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.time.ZoneOffset;
 import java.util.Base64;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
@@ -151,7 +153,7 @@ class ForwardedTest {
         AtomicReference<String> token = new AtomicReference<>();
         CallContext serving = new CallContext(
                 Ticker.systemTicker().nanoTime() + 1_000_000_000L, Metadata.EMPTY, null, Ticker.systemTicker());
-        serving.authenticate(new Tokens.Caller(caller, java.util.List.of()));
+        serving.authenticate(new Tokens.Caller(caller, List.of()));
         CallContext.set(serving);
         try {
             askLedger(forwarding, (call, next) -> {
@@ -166,12 +168,6 @@ class ForwardedTest {
 
     private static Interceptor with(String token) {
         return (call, next) -> next.proceed(call.with("rpcx-token", token));
-    }
-
-    private static String changed(String token, int part, UnaryOperator<String> change) {
-        String[] parts = token.split("\\.");
-        parts[part] = change.apply(parts[part]);
-        return String.join(".", parts);
     }
 
     @Test
@@ -198,17 +194,42 @@ class ForwardedTest {
                 .isEqualTo("bob via []");
     }
 
+    /** Other claims under the signature of this token. */
+    private static String claiming(String token, UnaryOperator<Token> change) {
+        Token said = Objects.requireNonNull(Token.read(token)).token();
+        byte[] claims =
+                Base64.getUrlDecoder().decode(change.apply(said).signed(Token.key(secret("nobody")), "ledger", "who"));
+        byte[] signed = Base64.getUrlDecoder().decode(token);
+        System.arraycopy(signed, signed.length - 32, claims, claims.length - 32, 32);
+        return Base64.getUrlEncoder().withoutPadding().encodeToString(claims);
+    }
+
     @Test
     void aNameChangedOnTheWayIsRefused() {
         String token = tokenOf(forwarding("shop"), "bob");
-        String alice = Base64.getUrlEncoder().withoutPadding().encodeToString("alice".getBytes(StandardCharsets.UTF_8));
-        assertRefused(with(changed(token, 3, bob -> alice)));
-        assertRefused(with(changed(token, 3, bob -> bob + "," + alice)));
-        assertRefused(with(changed(token, 0, shop -> alice)));
+        assertRefused(with(claiming(
+                token, said -> new Token(said.expiresMillis(), said.nonce(), said.signer(), "alice", List.of()))));
+        assertRefused(with(claiming(
+                token, said -> new Token(said.expiresMillis(), said.nonce(), said.signer(), "bob", List.of("alice")))));
+        assertRefused(with(
+                claiming(token, said -> new Token(said.expiresMillis(), said.nonce(), "alice", "bob", List.of()))));
         // nor can the name be cut out, to act as the service itself
-        String[] parts = token.split("\\.");
-        assertRefused(with(String.join(".", parts[0], parts[1], parts[2], parts[4])));
-        assertThat(askLedger(with(token))).isEqualTo("bob via [shop]");
+        assertRefused(with(claiming(
+                token, said -> new Token(said.expiresMillis(), said.nonce(), said.signer(), null, List.of()))));
+        assertThat(askLedger(with(claiming(token, said -> said)))).isEqualTo("bob via [shop]");
+    }
+
+    @Test
+    void whatIsSignedForOneMethodReadsAsNoOther() {
+        Token.Received received =
+                Objects.requireNonNull(Token.read(new Token(0, new byte[Token.NONCE_BYTES], "shop", null, List.of())
+                        .signed(Token.key(secret("shop")), "stock.a", "bc")));
+        String whole = "stock.abc";
+        for (int cut = 0; cut <= whole.length(); cut++) {
+            assertThat(received.isSignedBy(Token.key(secret("shop")), whole.substring(0, cut), whole.substring(cut)))
+                    .as("cut at %d", cut)
+                    .isEqualTo(cut == 7);
+        }
     }
 
     @Test
@@ -237,5 +258,27 @@ class ForwardedTest {
         } finally {
             CallContext.set(null);
         }
+    }
+
+    @RPCXClient(remoteServerName = "YWRtaW4.ledger")
+    interface AttackersClient {
+        String who();
+    }
+
+    /** A service of a name that its owner chose, called by a gateway that may forward: what the gateway signs for it counts nowhere else. */
+    @Test
+    void aServicesNameNeverReadsAsForwardedFor() {
+        AtomicReference<String> sent = new AtomicReference<>();
+        try (Client gateway = client(signing("shop"), (call, next) -> {
+            sent.set(call.metadata().get("rpcx-token"));
+            return "kept back";
+        })) {
+            gateway.create(AttackersClient.class, "127.0.0.1", ledger.port()).who();
+        }
+        Token said = Objects.requireNonNull(Token.read(sent.get())).token();
+        assertThat(said.caller()).isNull();
+        assertRefused(with(claiming(
+                sent.get(), own -> new Token(own.expiresMillis(), own.nonce(), own.signer(), "admin", List.of()))));
+        assertRefused(with(sent.get()));
     }
 }

@@ -109,34 +109,217 @@ class TokensTest {
         return Clock.fixed(NOW, ZoneOffset.UTC);
     }
 
+    /** A token for {@code secret/whoAmI} that has not been sent. */
+    private static String unsent(Interceptor signing) {
+        AtomicReference<String> kept = new AtomicReference<>();
+        Interceptor keeping = (call, next) -> {
+            kept.set(call.metadata().get("rpcx-token"));
+            return "kept back";
+        };
+        assertThat(ask(1, signing, keeping)).isEqualTo("kept back");
+        return kept.get();
+    }
+
+    private static Interceptor with(String token) {
+        return (call, next) -> next.proceed(call.with("rpcx-token", token));
+    }
+
     @Test
     void aTokenIsGoodForOneUseAndOneMethod() {
         withServer(port -> {
-            AtomicReference<String> stolen = new AtomicReference<>();
-            Interceptor thief = (call, next) -> {
-                stolen.set(call.metadata().get("rpcx-token"));
-                return next.proceed(call);
-            };
-            assertThat(ask(port, Tokens.signing("alice", ALICE, CLOCK), thief)).isEqualTo("alice");
-            Interceptor replay = (call, next) -> next.proceed(call.with("rpcx-token", stolen.get()));
-            assertRefused(port, replay);
-            Interceptor unsent = (call, next) -> {
-                stolen.set(call.metadata().get("rpcx-token"));
-                return "kept back";
-            };
-            assertThat(ask(port, Tokens.signing("alice", ALICE, CLOCK), unsent)).isEqualTo("kept back");
-            try (Client client = Client.builder().interceptor(replay).build()) {
+            String token = unsent(Tokens.signing("alice", ALICE, CLOCK));
+            try (Client client = Client.builder().interceptor(with(token)).build()) {
                 SecretClient secret = client.create(SecretClient.class, "127.0.0.1", port);
                 assertThatThrownBy(secret::other).hasMessage("no valid token");
                 assertThat(secret.whoAmI()).isEqualTo("alice");
+                assertThatThrownBy(secret::whoAmI).hasMessage("no valid token");
             }
+            assertRefused(port, with(token));
         });
         LongForm.figure(
                 9, "refused, all alike: a token that is expired, used before, for another method, of a wrong secret");
     }
 
     @Test
+    void aTokenHasOneTextOnly() {
+        withServer(port -> {
+            String token = unsent(Tokens.signing("alice", ALICE, CLOCK));
+            // 29 bytes of claims and 5 of the name, 32 of the signature: the last character has bits that mean nothing
+            assertThat(token.length() % 4).isNotZero();
+            char last = token.charAt(token.length() - 1);
+            String others = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+            for (int i = 0; i < others.length(); i++) {
+                if (others.charAt(i) != last) {
+                    assertRefused(port, with(token.substring(0, token.length() - 1) + others.charAt(i)));
+                }
+            }
+            for (String around : new String[] {"=", "==", " ", "\n", ".", "AAAA"}) {
+                assertRefused(port, with(token + around));
+                assertRefused(port, with(around + token));
+            }
+            assertThat(ask(port, with(token))).isEqualTo("alice");
+        });
+    }
+
+    @Test
+    void nothingThatIsNearlyATokenIsTaken() {
+        withServer(port -> {
+            byte[] good = java.util.Base64.getUrlDecoder().decode(unsent(Tokens.signing("alice", ALICE, CLOCK)));
+            // one connection for all: some hundred
+            AtomicReference<String> next = new AtomicReference<>("");
+            try (Client client = Client.builder()
+                    .interceptor((call, rest) -> rest.proceed(call.with("rpcx-token", next.get())))
+                    .build()) {
+                SecretClient secret = client.create(SecretClient.class, "127.0.0.1", port);
+                java.util.function.Consumer<byte[]> refused = bytes -> {
+                    next.set(java.util.Base64.getUrlEncoder().withoutPadding().encodeToString(bytes));
+                    assertThatThrownBy(secret::whoAmI).hasMessage("no valid token");
+                };
+                for (int bit = 0; bit < good.length * 8; bit++) {
+                    byte[] changed = good.clone();
+                    changed[bit / 8] ^= (byte) (1 << bit % 8);
+                    refused.accept(changed);
+                }
+                for (int length = 0; length < good.length; length++) {
+                    refused.accept(java.util.Arrays.copyOf(good, length));
+                }
+                refused.accept(java.util.Arrays.copyOf(good, good.length + 1));
+                next.set("A".repeat(8000));
+                assertThatThrownBy(secret::whoAmI).hasMessage("no valid token");
+                next.set(java.util.Base64.getUrlEncoder().withoutPadding().encodeToString(good));
+                assertThat(secret.whoAmI()).isEqualTo("alice");
+            }
+        });
+    }
+
+    @Test
+    void noTimeThatATokenClaimsOverflows() {
+        withServer(port -> {
+            for (long expires : new long[] {Long.MIN_VALUE, -1, 0, Long.MAX_VALUE, Long.MAX_VALUE - 10_000}) {
+                Token token = new Token(expires, new byte[Token.NONCE_BYTES], "alice", null, java.util.List.of());
+                assertRefused(port, with(token.signed(Token.key(ALICE), "secret", "whoAmI")));
+            }
+        });
+    }
+
+    @Test
+    void whatCannotFindASecretRefusesAndSaysNothing() {
+        java.util.function.Function<String, byte[]> failing = name -> {
+            throw new IllegalStateException("the database at db1 is down");
+        };
+        java.util.function.Function<String, byte[]> tooShort = name -> new byte[3];
+        for (java.util.function.Function<String, byte[]> secrets : java.util.List.of(failing, tooShort)) {
+            Server server = Server.builder(RegistryServer.registry(new Secret()))
+                    .interceptor(Tokens.requiring(secrets))
+                    .build()
+                    .start();
+            try {
+                assertRefused(server.port(), Tokens.signing("alice", ALICE));
+            } finally {
+                server.stop(Duration.ofMillis(200));
+            }
+        }
+    }
+
+    @Test
+    void oneUseHoldsForAllServersThatShareWhatRemembersIt() {
+        java.util.Set<String> shared = java.util.concurrent.ConcurrentHashMap.newKeySet();
+        Tokens.OneUse oneUse = (signer, token, until) -> shared.add(signer + token);
+        Tokens.OneUse failing = (signer, token, until) -> {
+            throw new IllegalStateException("the store at db2 is down");
+        };
+        Server[] servers = new Server[3];
+        for (int i = 0; i < servers.length; i++) {
+            servers[i] = Server.builder(RegistryServer.registry(new Secret()))
+                    .interceptor(
+                            Tokens.requiring(Map.of("alice", ALICE)::get, nobody -> false, i < 2 ? oneUse : failing))
+                    .build()
+                    .start();
+        }
+        try {
+            String token = unsent(Tokens.signing("alice", ALICE));
+            assertThat(ask(servers[0].port(), with(token))).isEqualTo("alice");
+            assertRefused(servers[1].port(), with(token));
+            assertThatThrownBy(() -> ask(servers[2].port(), Tokens.signing("alice", ALICE)))
+                    .isInstanceOfSatisfying(RPCXException.class, e -> {
+                        assertThat(e.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+                        assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                        assertThat(e).hasMessage("tokens cannot be checked now");
+                    });
+        } finally {
+            for (Server server : servers) {
+                server.stop(Duration.ofMillis(200));
+            }
+        }
+    }
+
+    @Test
+    void namesThatCannotBeToldApartAreRefused() {
+        for (String name : new String[] {"", "a\nb", "a\0", "\u2028", "\uD800", "x".repeat(256)}) {
+            assertThatThrownBy(() -> Tokens.signing(name, ALICE)).hasMessageContaining("control characters");
+            assertThatThrownBy(() -> Tokens.forwarding(name, ALICE)).hasMessageContaining("control characters");
+        }
+        withServer(port -> {
+            // signed well, by one who has a secret, and still not taken
+            for (String name : new String[] {"a\nb", "\u0085"}) {
+                Token token =
+                        new Token(NOW.plusSeconds(30).toEpochMilli(), new byte[16], name, null, java.util.List.of());
+                assertRefused(port, with(token.signed(Token.key(ALICE), "secret", "whoAmI")));
+            }
+        });
+    }
+
+    /** The vector of docs/security.md: whoever writes another implementation holds it against these bytes. */
+    @Test
+    void theDocumentedTokensAreTheseBytes() throws Exception {
+        byte[] nonce = new byte[Token.NONCE_BYTES];
+        for (int i = 0; i < nonce.length; i++) {
+            nonce[i] = (byte) i;
+        }
+        long expires = 1_767_225_630_000L;
+        byte[] secret = "0123456789abcdef".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+        String own = new Token(expires, nonce, "alice", null, java.util.List.of())
+                .signed(Token.key(secret), "ledger", "who");
+        String forwarded = new Token(expires, nonce, "shop", "alice", java.util.List.of("gate"))
+                .signed(Token.key(secret), "ledger", "who");
+        String documented = java.nio.file.Files.readString(java.nio.file.Path.of("../../docs/security.md"));
+        assertThat(documented).contains("\n" + own + "\n").contains("\n" + forwarded + "\n");
+        assertThat(java.util.Objects.requireNonNull(Token.read(own)).token().signer())
+                .isEqualTo("alice");
+    }
+
+    @Test
     void aShortSecretIsRefused() {
         assertThatThrownBy(() -> Tokens.signing("alice", new byte[15])).hasMessageContaining("16");
+    }
+
+    @Test
+    void usedTokensAreForgottenWhenTheirTimeIsOverAndNeverBefore() {
+        AtomicReference<Instant> now = new AtomicReference<>(NOW);
+        UsedTokens used = new UsedTokens(8, now::get);
+        assertThat(used.first("alice", "1", NOW.plusSeconds(10))).isTrue();
+        assertThat(used.first("alice", "1", NOW.plusSeconds(10))).isFalse();
+        assertThat(used.first("alice", "2", NOW.plusSeconds(20))).isTrue();
+        // a quarter of the room is one signer's, and nothing is forgotten for what comes
+        assertThatThrownBy(() -> used.first("alice", "3", NOW.plusSeconds(20)))
+                .isInstanceOfSatisfying(RPCXException.class, e -> {
+                    assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+                    assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                });
+        for (String other : new String[] {"bob", "carol", "dave"}) {
+            assertThat(used.first(other, other + 1, NOW.plusSeconds(20))).isTrue();
+            assertThat(used.first(other, other + 2, NOW.plusSeconds(20))).isTrue();
+        }
+        assertThatThrownBy(() -> used.first("erin", "4", NOW.plusSeconds(20))).hasMessageContaining("too many");
+        assertThat(used.first("alice", "1", NOW.plusSeconds(10))).isFalse();
+        now.set(NOW.plusSeconds(11));
+        assertThat(used.first("erin", "4", NOW.plusSeconds(20))).isTrue();
+        assertThat(used.remembered()).isEqualTo(8);
+        // a clock that goes back does not bring back what was forgotten
+        now.set(NOW);
+        assertThat(used.first("alice", "1", NOW.plusSeconds(10))).isFalse();
+        now.set(NOW.plusSeconds(60));
+        assertThat(used.first("alice", "5", NOW.plusSeconds(90))).isTrue();
+        assertThat(used.remembered()).isEqualTo(1);
     }
 }

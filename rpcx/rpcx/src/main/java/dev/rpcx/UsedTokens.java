@@ -1,0 +1,93 @@
+package dev.rpcx;
+
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Good tokens that have been used and have not expired, in the memory of this process. Forgotten a whole second at a time, never early: where
+ * there is no room the token is refused. Thread-safe.
+ */
+final class UsedTokens implements Tokens.OneUse {
+    /** Tokens remembered at once: about 130 MB where all of it is needed, which is 26,000 calls a second. */
+    static final int MAX_REMEMBERED = 1 << 20;
+
+    /** Part of the room that one signer may take, so that a busy or hostile one leaves room for the others. */
+    private static final int SIGNERS_PART = 4;
+
+    /** Tokens that end within one second. */
+    private static final class Second {
+        private final Set<String> ids = new HashSet<>();
+        private final Map<String, Integer> bySigner = new HashMap<>();
+    }
+
+    private final int most;
+    private final InstantSource clock;
+
+    // guarded by this
+    private final Map<Long, Second> seconds = new HashMap<>();
+    private final Map<String, Integer> bySigner = new HashMap<>();
+    private int count;
+
+    /** Seconds before this one are forgotten. Never goes back, whatever the clock does: what was forgotten stays refused. */
+    private long sweptTo = Long.MIN_VALUE;
+
+    UsedTokens(int most, InstantSource clock) {
+        this.most = most;
+        this.clock = clock;
+    }
+
+    @Override
+    public boolean first(String signer, String token, Instant until) {
+        long second = until.getEpochSecond();
+        synchronized (this) {
+            sweep(clock.instant().getEpochSecond());
+            if (second < sweptTo) {
+                return false;
+            }
+            Second held = seconds.get(second);
+            if (held != null && held.ids.contains(token)) {
+                return false;
+            }
+            int signers = bySigner.getOrDefault(signer, 0);
+            if (count >= most || signers >= Math.max(1, most / SIGNERS_PART)) {
+                throw RPCXException.refused(
+                        RPCXException.Code.OVERLOADED, "too many tokens have been used within their time");
+            }
+            if (held == null) {
+                held = new Second();
+                seconds.put(second, held);
+            }
+            held.ids.add(token);
+            held.bySigner.merge(signer, 1, Integer::sum);
+            bySigner.put(signer, signers + 1);
+            count++;
+            return true;
+        }
+    }
+
+    private void sweep(long now) {
+        if (now <= sweptTo) {
+            return;
+        }
+        sweptTo = now;
+        for (Iterator<Map.Entry<Long, Second>> all = seconds.entrySet().iterator(); all.hasNext(); ) {
+            Map.Entry<Long, Second> entry = all.next();
+            if (entry.getKey() < now) {
+                Second over = entry.getValue();
+                count -= over.ids.size();
+                over.bySigner.forEach(
+                        (signer, ended) -> bySigner.computeIfPresent(signer, (s, n) -> n <= ended ? null : n - ended));
+                all.remove();
+            }
+        }
+    }
+
+    synchronized int remembered() {
+        return count;
+    }
+}

@@ -1,0 +1,228 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Calls that leave their client more than once: each of them under a token of its own. What is refused has not been executed. */
+@Timeout(60)
+class TokensPerAttemptTest {
+    private static final byte[] ALICE = "alice's own secret".getBytes(StandardCharsets.UTF_8);
+
+    @RPCXServer("store")
+    static final class Store {
+        final AtomicInteger handled = new AtomicInteger();
+        final CountDownLatch release = new CountDownLatch(1);
+
+        @Method
+        String secondTime() {
+            if (handled.incrementAndGet() == 1) {
+                throw new RPCXException(RPCXException.Code.UNAVAILABLE, "not the first time");
+            }
+            return "stored";
+        }
+
+        @Method
+        String slowFirst() throws InterruptedException {
+            if (handled.incrementAndGet() == 1) {
+                release.await();
+            }
+            return "stored";
+        }
+
+        @Method
+        void note(String text) {
+            handled.incrementAndGet();
+            release.countDown();
+        }
+
+        @Method
+        Flow.Publisher<String> watch() {
+            handled.incrementAndGet();
+            return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+                @Override
+                public void request(long items) {
+                    subscriber.onComplete();
+                }
+
+                @Override
+                public void cancel() {}
+            });
+        }
+
+        @Method
+        String pretend() {
+            handled.incrementAndGet();
+            throw new RPCXException(
+                    RPCXException.Code.OVERLOADED, "as if it had not run", RPCXException.Executed.NOT_EXECUTED);
+        }
+
+        @Method
+        CompletableFuture<String> pretendLater() {
+            handled.incrementAndGet();
+            return CompletableFuture.failedFuture(new RPCXException(
+                    RPCXException.Code.INVALID, "as if it had not run", RPCXException.Executed.NOT_EXECUTED));
+        }
+    }
+
+    @RPCXClient(remoteServerName = "store")
+    interface StoreClient {
+        @Method(idempotent = true)
+        String secondTime();
+
+        @Method(idempotent = true, hedgeMillis = 5)
+        String slowFirst();
+
+        @OneWay
+        void note(String text);
+
+        Flow.Publisher<String> watch();
+
+        String pretend();
+
+        CompletableFuture<String> pretendLater();
+    }
+
+    private final Store store = new Store();
+    private final List<Server> servers = new ArrayList<>();
+    private Client client;
+
+    @BeforeEach
+    void start() {
+        client = Client.builder().interceptor(Tokens.signing("alice", ALICE)).build();
+    }
+
+    @AfterEach
+    void stop() {
+        store.release.countDown();
+        client.close();
+        servers.forEach(server -> server.stop(Duration.ofMillis(200)));
+    }
+
+    private int serving(Interceptor... interceptors) {
+        Server.Builder builder = Server.builder(RegistryServer.registry(store)).host("127.0.0.1");
+        for (Interceptor interceptor : interceptors) {
+            builder.interceptor(interceptor);
+        }
+        Server server = builder.build().start();
+        servers.add(server);
+        return server.port();
+    }
+
+    private StoreClient signedTo(Interceptor requiring) {
+        return client.create(StoreClient.class, "127.0.0.1", serving(requiring));
+    }
+
+    private static Interceptor requiring() {
+        return Tokens.requiring(Map.of("alice", ALICE)::get);
+    }
+
+    @Test
+    void aCallThatIsMadeAgainIsSignedAgain() {
+        assertThat(signedTo(requiring()).secondTime()).isEqualTo("stored");
+        assertThat(store.handled).hasValue(2);
+    }
+
+    @Test
+    void bothCallsOfAHedgedOneAreGood() {
+        assertThat(signedTo(requiring()).slowFirst()).isEqualTo("stored");
+        assertThat(store.handled).hasValue(2);
+    }
+
+    @Test
+    void eachSubscriptionOfOneStreamIsSignedAnew() {
+        Flow.Publisher<String> items = signedTo(requiring()).watch();
+        for (int i = 0; i < 3; i++) {
+            CompletableFuture<String> ended = new CompletableFuture<>();
+            items.subscribe(new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    subscription.request(1);
+                }
+
+                @Override
+                public void onNext(String item) {}
+
+                @Override
+                public void onError(Throwable failure) {
+                    ended.completeExceptionally(failure);
+                }
+
+                @Override
+                public void onComplete() {
+                    ended.complete("completed");
+                }
+            });
+            assertThat(ended.join()).isEqualTo("completed");
+        }
+        assertThat(store.handled).hasValue(3);
+    }
+
+    @Test
+    void anUnsignedCallThatNobodyWaitsForIsNotHandled() throws Exception {
+        int port = serving(requiring());
+        try (Client stranger = Client.standard()) {
+            stranger.create(StoreClient.class, "127.0.0.1", port).note("unsigned");
+            // on the same connection, behind it
+            assertThatThrownBy(stranger.create(StoreClient.class, "127.0.0.1", port)::pretend)
+                    .hasMessage("no valid token");
+        }
+        client.create(StoreClient.class, "127.0.0.1", port).note("signed");
+        store.release.await();
+        assertThat(store.handled).hasValue(1);
+    }
+
+    private static void assertEnd(Throwable thrown, RPCXException.Code code, RPCXException.Executed executed) {
+        Throwable end = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+        assertThat(end).isInstanceOfSatisfying(RPCXException.class, e -> {
+            assertThat(e.code()).isEqualTo(code);
+            assertThat(e.executed()).isEqualTo(executed);
+        });
+    }
+
+    @Test
+    void whatAnInterceptorRefusesHasNotBeenExecuted() {
+        int port = serving(requiring());
+        try (Client stranger = Client.standard()) {
+            StoreClient calls = stranger.create(StoreClient.class, "127.0.0.1", port);
+            assertThatThrownBy(calls::pretend)
+                    .satisfies(
+                            e -> assertEnd(e, RPCXException.Code.UNAUTHENTICATED, RPCXException.Executed.NOT_EXECUTED));
+            assertThatThrownBy(() -> calls.pretendLater().join())
+                    .satisfies(
+                            e -> assertEnd(e, RPCXException.Code.UNAUTHENTICATED, RPCXException.Executed.NOT_EXECUTED));
+        }
+        assertThat(store.handled).hasValue(0);
+    }
+
+    @Test
+    void aHandlerThatRanCannotSayThatItDidNot() {
+        Interceptor lying = (call, next) -> {
+            next.proceed(call);
+            throw new RPCXException(RPCXException.Code.INVALID, "too late", RPCXException.Executed.NOT_EXECUTED);
+        };
+        int[] ports = {serving(), serving((call, next) -> next.proceed(call)), serving(lying)};
+        for (int port : ports) {
+            StoreClient calls = client.create(StoreClient.class, "127.0.0.1", port);
+            assertThatThrownBy(calls::pretend)
+                    .satisfies(e -> assertEnd(e, RPCXException.Code.OVERLOADED, RPCXException.Executed.EXECUTED));
+            assertThatThrownBy(() -> calls.pretendLater().join())
+                    .satisfies(e -> assertEnd(e, RPCXException.Code.INVALID, RPCXException.Executed.EXECUTED));
+        }
+        assertThat(store.handled).hasValue(6);
+    }
+}
