@@ -33,13 +33,13 @@ final class TrialWindow {
     private final List<long[]> counts = new ArrayList<>();
     private final List<SecondRow> rows;
 
-    /** @param ownSeconds the window's length where the load's work decided it: its rows are bursts, rounds or tries, and all count */
+    /**
+     * @param ownSeconds the time that the trial's requests took by the generator's clock, which its rates are counts over; the window that was
+     *     asked for stands in for it where a run kept none
+     */
     TrialWindow(TrialSpec spec, List<SecondRow> all, OptionalDouble ownSeconds) {
         this.windowSeconds = ownSeconds.orElse(spec.window().length().toNanos() / 1e9);
-        // what was under way when the window closed ends in a later second: an outcome, but no part of the rate
-        this.rows = all.stream()
-                .filter(s -> s.second() >= 0 && (ownSeconds.isPresent() || s.second() < Math.ceil(windowSeconds)))
-                .toList();
+        this.rows = all.stream().filter(s -> s.second() >= 0).toList();
         List<Distribution> perSecond = rows.stream()
                 .map(row -> Distribution.merged(List.of(row.responseTimes())))
                 .toList();

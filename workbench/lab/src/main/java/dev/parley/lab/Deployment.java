@@ -374,7 +374,8 @@ final class Deployment implements AutoCloseable {
                     if (progress.phase() == Phase.WINDOW && progress.elapsedMs() == 0) {
                         probe.begin();
                         services.forEach(service -> service.resetHops(name));
-                    } else if (progress.phase() == Phase.LAST_REPLIES) {
+                    } else if (progress.phase() == Phase.LAST_REPLIES
+                            && !trial.load().isOpen()) {
                         probe.end();
                     }
                     progressed.accept(progress);
@@ -397,6 +398,10 @@ final class Deployment implements AutoCloseable {
                             "client",
                             d.histogram()));
                 case Event.Finished finished -> {
+                    if (trial.load().isOpen()) {
+                        // Replies that come after the window count, and so does the processor time that they take.
+                        probe.end();
+                    }
                     if (finished.replied() < finished.due()) {
                         unanswered = Optional.of(trial.message());
                     }
@@ -412,6 +417,7 @@ final class Deployment implements AutoCloseable {
                     reasons.addAll(probe.complaints());
                     figures.add(new FigureRow(trial.id(), Metric.GENERATOR_CEILING, "generator", ceiling.perSecond()));
                     ceiling.complaint(finished).ifPresent(reasons::add);
+                    reasons.addAll(new Impossible(ceiling, seconds, steps, finished, figures).reasons());
                     TrialRow row = new TrialRow(
                             trial, TrialRow.State.FINISHED, startedAt, Instant.now(), reasons, finished.firstFailure());
                     return new Measured(row, seconds, histograms, figures, finished);
@@ -536,7 +542,8 @@ final class Deployment implements AutoCloseable {
                         .ifPresent(bytes -> figures.add(
                                 new FigureRow(trialId, Metric.MEMORY_AFTER_LOAD, service.name(), bytes / 1e6)));
             }
-            long compilingNs = Math.clamp(compilersNs, 0, sumNs);
+            // Not brought below the sum: more than all of it is impossible, and Impossible says so.
+            long compilingNs = Math.max(0, compilersNs);
             if (sumNs > 0) {
                 figures.add(
                         new FigureRow(trialId, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 100.0 * compilingNs / sumNs));
@@ -544,7 +551,10 @@ final class Deployment implements AutoCloseable {
             long answered = finished.replied() + finished.late();
             if (answered > 0) {
                 figures.add(new FigureRow(
-                        trialId, Metric.CPU_PER_REQUEST, FigureRow.SYSTEM, (sumNs - compilingNs) / 1e6 / answered));
+                        trialId,
+                        Metric.CPU_PER_REQUEST,
+                        FigureRow.SYSTEM,
+                        Math.max(0, sumNs - compilingNs) / 1e6 / answered));
             }
             broker.ifPresent(b -> figures.addAll(b.figures(trialId, answered)));
             figures.addAll(databases.figures(trialId, answered));

@@ -33,12 +33,10 @@ final class StepFigures {
             figures.add(figure(trial, Metric.SCENARIO_TIME, scenarios.getMean() / 1e6));
             figures.add(figure(trial, Metric.SCENARIO_TIME_P99, scenarios.getValueAtPercentile(99) / 1e6));
         }
-        if (finished.usersAtFirstFailure() > 0) {
+        if (trial.load().hasUsers() && finished.usersAtFirstFailure() > 0) {
             figures.add(figure(trial, Metric.USERS_AT_FIRST_FAILURE, finished.usersAtFirstFailure()));
         }
-        if (trial.load().isCounted()) {
-            figures.add(figure(trial, Metric.WINDOW_LENGTH, finished.windowNs() / 1e9));
-        }
+        figures.add(figure(trial, Metric.WINDOW_LENGTH, finished.windowNs() / 1e9));
         if (trial.load() instanceof Load.Staircase) {
             staircase(trial, steps, figures);
         } else if (trial.load() instanceof Load.HighestRate) {
@@ -52,11 +50,8 @@ final class StepFigures {
         List<FigureRow> figures = new ArrayList<>();
         figures.add(new FigureRow(id, Metric.STEP_TIME, step.label(), step.lengthNs() / 1e6));
         figures.add(new FigureRow(id, Metric.STEP_THROUGHPUT, step.label(), perSecond(step)));
-        figures.add(new FigureRow(
-                id,
-                Metric.STEP_ANSWERED,
-                step.label(),
-                (step.replied() + step.late()) * 1e9 / Math.max(1, step.lengthNs())));
+        figures.add(
+                new FigureRow(id, Metric.STEP_ANSWERED, step.label(), perSecond(step.replied() + step.late(), step)));
         figures.add(new FigureRow(id, Metric.STEP_SUCCESS_SHARE, step.label(), 100 * share(step)));
         if (responses.getTotalCount() > 0) {
             figures.add(new FigureRow(id, Metric.STEP_LATENCY_MEAN, step.label(), responses.getMean() / 1e6));
@@ -82,7 +77,12 @@ final class StepFigures {
     }
 
     private static double perSecond(Event.Step step) {
-        return step.replied() * 1e9 / Math.max(1, step.lengthNs());
+        return perSecond(step.replied(), step);
+    }
+
+    /** Zero for a step that had no time: {@link Impossible} makes a trial void in which such a step had requests. */
+    private static double perSecond(long count, Event.Step step) {
+        return step.lengthNs() > 0 ? count * 1e9 / step.lengthNs() : 0;
     }
 
     private static double share(Event.Step step) {

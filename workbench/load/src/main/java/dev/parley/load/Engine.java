@@ -69,6 +69,11 @@ final class Engine {
             occupancy.end(windowEndedNs);
             double cpuShare = (double) (OwnCpu.ns() - cpuBeforeNs) / (windowEndedNs - windowBeganNs);
             driver.stop();
+            if (!load.isCounted()) {
+                // The clients went on until they were stopped: that time is the window's, with what they sent in it.
+                windowEndedNs = clock.nowNs();
+                tally.extendLast(windowEndedNs);
+            }
             progress(
                     trial,
                     Phase.LAST_REPLIES,
@@ -78,8 +83,13 @@ final class Engine {
                     tally.counts(),
                     driver);
 
-            awaitLastReplies(trial, driver);
-            tally.take();
+            long lastReplyNs = awaitLastReplies(trial, driver, tally);
+            if (load.isOpen()) {
+                // What fell due in the window is answered after it where the services are behind: its rate is over that
+                // time too.
+                tally.extendLast(lastReplyNs);
+                windowEndedNs = Math.max(windowEndedNs, lastReplyNs);
+            }
             tally.closeAll(
                     load.isCounted(),
                     clock.nowNs(),
@@ -172,17 +182,13 @@ final class Engine {
         long beganNs = part.beganNs;
         occupancy.begin(beganNs);
         long tickNs = 0;
-        // the sum of the parts' lengths as they should be, so that a staircase does not drift
-        long plannedNs = 0;
         while (true) {
             tally.open(part);
             // after the next has begun: telling takes time, and clients do not wait for it
             tally.closeSettled(isCounted);
-            plannedNs += part.lengthNs;
-            long endNs = part.isUntilDone() || isCounted ? Long.MAX_VALUE : beganNs + plannedNs;
-            if (isCounted && !part.isUntilDone()) {
-                endNs = part.beganNs + part.lengthNs;
-            }
+            // A part has its whole length from its own beginning: one that begins late is not cut short, since its rate
+            // is a count over its time.
+            long endNs = part.isUntilDone() ? Long.MAX_VALUE : part.beganNs + part.lengthNs;
             while (clock.nowNs() < endNs && !(part.isUntilDone() && driver.isDone()) && !part.isCut) {
                 long nextNs = beganNs + tickNs + HALF_SECOND_NS;
                 if (clock.nowNs() >= nextNs) {
@@ -197,15 +203,22 @@ final class Engine {
             }
             part.endedNs = endNs != Long.MAX_VALUE ? endNs : part.isCut ? clock.nowNs() : driver.doneNs();
             if (isCounted) {
-                awaitLastReplies(trial, driver);
-                tally.take();
+                long lastReplyNs = awaitLastReplies(trial, driver, tally);
+                if (trial.load().isOpen()) {
+                    part.endedNs = Math.max(part.endedNs, lastReplyNs);
+                }
             }
             Part next = script.next(part);
             if (next == null) {
                 return beganNs;
             }
+            driver.begin(next);
+            if (!isCounted) {
+                // Clients go on between two steps, and what they send there belongs to the one before: so does that
+                // time.
+                part.endedNs = next.beganNs;
+            }
             part = next;
-            driver.begin(part);
         }
     }
 
@@ -252,6 +265,24 @@ final class Engine {
         while (!driver.isIdle() && clock.nowNs() < untilNs) {
             clock.restNs(clock.nowNs() + ASK_NS);
         }
+    }
+
+    /** The same; takes the replies into the tally, and returns when the last right one came, to a millisecond. */
+    private long awaitLastReplies(Trial trial, Driver driver, Tally tally) throws InterruptedException {
+        long untilNs = clock.nowNs() + trial.callTimeout().toNanos() + SECOND_NS;
+        tally.take();
+        long lastReplyNs = clock.nowNs();
+        boolean isIdle;
+        do {
+            isIdle = driver.isIdle() || clock.nowNs() >= untilNs;
+            if (!isIdle) {
+                clock.restNs(clock.nowNs() + ASK_NS);
+            }
+            if (tally.take().getTotalCount() > 0) {
+                lastReplyNs = clock.nowNs();
+            }
+        } while (!isIdle);
+        return lastReplyNs;
     }
 
     private static double littlesLaw(Load load, Occupancy occupancy, Tally tally) {

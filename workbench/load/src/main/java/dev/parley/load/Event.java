@@ -97,7 +97,8 @@ public sealed interface Event {
     /**
      * The trial is over and told whole.
      *
-     * @param windowNs from the window's start to its end, not counting the wait for last replies; of a counted load, all counted steps
+     * @param windowNs the time that the trial's rates are counts over: of a closed load from the window's start to its end, of an open one
+     *     until the last right reply if that comes later, of a counted load the sum of all counted steps
      * @param warmUpMs how long the warm-up took
      * @param isStable whether latency was stable at its end
      * @param cpuShare of the generator over the window, 1 being one core

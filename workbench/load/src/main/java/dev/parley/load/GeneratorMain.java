@@ -177,7 +177,7 @@ public final class GeneratorMain {
                                 Duration.ofMillis(run.limitMs()),
                                 callTimeout,
                                 run.inFlightMost(),
-                                session().seed()),
+                                Schedule.derived(session().seed(), run.trialId())),
                         target);
     }
 

@@ -25,6 +25,9 @@ final class OpenDriver implements Driver {
     private volatile boolean isStopped;
     private volatile boolean isPacing;
 
+    /** Parts begun so far: each draws arrivals of its own. Pacer only. */
+    private int parts;
+
     /** A part, and word that it has begun. */
     private record Handed(Part part, CountDownLatch begun) {}
 
@@ -69,7 +72,8 @@ final class OpenDriver implements Driver {
     }
 
     private void pace(Part part) throws InterruptedException {
-        Schedule schedule = new Schedule(part.from, part.to, part.scheduleNs, settings.arrivals(), settings.seed());
+        long seed = Schedule.derived(settings.seed(), parts++);
+        Schedule schedule = new Schedule(part.from, part.to, part.scheduleNs, settings.arrivals(), seed);
         for (long i = 0; ; i++) {
             long offsetNs = schedule.offsetNs(i);
             if (offsetNs == Schedule.NEVER) {

@@ -44,6 +44,14 @@ final class Schedule {
         this.seed = seed;
     }
 
+    /**
+     * A seed of its own for the {@code number}-th of several schedules, so that trials and parts draw arrivals of their own: a draw used again
+     * would give every restart the same surplus, which no number of restarts averages out.
+     */
+    static long derived(long seed, long number) {
+        return mixed(mixed(seed) ^ mixed(number + 1));
+    }
+
     /** Nanoseconds after the start at which request {@code index}, from 0, is due; {@link #NEVER} past the last. */
     long offsetNs(long index) {
         double place = switch (arrivals) {

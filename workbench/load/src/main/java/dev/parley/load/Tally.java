@@ -52,6 +52,12 @@ final class Tally {
         return interval;
     }
 
+    /** The last part lasts until then, if that is later than its end. */
+    void extendLast(long untilNs) {
+        Part last = open.getLast();
+        last.endedNs = Math.max(last.endedNs, untilNs);
+    }
+
     /** All outcomes so far that were no success. */
     Outcomes.Counts counts() {
         Outcomes.Counts sum = closed;

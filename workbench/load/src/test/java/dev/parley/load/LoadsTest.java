@@ -2,6 +2,7 @@ package dev.parley.load;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
+import static org.assertj.core.api.Assertions.within;
 
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
@@ -129,11 +130,13 @@ class LoadsTest {
                 .containsExactly(java.util.stream.IntStream.rangeClosed(1, 20)
                         .mapToObj(i -> i * 10.0)
                         .toArray(Double[]::new));
-        // as long as it should be, whatever the steps between took to tell
-        assertThat(finished(events).windowNs() / 1e9)
-                .isBetween(
-                        staircase.ownLength().orElseThrow().toMillis() / 1e3,
-                        staircase.ownLength().orElseThrow().toMillis() / 1e3 + 0.2);
+        // No step is shorter than it should be, and all of the window's time belongs to one.
+        assertThat(steps)
+                .allSatisfy(step -> assertThat(step.lengthNs())
+                        .isGreaterThanOrEqualTo(
+                                staircase.ownLength().orElseThrow().toNanos() / 20));
+        assertThat(steps.stream().mapToLong(Event.Step::lengthNs).sum())
+                .isCloseTo(finished(events).windowNs(), within(50_000_000L));
         assertThat(most.get()).isEqualTo(200);
         assertThat(steps.get(15).replied()).isGreaterThan(2 * steps.get(1).replied());
         everyRequestHasOneOutcome(events, sent, 0);

@@ -277,6 +277,14 @@ public sealed interface Load {
         };
     }
 
+    /** True where the load speaks of users, who come, carry out their scenario and leave. */
+    default boolean hasUsers() {
+        return switch (this) {
+            case Users _, Held _ -> true;
+            case Closed _, Open _, Staircase _, RateRamp _, HighestRate _, Burst _, Rounds _ -> false;
+        };
+    }
+
     /** True where the load is over when its work is done, however long that takes. */
     default boolean isCounted() {
         return switch (this) {

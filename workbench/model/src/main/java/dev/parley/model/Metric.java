@@ -70,7 +70,7 @@ public enum Metric {
     SCENARIO_TIME_P99("ms", Better.LOWER, "99th percentile of the time of a user's scenario"),
     USERS_AT_FIRST_FAILURE("users", Better.HIGHER, "users under way when the first request failed; absent if none did"),
     HIGHEST_RATE("1/s", Better.HIGHER, "highest rate at which the load's limit was met"),
-    WINDOW_LENGTH("s", Better.NEITHER, "length of the measured window, where the load's work decides it"),
+    WINDOW_LENGTH("s", Better.NEITHER, "time that a trial's rates are counts over"),
     GENERATOR_CPU("%", Better.NEITHER, "processor use of the load generator in percent of one core"),
     GENERATOR_LATENESS_P99("ms", Better.NEITHER, "99th percentile of actual minus intended send time"),
     GENERATOR_CEILING(

@@ -27,12 +27,16 @@ final class LoadFigures {
 
     private LoadFigures() {}
 
+    /** True where the time until all was done is a result; a search takes as long as its tries happen to be. */
+    private static boolean isDoneInATimeOfItsOwn(Load load) {
+        return load.isCounted() && !(load instanceof Load.HighestRate);
+    }
+
     /** Those that some technology has in the situation, or would have had, had it failed; empty for most loads. */
     static List<Metric> of(Analysis analysis, Situation situation) {
         List<Metric> metrics = new ArrayList<>();
         for (Metric metric : TITLES.keySet()) {
-            if (metric == Metric.WINDOW_LENGTH && situation.load() instanceof Load.HighestRate) {
-                // as long as its tries happened to be
+            if (metric == Metric.WINDOW_LENGTH && !isDoneInATimeOfItsOwn(situation.load())) {
                 continue;
             }
             if (canBeAbsent(metric, situation.load())
