@@ -30,7 +30,8 @@ sealed interface Expression {
 
     record Extreme(boolean isLeast, List<Figure> among) implements Figure {}
 
-    record Less(Figure left, Figure right, String text) implements Statement {}
+    /** @param isLess {@code left < right}; otherwise {@code left > right}. The sides stay as they are written, and so do those of what is told. */
+    record Order(Figure left, Figure right, boolean isLess, String text) implements Statement {}
 
     /** Neither is more than {@code factor} times the other. */
     record Similar(Figure left, Figure right, double factor, String text) implements Statement {}
@@ -91,10 +92,12 @@ sealed interface Expression {
             Map<String, String> names,
             List<Finding> findings) {
         return switch (statement) {
-            case Less less -> {
-                Measured left = figure(less.left(), measurements, names);
-                Measured right = figure(less.right(), measurements, names);
-                yield add(findings, compared(bound(less.text(), names), left, right, 0, 1));
+            case Order order -> {
+                Measured left = figure(order.left(), measurements, names);
+                Measured right = figure(order.right(), measurements, names);
+                double least = order.isLess() ? 0 : 1;
+                double most = order.isLess() ? 1 : Double.POSITIVE_INFINITY;
+                yield add(findings, compared(bound(order.text(), names), left, right, least, most));
             }
             case Similar similar -> {
                 Measured left = figure(similar.left(), measurements, names);
@@ -184,7 +187,7 @@ sealed interface Expression {
                 right,
                 ratio,
                 interval + ", which holds the border of "
-                        + String.format(Locale.ROOT, "%.3g", ratio.low() <= least ? least : most));
+                        + String.format(Locale.ROOT, "%.3g", least > 0 && ratio.low() <= least ? least : most));
     }
 
     private static boolean isWithin(double low, double high, double least, double most) {

@@ -114,7 +114,7 @@ final class ExpressionParser {
         }
         Figure right = figure();
         String written = text.substring(start, at).strip();
-        return isLess ? new Expression.Less(left, right, written) : new Expression.Less(right, left, written);
+        return new Expression.Order(left, right, isLess, written);
     }
 
     private Figure figure() {

@@ -40,6 +40,22 @@ class ClaimTest {
         return new Claim("it", "here", "is so", expression, "", "").judge(this::find);
     }
 
+    @Test
+    void theSidesOfAComparisonAreToldAsTheyAreWritten() {
+        Judgement.Finding more = judge("latency[technology=rest] > latency[technology=grpc]")
+                .findings()
+                .getFirst();
+        assertThat(more.left().value()).isEqualTo(10);
+        assertThat(more.right().value()).isEqualTo(5);
+        assertThat(more.ratio().value()).isEqualTo(2);
+        assertThat(more.why()).startsWith("ratio 2.00");
+        Judgement.Finding less = judge("latency[technology=grpc] < latency[technology=rest]")
+                .findings()
+                .getFirst();
+        assertThat(less.left().value()).isEqualTo(5);
+        assertThat(less.ratio().value()).isEqualTo(0.5);
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             latency[technology=grpc] < latency[technology=rest]                            | HOLDS
