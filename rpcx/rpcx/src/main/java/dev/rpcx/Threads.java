@@ -84,7 +84,7 @@ class Threads {
     void run(EventLoop loop, RunOn.Place place, Runnable handler) {
         MethodHandle virtual = START_VIRTUAL;
         if (place != RunOn.Place.VIRTUAL_THREAD || virtual == null) {
-            pool.execute(handler);
+            pool.execute(() -> runShared(handler));
             return;
         }
         VirtualWorkers own = workers.get(loop);
@@ -92,6 +92,45 @@ class Threads {
             own = workers.computeIfAbsent(loop, key -> new VirtualWorkers(virtual));
         }
         own.run(handler);
+    }
+
+    /**
+     * Runs one task of several that share a thread. The interrupt flag, the context class loader, the name and the priority that it leaves
+     * behind do not reach the next task, and nothing that it throws ends the thread. Thread-locals stay: there is no way to clear those of
+     * others, so {@link RunOn} leaves them to the handler.
+     */
+    static void runShared(Runnable task) {
+        Thread thread = Thread.currentThread();
+        ClassLoader loader = thread.getContextClassLoader();
+        String name = thread.getName();
+        int priority = thread.getPriority();
+        try {
+            task.run();
+        } catch (Throwable t) {
+            report(t);
+        } finally {
+            Thread.interrupted();
+            if (thread.getContextClassLoader() != loader) {
+                thread.setContextClassLoader(loader);
+            }
+            // the same object unless somebody has set another
+            if (!thread.getName().equals(name)) {
+                thread.setName(name);
+            }
+            if (thread.getPriority() != priority) {
+                thread.setPriority(priority);
+            }
+        }
+    }
+
+    /** Tells this thread's handler of uncaught exceptions, which by default prints them. */
+    static void report(Throwable uncaught) {
+        Thread thread = Thread.currentThread();
+        try {
+            thread.getUncaughtExceptionHandler().uncaughtException(thread, uncaught);
+        } catch (Throwable ignored) {
+            // as the JDK does with a handler that fails itself
+        }
     }
 
     /** After the event loops have ended. */

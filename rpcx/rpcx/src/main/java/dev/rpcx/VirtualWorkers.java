@@ -28,6 +28,8 @@ final class VirtualWorkers {
     /** After this long a worker leaves the rest to the next: other virtual threads want the carrier too. */
     private static final long TURN_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
+    private static final long UNTIL_NOTHING_IS_QUEUED = TimeUnit.DAYS.toNanos(1);
+
     private final MethodHandle startVirtual;
     private final ConcurrentLinkedQueue<Runnable> queued = new ConcurrentLinkedQueue<>();
     private final AtomicReference<@Nullable Worker> idle = new AtomicReference<>();
@@ -39,13 +41,20 @@ final class VirtualWorkers {
         this.startVirtual = startVirtual;
     }
 
-    /** On the event loop. */
+    /** Event loop only. What it throws, where no thread can be started, means that the task will not run. */
     void run(Runnable task) {
         if (takeMark()) {
             handOn(task);
-        } else {
-            queued.add(task);
+            return;
+        }
+        queued.add(task);
+        try {
             handOnIfFree();
+        } catch (RuntimeException | Error e) {
+            if (queued.remove(task)) {
+                throw e;
+            }
+            // a worker has taken it already
         }
     }
 
@@ -76,7 +85,7 @@ final class VirtualWorkers {
     private void handOn(@Nullable Runnable first) {
         Worker worker = take();
         if (worker == null) {
-            start(new Worker(first));
+            start(first);
         } else {
             worker.wake(first);
         }
@@ -90,9 +99,9 @@ final class VirtualWorkers {
         return !queued.isEmpty() || closed && idle.get() != null;
     }
 
-    private void start(Worker worker) {
+    private void start(@Nullable Runnable first) {
         try {
-            Thread started = (Thread) startVirtual.invokeExact((Runnable) worker);
+            Thread started = (Thread) startVirtual.invokeExact((Runnable) new Worker(first));
             assert started != null;
         } catch (RuntimeException | Error e) {
             waking.set(false);
@@ -150,6 +159,8 @@ final class VirtualWorkers {
                 }
                 while (!woken) {
                     LockSupport.park(this);
+                    // who is interrupted cannot park: an idle worker would keep its carrier busy
+                    Thread.interrupted();
                 }
                 woken = false;
             }
@@ -159,18 +170,22 @@ final class VirtualWorkers {
         private void turn() {
             Runnable task = first == null ? queued.poll() : first;
             first = null;
+            long turn = TURN_NANOS;
             try {
                 handOn();
-            } finally {
-                if (task != null) {
-                    runUntil(System.nanoTime() + TURN_NANOS, task);
-                }
+            } catch (RuntimeException | Error e) {
+                // no other worker can be started, and nobody else is on his way to what is queued
+                turn = UNTIL_NOTHING_IS_QUEUED;
+                Threads.report(e);
+            }
+            if (task != null) {
+                runUntil(System.nanoTime() + turn, task);
             }
         }
 
         private void runUntil(long end, Runnable begin) {
             for (Runnable task = begin; task != null; task = System.nanoTime() - end < 0 ? queued.poll() : null) {
-                task.run();
+                Threads.runShared(task);
             }
         }
 

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -8,8 +9,10 @@ import java.lang.invoke.MethodType;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -22,6 +25,9 @@ class VirtualWorkersTest {
     private final Queue<Thread> started = new ConcurrentLinkedQueue<>();
     private final VirtualWorkers workers = new VirtualWorkers(starter());
 
+    private volatile boolean startsFail;
+    private volatile CountDownLatch mayBegin = new CountDownLatch(0);
+
     private MethodHandle starter() {
         try {
             return MethodHandles.lookup().bind(this, "start", MethodType.methodType(Thread.class, Runnable.class));
@@ -31,7 +37,14 @@ class VirtualWorkersTest {
     }
 
     Thread start(Runnable worker) {
-        Thread thread = new Thread(worker);
+        if (startsFail) {
+            throw new RejectedExecutionException("no thread can be started");
+        }
+        CountDownLatch gate = mayBegin;
+        Thread thread = new Thread(() -> {
+            await(gate);
+            worker.run();
+        });
         thread.setDaemon(true);
         started.add(thread);
         thread.start();
@@ -102,6 +115,113 @@ class VirtualWorkersTest {
                 throw new AssertionError("task " + i + " ran " + runs.get(i) + " times");
             }
         }
+    }
+
+    @Test
+    void whatATaskLeavesOnItsThreadDoesNotMeetTheNext() throws InterruptedException {
+        for (int i = 0; i < 100; i++) {
+            CountDownLatch left = new CountDownLatch(1);
+            workers.run(() -> {
+                Thread worker = Thread.currentThread();
+                worker.interrupt();
+                worker.setContextClassLoader(null);
+                worker.setName("left behind");
+                left.countDown();
+            });
+            await(left);
+            Queue<String> met = new ConcurrentLinkedQueue<>();
+            CountDownLatch looked = new CountDownLatch(1);
+            workers.run(() -> {
+                Thread worker = Thread.currentThread();
+                if (worker.isInterrupted()) {
+                    met.add("an interrupt");
+                }
+                if (worker.getContextClassLoader() == null) {
+                    met.add("a class loader");
+                }
+                if (worker.getName().equals("left behind")) {
+                    met.add("a name");
+                }
+                looked.countDown();
+            });
+            await(looked);
+            assertThat(met).isEmpty();
+        }
+    }
+
+    @Test
+    void anIdleWorkerRestsAlsoWhenItHasBeenInterrupted() throws InterruptedException {
+        CountDownLatch left = new CountDownLatch(1);
+        workers.run(() -> {
+            Thread.currentThread().interrupt();
+            left.countDown();
+        });
+        await(left);
+        awaitRestOfAll();
+        started.forEach(Thread::interrupt);
+        awaitRestOfAll();
+    }
+
+    /** A thread whose interrupt flag is set cannot rest: each attempt to park ends at once. */
+    private void awaitRestOfAll() {
+        Awaitility.await()
+                .untilAsserted(() -> assertThat(started)
+                        .allSatisfy(worker -> assertThat(worker.isInterrupted()).isFalse())
+                        .allSatisfy(worker -> assertThat(worker.getState()).isEqualTo(Thread.State.WAITING)));
+    }
+
+    @Test
+    void aWorkerWhoseTaskThrewAnErrorGoesOn() throws InterruptedException {
+        Queue<Throwable> told = new ConcurrentLinkedQueue<>();
+        for (int i = 0; i < 1_000; i++) {
+            CountDownLatch thrown = new CountDownLatch(1);
+            AssertionError error = new AssertionError("thrown by a task, number " + i);
+            workers.run(() -> {
+                Thread.currentThread().setUncaughtExceptionHandler((thread, t) -> told.add(t));
+                thrown.countDown();
+                throw error;
+            });
+            await(thrown);
+        }
+        CountDownLatch done = new CountDownLatch(1);
+        workers.run(done::countDown);
+        await(done);
+        assertThat(started.size()).as("workers for tasks one at a time").isLessThan(10);
+        Awaitility.await().until(() -> told.size() == 1_000);
+    }
+
+    @Test
+    void whereNoWorkerCanBeStartedTheOneThatIsThereRunsWhatIsQueued() throws InterruptedException {
+        CountDownLatch done = new CountDownLatch(100);
+        mayBegin = new CountDownLatch(1);
+        workers.run(() -> {
+            // longer than a worker's turn, so that it would leave the rest to another
+            for (long end = System.nanoTime() + 1_000_000; System.nanoTime() - end < 0; ) {
+                Thread.onSpinWait();
+            }
+        });
+        for (int i = 0; i < 100; i++) {
+            workers.run(done::countDown);
+        }
+        startsFail = true;
+        mayBegin.countDown();
+        await(done);
+        startsFail = false;
+        awaitRestOfAll();
+        assertThat(started).hasSize(1);
+    }
+
+    @Test
+    void aTaskThatCouldNotBeGivenToAWorkerIsRefusedAndNeverRuns() throws InterruptedException {
+        startsFail = true;
+        CountDownLatch refused = new CountDownLatch(1);
+        assertThatThrownBy(() -> workers.run(refused::countDown)).isInstanceOf(RejectedExecutionException.class);
+        startsFail = false;
+        CountDownLatch done = new CountDownLatch(1);
+        workers.run(done::countDown);
+        await(done);
+        awaitRestOfAll();
+        assertThat(refused.getCount()).isOne();
     }
 
     private static void awaitCount(CountDownLatch latch, long count) {

@@ -1,0 +1,99 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Handlers that leave their thread in another state than they found it. */
+@Timeout(60)
+class LeftOnThreadTest {
+    @RPCXServer("careless")
+    static final class Careless {
+        @Method
+        void interruptsItself() {
+            Thread.currentThread().interrupt();
+        }
+
+        @Method
+        @RunOn(RunOn.Place.POOL)
+        void interruptsItselfInThePool() {
+            Thread.currentThread().interrupt();
+            Thread.currentThread().setContextClassLoader(null);
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        void interruptsItselfOnTheLoop() {
+            Thread.currentThread().interrupt();
+        }
+
+        /** Fails on a thread that is interrupted. */
+        @Method
+        void waits() throws InterruptedException {
+            new SynchronousQueue<String>().poll(1, TimeUnit.MICROSECONDS);
+        }
+
+        @Method
+        @RunOn(RunOn.Place.POOL)
+        boolean waitsInThePool() throws InterruptedException {
+            waits();
+            return Thread.currentThread().getContextClassLoader() != null;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        boolean isInterruptedOnTheLoop() {
+            return Thread.currentThread().isInterrupted();
+        }
+    }
+
+    @RPCXClient(remoteServerName = "careless")
+    interface CarelessClient {
+        CompletableFuture<Void> interruptsItself();
+
+        void interruptsItselfInThePool();
+
+        void interruptsItselfOnTheLoop();
+
+        void waits();
+
+        boolean waitsInThePool();
+
+        boolean isInterruptedOnTheLoop();
+    }
+
+    @Test
+    void anInterruptThatAHandlerLeavesDoesNotMeetTheNextCall() {
+        Server server = Server.builder(RegistryServer.registry(new Careless()))
+                .host("127.0.0.1")
+                .eventLoops(1)
+                .poolSize(1)
+                .build()
+                .start();
+        try (Client client = Client.standard()) {
+            CarelessClient calls = client.create(CarelessClient.class, "127.0.0.1", server.port());
+            for (int round = 0; round < 20; round++) {
+                // more than there are carriers: were each to keep one busy, nothing would answer any more
+                List<CompletableFuture<Void>> together = new ArrayList<>();
+                for (int i = 0; i < 4 * Runtime.getRuntime().availableProcessors(); i++) {
+                    together.add(calls.interruptsItself());
+                }
+                together.forEach(CompletableFuture::join);
+                calls.waits();
+                calls.interruptsItselfInThePool();
+                assertThat(calls.waitsInThePool()).as("the pool's thread has its class loader").isTrue();
+                calls.interruptsItselfOnTheLoop();
+                assertThat(calls.isInterruptedOnTheLoop()).isFalse();
+            }
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+}
