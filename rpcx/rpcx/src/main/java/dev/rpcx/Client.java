@@ -49,7 +49,6 @@ public final class Client implements AutoCloseable {
     private final int mostConnections;
     private final boolean classic;
     private final List<Interceptor> interceptors;
-    private final Codecs codecs = Codecs.standard();
     private final Platform platform;
     private final Loops loops;
 
@@ -181,7 +180,7 @@ public final class Client implements AutoCloseable {
                 type,
                 marked.remoteServerName(),
                 route,
-                codecs,
+                Codecs.standard(type),
                 interceptors,
                 callTimeout,
                 classic,

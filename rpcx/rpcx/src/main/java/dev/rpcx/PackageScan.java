@@ -18,7 +18,7 @@ final class PackageScan {
     private PackageScan() {}
 
     static List<Class<?>> services(String packageName) {
-        ClassLoader loader = Thread.currentThread().getContextClassLoader();
+        ClassLoader loader = ServiceIndex.loader();
         String folder = packageName.replace('.', '/');
         TreeSet<String> names = new TreeSet<>();
         try {

@@ -28,7 +28,8 @@ public final class RegistryServer {
     private final Map<String, Published> methods = new LinkedHashMap<>();
 
     /** A method before a server gives it interceptors. */
-    private record Published(String service, String name, Method method, MethodHandle handle, RunOn.Place place) {}
+    private record Published(
+            String service, String name, Class<?> type, Method method, MethodHandle handle, RunOn.Place place) {}
 
     private RegistryServer() {}
 
@@ -90,7 +91,7 @@ public final class RegistryServer {
         RunOn onClass = service.getClass().getAnnotation(RunOn.class);
         RunOn.Place place =
                 onMethod != null ? onMethod.value() : onClass != null ? onClass.value() : RunOn.Place.VIRTUAL_THREAD;
-        Published entry = new Published(serviceName, name, method, handle(service, method), place);
+        Published entry = new Published(serviceName, name, service.getClass(), method, handle(service, method), place);
         if (methods.putIfAbsent(MethodDictionary.key(serviceName, name), entry) != null) {
             throw new IllegalArgumentException(
                     serviceName + "/" + name + " is published twice (expected: names that differ)");
@@ -118,10 +119,10 @@ public final class RegistryServer {
      *
      * @param running counts the handlers of all of them, off the event loops
      */
-    List<ServerMethod> methods(
-            Codecs codecs, List<Interceptor> interceptors, int maxRunning, AtomicInteger running, long nowNanos) {
+    List<ServerMethod> methods(List<Interceptor> interceptors, int maxRunning, AtomicInteger running, long nowNanos) {
         List<ServerMethod> numbered = new ArrayList<>();
         for (Published entry : methods.values()) {
+            Codecs codecs = Codecs.standard(entry.type);
             List<Codec<Object>> arguments = new ArrayList<>();
             Type items = Streams.itemsTaken(entry.method);
             if (items == null) {

@@ -1,6 +1,5 @@
 package dev.rpcx;
 
-import dev.rpcx.codec.Codecs;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -94,7 +93,6 @@ public final class Server implements AutoCloseable {
         settings = new Settings(builder.maxMessageBytes, builder.maxCalls, Settings.INITIAL.defaultMicros());
         published = builder.registry.published();
         List<ServerMethod> methods = builder.registry.methods(
-                Codecs.standard(),
                 builder.interceptors,
                 builder.maxRunning,
                 running,

@@ -19,8 +19,7 @@ final class ServiceIndex {
     private ServiceIndex() {}
 
     static List<Class<?>> services() {
-        ClassLoader context = Thread.currentThread().getContextClassLoader();
-        ClassLoader loader = context == null ? ServiceIndex.class.getClassLoader() : context;
+        ClassLoader loader = loader();
         Map<String, URL> names = new LinkedHashMap<>();
         try {
             for (URL place : Collections.list(loader.getResources(RESOURCE))) {
@@ -45,6 +44,12 @@ final class ServiceIndex {
             }
         });
         return found;
+    }
+
+    /** The thread's, or our own on a thread that has none. Services that it does not find are missed at the start, and not in silence later. */
+    static ClassLoader loader() {
+        ClassLoader context = Thread.currentThread().getContextClassLoader();
+        return context == null ? ServiceIndex.class.getClassLoader() : context;
     }
 
     private static List<String> lines(URL place) throws IOException {

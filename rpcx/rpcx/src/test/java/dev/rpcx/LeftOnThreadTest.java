@@ -88,7 +88,9 @@ class LeftOnThreadTest {
                 together.forEach(CompletableFuture::join);
                 calls.waits();
                 calls.interruptsItselfInThePool();
-                assertThat(calls.waitsInThePool()).as("the pool's thread has its class loader").isTrue();
+                assertThat(calls.waitsInThePool())
+                        .as("the pool's thread has its class loader")
+                        .isTrue();
                 calls.interruptsItselfOnTheLoop();
                 assertThat(calls.isInterruptedOnTheLoop()).isFalse();
             }

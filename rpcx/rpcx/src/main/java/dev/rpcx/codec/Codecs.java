@@ -42,11 +42,12 @@ public final class Codecs {
     }
 
     /**
-     * With the lock files of the class path, which is that of the thread's context class loader, and {@link Limits#STANDARD}. The same ones for
-     * all that ask, until nobody uses them and memory is short.
+     * With the lock files that the class loader of this service or client interface finds, and {@link Limits#STANDARD}. The thread that asks
+     * does not matter: the numbers of fields belong to the types. The same codecs for all that ask, until nobody uses them and memory is
+     * short.
      */
-    public static Codecs standard() {
-        ClassLoader loader = Thread.currentThread().getContextClassLoader();
+    public static Codecs standard(Class<?> service) {
+        ClassLoader loader = service.getClassLoader();
         synchronized (STANDARD) {
             SoftReference<Codecs> held = STANDARD.get(loader);
             Codecs codecs = held == null ? null : held.get();

@@ -94,8 +94,8 @@ class EvolutionTest {
 
     private static Object carry(Object value, Class<?> to) {
         ByteBuf buffer = Unpooled.buffer();
-        Codecs.standard().value(value.getClass()).write(value, buffer);
-        return Codecs.standard().value(to).read(buffer);
+        Codecs.standard(EvolutionTest.class).value(value.getClass()).write(value, buffer);
+        return Codecs.standard(EvolutionTest.class).value(to).read(buffer);
     }
 
     @Test
@@ -118,8 +118,8 @@ class EvolutionTest {
         Method newer = RoundTripTest.method(New.Shop.class, "order");
         ByteBuf buffer = Unpooled.buffer();
         Old.Order order = new Old.Order("7", Old.Colour.RED, 5, new Old.Created("x"));
-        Codecs.standard().parameters(older).write(new Object[] {order, 3}, buffer);
-        Object[] read = Codecs.standard().parameters(newer).read(buffer);
+        Codecs.standard(EvolutionTest.class).parameters(older).write(new Object[] {order, 3}, buffer);
+        Object[] read = Codecs.standard(EvolutionTest.class).parameters(newer).read(buffer);
         assertThat(read[1]).isEqualTo(3);
         assertThat(read[2]).isEqualTo("");
     }
@@ -133,11 +133,11 @@ class EvolutionTest {
 
     @Test
     void theHashTellsVersionsApartAndOnlyThem() {
-        Codecs codecs = Codecs.standard();
+        Codecs codecs = Codecs.standard(EvolutionTest.class);
         long older = codecs.schemaHash(RoundTripTest.method(Old.Shop.class, "order"));
         long newer = codecs.schemaHash(RoundTripTest.method(New.Shop.class, "order"));
         assertThat(older).isNotEqualTo(newer);
-        assertThat(Codecs.standard().schemaHash(RoundTripTest.method(Old.Shop.class, "order")))
+        assertThat(Codecs.standard(EvolutionTest.class).schemaHash(RoundTripTest.method(Old.Shop.class, "order")))
                 .isEqualTo(older);
     }
 }

@@ -69,7 +69,7 @@ class GeneratorTest {
 
     @Test
     void privateRecordsAndClassesGetGeneratedCodecs() {
-        Codecs codecs = Codecs.standard();
+        Codecs codecs = Codecs.standard(GeneratorTest.class);
         assertThat(codecs.isGenerated(Hidden.class)).isTrue();
         assertThat(codecs.isGenerated(Bean.class)).isTrue();
     }
@@ -81,7 +81,7 @@ class GeneratorTest {
         bean.setTags(List.of("a", "b"));
         bean.setAdult(true);
         for (Object value : List.of(new Hidden(-7, "Zoë", List.of(1L, -1L), 1L << 40, 0.5), bean)) {
-            Codec<Object> generated = Codecs.standard().value(value.getClass());
+            Codec<Object> generated = Codecs.standard(GeneratorTest.class).value(value.getClass());
             Codec<Object> reflective =
                     Codecs.reflective(new Schema(Lock.none()), Limits.STANDARD).value(value.getClass());
             ByteBuf one = Unpooled.buffer();
@@ -110,7 +110,7 @@ class GeneratorTest {
 
     @Test
     void fieldsAreReadInAnyOrderTheLastOfOneThatIsThereTwice() {
-        Codec<Object> generated = Codecs.standard().value(Wide.class);
+        Codec<Object> generated = Codecs.standard(GeneratorTest.class).value(Wide.class);
         Codec<Object> reflective =
                 Codecs.reflective(new Schema(Lock.none()), Limits.STANDARD).value(Wide.class);
         List<ByteBuf> fields = new ArrayList<>();
@@ -149,7 +149,7 @@ class GeneratorTest {
 
     @Test
     void numbersOfEveryWidthHaveTheBytesOfProtobufAndComeBack() throws IOException {
-        Codec<Object> generated = Codecs.standard().value(Hidden.class);
+        Codec<Object> generated = Codecs.standard(GeneratorTest.class).value(Hidden.class);
         for (int bits = 0; bits < 64; bits++) {
             for (long l : new long[] {1L << bits, (1L << bits) - 1, -(1L << bits)}) {
                 Hidden value = new Hidden((int) l, "", List.of(l, -1L), l, 0);
@@ -190,7 +190,7 @@ class GeneratorTest {
 
     @Test
     void aListIsReadWhateverTheLastOneWas() {
-        Codec<Object> generated = Codecs.standard().value(Bean.class);
+        Codec<Object> generated = Codecs.standard(GeneratorTest.class).value(Bean.class);
         for (int size : new int[] {0, 3, 20_000, 1, 9, 10, 11, 19_999, 500, 500, 0, 2}) {
             Bean bean = new Bean();
             bean.setTags(Collections.nCopies(size, "tag"));

@@ -83,7 +83,7 @@ class ProtoFileTest {
                         .setTransfer(dev.rpcx.exported.Transfer.newBuilder().setIban("DE00")))
                 .build()
                 .toByteArray();
-        Codec<Object> codec = Codecs.standard().value(AllTypes.Hello.class);
+        Codec<Object> codec = Codecs.standard(ProtoFileTest.class).value(AllTypes.Hello.class);
         AllTypes.Hello hello = (AllTypes.Hello) codec.read(Unpooled.wrappedBuffer(theirs));
         assertThat(hello.name()).isEqualTo("Ada");
         assertThat(hello.age()).isEqualTo(36);

@@ -10,8 +10,6 @@ import java.lang.management.ManagementFactory;
 import java.lang.reflect.Method;
 import java.math.BigDecimal;
 import java.math.BigInteger;
-import java.net.URL;
-import java.net.URLClassLoader;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
@@ -127,7 +125,7 @@ class RoundTripTest {
 
     @Test
     void everyTypeComesBack() {
-        Codec<Object> codec = Codecs.standard().result(method(Service.class, "call"));
+        Codec<Object> codec = Codecs.standard(RoundTripTest.class).result(method(Service.class, "call"));
         for (ByteBuf buffer : List.of(Unpooled.buffer(0), Unpooled.directBuffer())) {
             buffer.writeZero(3).skipBytes(3);
             codec.write(everything(), buffer);
@@ -140,7 +138,7 @@ class RoundTripTest {
 
     @Test
     void parametersComeBack() {
-        Codec<Object[]> codec = Codecs.standard().parameters(method(Service.class, "call"));
+        Codec<Object[]> codec = Codecs.standard(RoundTripTest.class).parameters(method(Service.class, "call"));
         ByteBuf buffer = Unpooled.buffer();
         Object[] values = {"x".repeat(10_000), 7, Collections.nCopies(3, new Pair<>("a", 5L))};
         codec.write(values, buffer);
@@ -149,7 +147,7 @@ class RoundTripTest {
 
     @Test
     void aRecordAloneIsTheMessageItself() {
-        Codec<Object[]> codec = Codecs.standard().parameters(method(Service.class, "swap"));
+        Codec<Object[]> codec = Codecs.standard(RoundTripTest.class).parameters(method(Service.class, "swap"));
         ByteBuf buffer = Unpooled.buffer();
         codec.write(new Object[] {new Pair<>("a", "b")}, buffer);
         assertThat(buffer.readableBytes()).isEqualTo(6);
@@ -158,7 +156,7 @@ class RoundTripTest {
 
     @Test
     void nothingIsNoBytes() {
-        Codecs codecs = Codecs.standard();
+        Codecs codecs = Codecs.standard(RoundTripTest.class);
         ByteBuf buffer = Unpooled.buffer();
         codecs.result(method(Service.class, "nothing")).write(null, buffer);
         codecs.parameters(method(Service.class, "nothing")).write(null, buffer);
@@ -170,8 +168,8 @@ class RoundTripTest {
 
     @Test
     void clientsAndServersOfOneClassPathShareTheirCodecs() throws Exception {
-        Codecs codecs = Codecs.standard();
-        assertThat(Codecs.standard()).isSameAs(codecs);
+        Codecs codecs = Codecs.standard(RoundTripTest.class);
+        assertThat(Codecs.standard(RoundTripTest.class)).isSameAs(codecs);
         Method call = method(Service.class, "call");
         assertThat(codecs.parameters(call)).isSameAs(codecs.parameters(call));
         assertThat(codecs.result(call)).isSameAs(codecs.result(call));
@@ -179,18 +177,19 @@ class RoundTripTest {
 
         Thread thread = Thread.currentThread();
         ClassLoader own = thread.getContextClassLoader();
-        try (URLClassLoader other = new URLClassLoader(new URL[0], own)) {
-            thread.setContextClassLoader(other);
-            // which may have other lock files
-            assertThat(Codecs.standard()).isNotSameAs(codecs);
+        try {
+            thread.setContextClassLoader(null);
+            assertThat(Codecs.standard(RoundTripTest.class)).isSameAs(codecs);
         } finally {
             thread.setContextClassLoader(own);
         }
+        // of another class loader, which may have other lock files
+        assertThat(Codecs.standard(String.class)).isNotSameAs(codecs);
     }
 
     @Test
     void manyThreadsShareACodec() throws Exception {
-        Codec<Object> codec = Codecs.standard().result(method(Service.class, "call"));
+        Codec<Object> codec = Codecs.standard(RoundTripTest.class).result(method(Service.class, "call"));
         ExecutorService threads = Executors.newFixedThreadPool(8);
         try {
             List<Callable<Void>> tasks = Collections.nCopies(8, () -> {
@@ -213,7 +212,7 @@ class RoundTripTest {
 
     @Test
     void writingAllocatesNothingAndReadingOnlyWhatIsRead() {
-        Codec<Object> codec = Codecs.standard().value(AllTypes.Item.class);
+        Codec<Object> codec = Codecs.standard(RoundTripTest.class).value(AllTypes.Item.class);
         AllTypes.Item item = new AllTypes.Item(
                 "text",
                 true,

@@ -50,7 +50,7 @@ public class CodecBenchmark {
     private int rows;
 
     private Object value = HELLO;
-    private Codec<Object> generated = codec(Codecs.standard());
+    private Codec<Object> generated = codec(Codecs.standard(CodecBenchmark.class));
     private Codec<Object> reflective = generated;
     private ByteBuf bytes = Unpooled.EMPTY_BUFFER;
     private byte[] protobufBytes = {};
@@ -64,8 +64,8 @@ public class CodecBenchmark {
     @Setup
     public void setUp() throws IOException {
         value = rows == 0 ? new Hello(HELLO) : new Table(Row.sample(rows));
-        generated = codec(Codecs.standard());
-        reflective = codec(Codecs.reflective(Codecs.standard().schema(), Limits.STANDARD));
+        generated = codec(Codecs.standard(CodecBenchmark.class));
+        reflective = codec(Codecs.reflective(Codecs.standard(CodecBenchmark.class).schema(), Limits.STANDARD));
         out = Unpooled.buffer(1 << 20);
         generated.write(value, out);
         bytes = out.copy();

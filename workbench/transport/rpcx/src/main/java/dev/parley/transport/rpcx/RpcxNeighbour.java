@@ -17,13 +17,14 @@ import java.util.concurrent.CompletionException;
 /** A service called through the proxy of its contract's interface. */
 final class RpcxNeighbour<C> implements Neighbour {
     private final Client client = Client.standard();
-    private final Codecs codecs = Codecs.standard();
+    private final Codecs codecs;
     private final Binding<C> binding;
     private final C proxy;
 
     RpcxNeighbour(Binding<C> binding, Location to) {
         this.binding = binding;
         this.proxy = client.create(binding.client(), to.host(), to.port());
+        this.codecs = Codecs.standard(binding.client());
     }
 
     @Override
