@@ -125,6 +125,22 @@ public enum Metric {
         };
     }
 
+    /** False for what belongs to a boot or to a single request, whatever load is offered and for however long. */
+    public boolean isOfLoad() {
+        return switch (this) {
+            case FIRST_CALL,
+                    WIRE_OUT,
+                    WIRE_BACK,
+                    PAYLOAD_OUT,
+                    PAYLOAD_BACK,
+                    MEMORY_AFTER_BOOT,
+                    INSTALLED_SIZE,
+                    BOOT_TIME,
+                    GENERATOR_CEILING -> false;
+            default -> true;
+        };
+    }
+
     public static Metric ofKey(String key) {
         for (Metric metric : values()) {
             if (metric.key().equals(key)) {

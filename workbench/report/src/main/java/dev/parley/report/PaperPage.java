@@ -55,7 +55,7 @@ final class PaperPage {
         }
 
         boolean isBoth() {
-            return isMeasured() && !theirs.isDrawn();
+            return isMeasured() && !theirs.isDrawn() && PaperRun.decides(validity);
         }
 
         double ratio() {
@@ -263,7 +263,7 @@ final class PaperPage {
                         + Figures.brief(row.ours().low()) + " – "
                         + Figures.brief(row.ours().high())
                         + "</span></td><td class=number>"
-                        + (f.unit().equals("%") || f.isDrawn() ? "" : Figures.brief(row.ratio())) + "</td>");
+                        + (f.unit().equals("%") || !row.isBoth() ? "" : Figures.brief(row.ratio())) + "</td>");
             } else {
                 html.append("<td>–<small>" + Html.escaped(row.ours().missing()) + "</small></td><td></td>");
             }

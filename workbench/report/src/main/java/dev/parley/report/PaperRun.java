@@ -29,6 +29,8 @@ public final class PaperRun {
 
     private static final String NOT_COUNTED = "round 0";
 
+    private static final String UNDECIDED = "not decided at this scale";
+
     private final Paper paper;
     private final Scale scale;
     private final List<PartRun> parts;
@@ -60,7 +62,17 @@ public final class PaperRun {
     record Place(PartRun run, String technology, Situation situation, Load published) {}
 
     /** A figure found: what, where, and whether it may be believed. */
-    record Found(Place place, Measured figure, String validity) {}
+    record Found(Place place, Measured figure, String validity) {
+        /** False for figures that are shown, and from which no verdict follows. */
+        boolean decides() {
+            return PaperRun.decides(validity);
+        }
+    }
+
+    /** Whether a figure of this validity may stand in a ratio, an order or a verdict. */
+    static boolean decides(String validity) {
+        return !validity.startsWith("void") && !validity.startsWith(UNDECIDED);
+    }
 
     public PaperRun(Paper paper, Scale scale, List<PartRun> parts) {
         this.paper = paper;
@@ -88,9 +100,7 @@ public final class PaperRun {
                 return Measured.missing(why(inner));
             }
             Found found = found(places.getFirst(), inner);
-            return found.validity().startsWith("void")
-                    ? Measured.missing(found.validity() + " (" + inner + ")")
-                    : found.figure();
+            return found.decides() ? found.figure() : Measured.missing(found.validity() + " (" + inner + ")");
         });
     }
 
@@ -150,6 +160,12 @@ public final class PaperRun {
                 return Measured.missing(inner.metric() + " is not measured here");
             }
             Metric metric = Metric.ofKey(inner.metric());
+            if (metric.isOfLoad()) {
+                place.run()
+                        .plan()
+                        .flatMap(plan -> Scale.undecided(place.situation().load(), plan.study()))
+                        .ifPresent(why -> invalid.addFirst(UNDECIDED + ": " + why));
+            }
             Analysis analysis = place.run().analysis().orElseThrow();
             analysis.summary(technology, place.situation(), metric)
                     .map(Summary::validity)

@@ -55,8 +55,14 @@ public enum Scale {
             Integer.MAX_VALUE,
             Integer.MAX_VALUE);
 
+    /** A shorter step of a staircase is over before its clients have settled. Source: the project's rules of measuring, docs/measuring.md. */
+    private static final Duration MIN_STEP = Duration.ofSeconds(3);
+
+    /** A rate counted over less is one of a few replies and of what was cut at its ends. */
+    private static final Duration MIN_WINDOW = Duration.ofSeconds(1);
+
     /** An open load with fewer requests in its window than this tells nothing of its latency. */
-    private static final int LEAST_REQUESTS = 5;
+    private static final int MIN_REQUESTS = 5;
 
     /** Bursts or rounds that make no more requests than this take no time worth saving. */
     private static final int FEW_REQUESTS = 200;
@@ -159,9 +165,7 @@ public enum Scale {
 
     Scaled of(Study published) {
         Map<Load, Load> loads = new LinkedHashMap<>();
-        published
-                .loads()
-                .forEach(load -> loads.put(load, of(load, published.effort().window())));
+        published.loads().forEach(load -> loads.put(load, of(load)));
         Effort effort = published.effort();
         boolean dropsFirst = published.loads().stream().allMatch(load -> load instanceof Load.Rounds);
         boolean isCounted = published.loads().stream().allMatch(Load::isCounted);
@@ -199,7 +203,48 @@ public enum Scale {
         return this == PAPER ? published : restarts;
     }
 
-    private Load of(Load load, Duration window) {
+    /**
+     * Why figures of a load, as it stands in a scaled plan, decide nothing of the published one: too short a step or window, or too few requests.
+     * Empty where they do. What belongs to a boot or to a single request, such as sizes, hangs on none of this.
+     */
+    public static Optional<String> undecided(Load scaled, Study plan) {
+        Duration window = plan.effort().window();
+        return switch (scaled) {
+            case Load.Staircase s -> {
+                Duration least = longer(MIN_STEP, plan.limit().multipliedBy(2));
+                yield tooShort("steps", s.stepLength(), least);
+            }
+            case Load.Closed _ -> tooShort("windows", window, MIN_WINDOW);
+            case Load.Open o -> {
+                double requests = o.perSecond() * window.toMillis() / 1e3;
+                yield tooShort("windows", window, MIN_WINDOW)
+                        .or(() -> requests >= MIN_REQUESTS
+                                ? Optional.empty()
+                                : Optional.of(String.format(
+                                        Locale.ROOT,
+                                        "%.3g requests in a window (expected: %d or more)",
+                                        requests,
+                                        MIN_REQUESTS)));
+            }
+            case Load.RateRamp r -> tooShort("ramps", r.length(), MIN_WINDOW);
+            case Load.Users u -> tooShort("arrivals", u.length(), MIN_WINDOW);
+            case Load.Held h -> tooShort("loads", h.length(), MIN_WINDOW);
+            case Load.HighestRate h -> tooShort("tries", h.tryLength(), MIN_WINDOW);
+            case Load.Burst _, Load.Rounds _ -> Optional.empty();
+        };
+    }
+
+    private static Optional<String> tooShort(String what, Duration is, Duration least) {
+        return is.compareTo(least) >= 0
+                ? Optional.empty()
+                : Optional.of(what + " of " + is.toMillis() + " ms (expected: " + least.toMillis() + " ms or more)");
+    }
+
+    private static Duration longer(Duration a, Duration b) {
+        return a.compareTo(b) > 0 ? a : b;
+    }
+
+    private Load of(Load load) {
         return switch (load) {
             case Load.Staircase _ -> load.inTime(stepFactor);
             case Load.Users u -> users(u);
@@ -207,8 +252,9 @@ public enum Scale {
             case Load.Burst b -> new Load.Burst(b.atOnce(), times(b.iterations(), b.atOnce()));
             case Load.Rounds r ->
                 new Load.Rounds(r.threads(), r.requests(), times(r.rounds(), r.requests()), r.roundLimit(), r.use());
-            case Load.Open o -> open(o, window);
-            case Load.Closed _ -> load;
+            // A rate is what is compared: it stays, and where the shorter window has too few of its requests, nothing
+            // is decided.
+            case Load.Open _, Load.Closed _ -> load;
         };
     }
 
@@ -216,17 +262,6 @@ public enum Scale {
     private Load users(Load.Users load) {
         double published = (load.from() + load.to()) / 2 * load.length().toMillis() / 1e3 * load.iterations();
         return load.inTime(Math.min(lengthFactor, scenariosMost / published));
-    }
-
-    /** A rate so slow that a shorter window would hold next to none of its requests keeps their number instead. */
-    private Load open(Load.Open load, Duration window) {
-        Duration shorter = least(window, windowMost);
-        double seconds = shorter.toMillis() / 1e3;
-        if (load.perSecond() * seconds >= LEAST_REQUESTS) {
-            return load;
-        }
-        double kept = load.perSecond() * window.toMillis() / 1e3 / seconds;
-        return new Load.Open(Math.round(kept * 1000) / 1000.0, load.arrivals());
     }
 
     private static Duration least(Duration a, Duration b) {

@@ -10,7 +10,6 @@ import dev.parley.model.Study;
 import dev.parley.studies.Paper.Part;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -120,9 +119,7 @@ class PaperTest {
             for (Part part : Paper.named(name).parts()) {
                 part.study(part.technologies(), scale).orElseThrow().loads().forEach((published, scaled) -> {
                     assertThat(scaled.getClass()).isEqualTo(published.getClass());
-                    if (!(published instanceof Load.Open)) {
-                        assertThat(scaled.amount()).isEqualTo(published.amount());
-                    }
+                    assertThat(scaled.amount()).isEqualTo(published.amount());
                 });
             }
         }
@@ -227,11 +224,22 @@ class PaperTest {
     }
 
     @Test
-    void aSlowRateKeepsTheNumberOfItsRequests() {
-        Part part = Paper.named("niswar").parts().getFirst();
-        Scale.Scaled quick = part.study(part.technologies(), Scale.QUICK).orElseThrow();
-        assertThat(quick.study().effort().window()).isEqualTo(Duration.ofSeconds(1));
-        assertThat(quick.loads().get(Load.parse("open:1:even"))).hasToString("open:300:even");
+    void aScaleSaysWhatItCannotDecide() {
+        Part rates = Paper.named("niswar").parts().getFirst();
+        Scale.Scaled quick = rates.study(rates.technologies(), Scale.QUICK).orElseThrow();
+        Load once = Load.parse("open:1:even");
+        assertThat(quick.loads().get(once)).isEqualTo(once);
+        assertThat(Scale.undecided(once, quick.study())).contains("1.00 requests in a window (expected: 5 or more)");
+        Part line = Paper.named("kazanavicius").parts().getFirst();
+        Scale.Scaled steps = line.study(line.technologies(), Scale.QUICK).orElseThrow();
+        Load staircase = steps.loads().get(Load.parse("staircase:10-200:+10:30s"));
+        assertThat(Scale.undecided(staircase, steps.study()).orElseThrow())
+                .startsWith("steps of 60 ms (expected: 3000 ms");
+        Scale.Scaled standard = line.study(line.technologies(), Scale.STANDARD).orElseThrow();
+        standard.study()
+                .loads()
+                .forEach(load ->
+                        assertThat(Scale.undecided(load, standard.study())).isEmpty());
     }
 
     @Test
