@@ -22,6 +22,25 @@ abstract class AsyncCall {
         return null;
     }
 
+    /** Ends it, once. What the user's code throws when it is told is not the connection's affair, whose other calls go on. */
+    final void end(@Nullable Object value, @Nullable RPCXException error) {
+        try {
+            if (error == null) {
+                succeed(value);
+            } else {
+                fail(error);
+            }
+        } catch (Throwable e) {
+            told(e);
+        }
+    }
+
+    /** The user's code, told of the end of a call, has thrown this. */
+    static void told(Throwable thrown) {
+        System.getLogger(AsyncCall.class.getName())
+                .log(System.Logger.Level.WARNING, "a callback has failed, which changes nothing for its call", thrown);
+    }
+
     abstract void succeed(@Nullable Object value);
 
     abstract void fail(RPCXException error);

@@ -43,6 +43,12 @@ final class ClientCall extends Outbound {
     private @Nullable Thread waiter;
     private @Nullable AsyncCall async;
 
+    /**
+     * Uses of this slot so far. Unlike the 16 bits of a generation it never comes back, so that whoever kept a finished call can do nothing to
+     * the one that has its slot now. Written by the caller before the call is queued.
+     */
+    private long serial;
+
     /** The stream that the call takes to the server, if it takes one. */
     @Nullable
     StreamSender upload;
@@ -57,7 +63,12 @@ final class ClientCall extends Outbound {
     private boolean onWire;
     private boolean sentHere;
     private boolean completed;
-    private boolean receiving;
+
+    /** The whole request stands in the socket's buffer: only from then on can the server have executed it. */
+    private boolean sent;
+
+    /** Type of the message that the server has begun and goes on with in PART frames, REPLY or ITEM; 0 for none. Followed to its end. */
+    private int arriving;
 
     // set by the event loop before it completes the call
     private @Nullable RPCXException error;
@@ -70,6 +81,7 @@ final class ClientCall extends Outbound {
 
     /** Takes the slot for a new call: a new generation, an empty body. */
     void begin(long deadline) {
+        serial++;
         id += Wire.SLOT_MASK + 1;
         if (id == slot) {
             // generation 0 is never used: call id 0 is the connection's own
@@ -83,7 +95,9 @@ final class ClientCall extends Outbound {
         mayRead = false;
         sentHere = false;
         completed = false;
-        receiving = false;
+        sent = false;
+        begun = false;
+        arriving = 0;
         state = 0;
     }
 
@@ -98,7 +112,8 @@ final class ClientCall extends Outbound {
     void sendBlocking() {
         Thread caller = Thread.currentThread();
         waiter = caller;
-        mayRead = !Threads.isVirtual(caller);
+        // with a stream to send there is more to do than to wait for the reply
+        mayRead = upload == null && !Threads.isVirtual(caller);
         connection.sendCall(this);
     }
 
@@ -116,7 +131,7 @@ final class ClientCall extends Outbound {
         while ((state & COMPLETED) == 0) {
             LockSupport.park(this);
             if (Thread.currentThread().isInterrupted() && (state & COMPLETED) == 0) {
-                connection.send(new Cancel(this));
+                cancel(serial);
                 return new RPCXException(
                         RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE);
             }
@@ -135,9 +150,18 @@ final class ClientCall extends Outbound {
         }
     }
 
+    /** Tells this use of the slot from all others; to be asked for before the call is sent. */
+    long serial() {
+        return serial;
+    }
+
     /** Ends the call at the caller's wish, from any thread; nothing happens if it is over or its slot has another call. */
-    void cancel(int callId) {
-        connection.send(new Cancel(this, callId));
+    void cancel(long callSerial) {
+        cancel(callSerial, "the caller gave the call up", null);
+    }
+
+    void cancel(long callSerial, String why, @Nullable Throwable cause) {
+        connection.send(new Cancel(this, callSerial, why, cause));
     }
 
     // ---- the event loop
@@ -156,6 +180,8 @@ final class ClientCall extends Outbound {
 
     @Override
     void left() {
+        begun = true;
+        sent = true;
         body.clear();
     }
 
@@ -166,6 +192,8 @@ final class ClientCall extends Outbound {
         }
         body.clear();
         sentHere = true;
+        begun = true;
+        sent = true;
         onWire = true;
         // before the first byte leaves: the event loop learns of this call from the reply
         VarHandle.fullFence();
@@ -190,18 +218,28 @@ final class ClientCall extends Outbound {
         return onWire && id == callId;
     }
 
+    boolean isOnWire(long callSerial) {
+        return onWire && serial == callSerial;
+    }
+
+    /** What a caller has to know of a call that ends without the server's word. */
+    RPCXException.Executed executed() {
+        return sent ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
+    }
+
     /** A reply, or its first part. */
     void onReply(ByteBuf payload, boolean more) {
         if (completed) {
+            arriving = more ? Wire.REPLY : 0;
             if (!more) {
                 done(finalFrame());
             }
             return;
         }
         if (more) {
+            arriving = Wire.REPLY;
             body.clear();
             body.writeBytes(payload);
-            receiving = true;
         } else if (async != null) {
             completeAsync(payload);
         } else {
@@ -219,7 +257,7 @@ final class ClientCall extends Outbound {
 
     /** The reply, read by the caller, who has the {@link ReadTurn}. @return false if it is not its any more */
     boolean onOwnReply(ByteBuf payload) {
-        if (completed || !onWire) {
+        if (completed || !onWire || upload != null) {
             return false;
         }
         body.clear();
@@ -231,23 +269,33 @@ final class ClientCall extends Outbound {
         return true;
     }
 
-    /** @return false if the message would be larger than allowed */
-    boolean onPart(ByteBuf payload, boolean more, int maxBytes) {
+    /** More of a reply or an item. Only the last part of a reply is a final frame, also when nobody waits any more. */
+    void onPart(ByteBuf payload, boolean more, int maxBytes) {
         if (completed) {
-            if (!more) {
+            if (isFinal(Wire.PART, more)) {
                 done(finalFrame());
+            } else if (!more) {
+                arriving = 0;
             }
-            return true;
+            return;
         }
-        StreamReceiver stream = stream();
-        if (stream != null && stream.isReceiving()) {
-            return stream.onPart(payload, more, maxBytes);
+        switch (arriving) {
+            case Wire.ITEM -> {
+                arriving = more ? Wire.ITEM : 0;
+                StreamReceiver stream = stream();
+                if (stream != null && stream.isReceiving() && !stream.onPart(payload, more, maxBytes)) {
+                    end(tooLarge("an item", maxBytes), false);
+                }
+            }
+            case Wire.REPLY -> onReplyPart(payload, more, maxBytes);
+            default -> throw new WireFault("a part of a message that has no beginning");
         }
-        if (!receiving) {
-            throw new WireFault("a part of a message that has no beginning");
-        }
+    }
+
+    private void onReplyPart(ByteBuf payload, boolean more, int maxBytes) {
         if (body.readableBytes() + payload.readableBytes() > maxBytes) {
-            return false;
+            end(tooLarge("a result", maxBytes), !more);
+            return;
         }
         body.writeBytes(payload);
         if (!more) {
@@ -257,7 +305,23 @@ final class ClientCall extends Outbound {
                 complete(null, true);
             }
         }
-        return true;
+    }
+
+    /** Whether this frame is the last word of the server on this call. */
+    private boolean isFinal(int type, boolean more) {
+        return switch (type) {
+            case Wire.ERROR -> true;
+            case Wire.REPLY -> !more;
+            case Wire.PART -> !more && arriving == Wire.REPLY;
+            default -> false;
+        };
+    }
+
+    private static RPCXException tooLarge(String what, int maxBytes) {
+        return new RPCXException(
+                RPCXException.Code.TOO_LARGE,
+                what + " of more than " + maxBytes + " bytes",
+                RPCXException.Executed.EXECUTED);
     }
 
     private @Nullable StreamReceiver stream() {
@@ -267,6 +331,7 @@ final class ClientCall extends Outbound {
 
     /** An item of the stream that the call brings, or its first part. */
     void onItem(ByteBuf payload, boolean more) {
+        arriving = more ? Wire.ITEM : 0;
         StreamReceiver stream = stream();
         if (stream != null && !completed) {
             stream.onItem(payload, more);
@@ -284,6 +349,57 @@ final class ClientCall extends Outbound {
         complete(outcome, true);
     }
 
+    /** A frame could not be taken, because of the codec, the user's own code or the memory: the end of this call and of no other. */
+    void onFailure(int type, boolean more, Throwable failure) {
+        end(
+                new RPCXException(
+                        RPCXException.Code.INVALID,
+                        "what came back cannot be taken: " + failure,
+                        type == Wire.CREDIT ? RPCXException.Executed.MAYBE : RPCXException.Executed.EXECUTED,
+                        failure),
+                isFinal(type, more));
+    }
+
+    /** Ends the call, and tells the server that nobody waits if its final frame is still to come. */
+    private void end(RPCXException outcome, boolean isFinal) {
+        boolean tells = !isFinal && !completed;
+        int callId = id;
+        complete(outcome, isFinal);
+        if (tells) {
+            connection.sendNow(Wire.CANCEL, callId);
+        }
+    }
+
+    /** Its time is over. */
+    void expire(RPCXException.Code code, String why) {
+        int callId = id;
+        if (giveUp(code, why, null)) {
+            connection.sendNow(Wire.CANCEL, callId);
+        }
+    }
+
+    /**
+     * Ends a call that the server has not ended. A request of which no byte has left is taken back, and that is its end for the wire too: the
+     * server has never heard of it, and will not answer a CANCEL.
+     *
+     * @return whether the server has to be told
+     */
+    private boolean giveUp(RPCXException.Code code, String why, @Nullable Throwable cause) {
+        boolean seen = begun;
+        if (!sent) {
+            connection.recall(this);
+        }
+        complete(new RPCXException(code, why, executed(), cause), !seen);
+        return seen;
+    }
+
+    /** The connection takes no more calls: a request that waits for its turn goes to another one. */
+    void leaveUnsent() {
+        if (onWire && !begun && !completed) {
+            complete(connection.lostError(RPCXException.Executed.NOT_EXECUTED), true);
+        }
+    }
+
     /** Ends the call for its caller; with {@code isFinal} for the wire too. */
     void complete(@Nullable RPCXException outcome, boolean isFinal) {
         int bits = COMPLETED | (isFinal ? finalFrame() : 0);
@@ -298,7 +414,7 @@ final class ClientCall extends Outbound {
         if (call != null) {
             async = null;
             done(bits | CALLER_DONE);
-            call.fail(outcome == null ? connection.lostError(RPCXException.Executed.MAYBE) : outcome);
+            call.end(null, outcome == null ? connection.lostError(RPCXException.Executed.MAYBE) : outcome);
         } else {
             // read first: once the state says so the slot may be another caller's
             Thread caller = waiter;
@@ -318,26 +434,31 @@ final class ClientCall extends Outbound {
             value = call.decode(reply);
         } catch (RPCXException e) {
             failure = e;
+        } catch (Throwable e) {
+            failure = ClientMethod.unreadable(e);
         }
         done(COMPLETED | CALLER_DONE | finalFrame());
-        if (failure == null) {
-            call.succeed(value);
-        } else {
-            call.fail(failure);
-        }
+        call.end(value, failure);
     }
 
     private void endUpload() {
         StreamSender sender = upload;
         if (sender != null) {
-            sender.cancel();
+            try {
+                sender.cancel();
+            } catch (Throwable e) {
+                // the user's subscription: the call is over in any case
+                AsyncCall.told(e);
+            }
         }
     }
 
     private int finalFrame() {
         if (onWire) {
             onWire = false;
-            connection.recall(this);
+            if (!sent) {
+                connection.recall(this);
+            }
             connection.onFinal(sentHere);
         }
         return WIRE_DONE;
@@ -346,29 +467,26 @@ final class ClientCall extends Outbound {
     /** A caller's wish to end a call, in the queue behind the call's request. */
     private static final class Cancel extends Outbound {
         private final ClientCall call;
+        private final long serial;
+        private final String why;
+        private final @Nullable Throwable cause;
 
-        Cancel(ClientCall call) {
-            this(call, call.id);
-        }
-
-        Cancel(ClientCall call, int callId) {
+        Cancel(ClientCall call, long serial, String why, @Nullable Throwable cause) {
             super(io.netty.buffer.Unpooled.EMPTY_BUFFER);
             this.call = call;
+            this.serial = serial;
+            this.why = why;
+            this.cause = cause;
             this.head = Wire.CANCEL;
-            this.id = callId;
         }
 
         @Override
         boolean leaving() {
-            if (!call.isOnWire(id) || call.completed) {
+            if (!call.isOnWire(serial) || call.completed) {
                 return false;
             }
-            call.connection.recall(call);
-            call.complete(
-                    new RPCXException(
-                            RPCXException.Code.CANCELLED, "the caller gave the call up", RPCXException.Executed.MAYBE),
-                    false);
-            return true;
+            id = call.id;
+            return call.giveUp(RPCXException.Code.CANCELLED, why, cause);
         }
 
         @Override

@@ -178,13 +178,14 @@ final class ClientConnection extends WireConnection {
     }
 
     /** More items are welcome; behind the request in the queue. */
-    void sendCredit(ClientCall call, int id, long items) {
+    void sendCredit(ClientCall call, long serial, long items) {
         ByteBuf body = Unpooled.buffer(10);
         Varint.write(body, items);
-        send(new Outbound.Control(Wire.CREDIT, id, body) {
+        send(new Outbound.Control(Wire.CREDIT, 0, body) {
             @Override
             boolean leaving() {
-                return call.isOnWire(id);
+                id = call.id;
+                return call.isOnWire(serial);
             }
         });
     }
@@ -222,45 +223,18 @@ final class ClientConnection extends WireConnection {
 
     @Override
     void onFrame(int head, int id, ByteBuf payload) {
-        boolean more = (head & Wire.MORE) != 0;
         switch (head & Wire.TYPE_MASK) {
-            case Wire.REPLY -> {
-                ClientCall call = waiting(id);
-                if (call != null) {
-                    call.onReply(payload, more);
-                }
-            }
-            case Wire.PART -> {
-                ClientCall call = waiting(id);
-                if (call != null && !call.onPart(payload, more, Wire.MAX_MESSAGE_BYTES)) {
-                    tooLarge(call);
-                }
-            }
-            case Wire.ITEM -> {
-                ClientCall call = waiting(id);
-                if (call != null) {
-                    call.onItem(payload, more);
-                }
-            }
-            case Wire.CREDIT -> {
-                ClientCall call = waiting(id);
-                if (call != null) {
-                    call.onCredit(Streams.credit(payload));
-                }
-            }
+            case Wire.REPLY, Wire.PART, Wire.ITEM, Wire.CREDIT -> onCallFrame(head, id, payload);
             case Wire.ERROR -> {
                 if (id == 0) {
                     close("the server ended the connection: "
                             + WireError.read(payload).getMessage());
                     return;
                 }
-                ClientCall call = waiting(id);
-                if (call != null) {
-                    call.onError(WireError.read(payload));
-                }
+                onCallFrame(head, id, payload);
             }
             case Wire.SETTINGS -> onSettings(Settings.read(payload));
-            case Wire.DICTIONARY -> onDictionary(payload, more);
+            case Wire.DICTIONARY -> onDictionary(payload, (head & Wire.MORE) != 0);
             case Wire.GOAWAY -> onGoAway();
             case Wire.PING -> sendNow(Wire.PONG, id);
             default -> {
@@ -269,19 +243,26 @@ final class ClientConnection extends WireConnection {
         }
     }
 
-    private @Nullable ClientCall waiting(int id) {
+    /** What goes wrong with one call's frame, except against the rules of the wire, is that call's end only. */
+    private void onCallFrame(int head, int id, ByteBuf payload) {
         ClientCall call = slots.at(id & Wire.SLOT_MASK);
-        return call != null && call.isOnWire(id) ? call : null;
-    }
-
-    private void tooLarge(ClientCall call) {
-        call.complete(
-                new RPCXException(
-                        RPCXException.Code.TOO_LARGE,
-                        "a result of more than " + Wire.MAX_MESSAGE_BYTES + " bytes",
-                        RPCXException.Executed.EXECUTED),
-                false);
-        sendNow(Wire.CANCEL, call.id);
+        if (call == null || !call.isOnWire(id)) {
+            return;
+        }
+        boolean more = (head & Wire.MORE) != 0;
+        try {
+            switch (head & Wire.TYPE_MASK) {
+                case Wire.REPLY -> call.onReply(payload, more);
+                case Wire.PART -> call.onPart(payload, more, Wire.MAX_MESSAGE_BYTES);
+                case Wire.ITEM -> call.onItem(payload, more);
+                case Wire.CREDIT -> call.onCredit(Streams.credit(payload));
+                default -> call.onError(WireError.read(payload));
+            }
+        } catch (WireFault brokenWire) {
+            throw brokenWire;
+        } catch (Throwable e) {
+            call.onFailure(head & Wire.TYPE_MASK, more, e);
+        }
     }
 
     private void onSettings(Settings settings) {
@@ -313,6 +294,12 @@ final class ClientConnection extends WireConnection {
     private void onGoAway() {
         if (!leaving) {
             leaving = true;
+            for (int slot = 0, top = slots.top(); slot < top; slot++) {
+                ClientCall call = slots.at(slot);
+                if (call != null) {
+                    call.leaveUnsent();
+                }
+            }
             sendNow(Wire.GOAWAY, 0);
             closeIfLeft();
             address.lost(this);
@@ -414,15 +401,7 @@ final class ClientConnection extends WireConnection {
                 next = Math.min(next, left);
                 continue;
             }
-            recall(call);
-            int id = call.id;
-            call.complete(
-                    new RPCXException(
-                            RPCXException.Code.DEADLINE_EXCEEDED,
-                            peer + ": no reply in time",
-                            RPCXException.Executed.MAYBE),
-                    false);
-            sendNow(Wire.CANCEL, id);
+            call.expire(RPCXException.Code.DEADLINE_EXCEEDED, peer + ": no reply in time");
         }
         if (next != Long.MAX_VALUE && nextSweepNanos == Long.MAX_VALUE) {
             sweepAt(now + next);
@@ -445,7 +424,7 @@ final class ClientConnection extends WireConnection {
         for (int slot = 0, top = slots.top(); slot < top; slot++) {
             ClientCall call = slots.at(slot);
             if (call != null && call.isOnWire(call.id)) {
-                call.complete(lostError(RPCXException.Executed.MAYBE), true);
+                call.complete(lostError(call.executed()), true);
             }
         }
         if (!attempt.completeExceptionally(new IllegalStateException(why)) && !leaving) {

@@ -131,8 +131,12 @@ final class ClientMethod {
             ClientConnection connection = route.await(key, deadline);
             ClientCall call = connection.slots.acquire(deadline);
             encode(connection, call, arguments, metadata, deadline);
+            StreamSender upload = call.upload;
             call.sendBlocking();
-            RPCXException error = call.await();
+            if (upload != null) {
+                subscribe(upload, arguments);
+            }
+            RPCXException error = await(call);
             connection.address().ended(error);
             if (error == null) {
                 try {
@@ -145,6 +149,16 @@ final class ClientMethod {
             if (!mayTryAgain(error, attempt, connection)) {
                 throw error;
             }
+        }
+    }
+
+    private static @Nullable RPCXException await(ClientCall call) {
+        try {
+            return call.await();
+        } catch (Throwable e) {
+            // the connection ends the call; its slot must not wait for a caller that has gone
+            call.callerDone();
+            throw e;
         }
     }
 
@@ -201,7 +215,8 @@ final class ClientMethod {
             }
             call.head = head;
             if (items != null) {
-                call.upload = upload(connection, call, items, arguments[0]);
+                java.util.Objects.requireNonNull(arguments[0], "the stream to send is null (expected: a publisher)");
+                call.upload = upload(connection, call, items);
             }
         } catch (CodecException e) {
             call.dropUnsent();
@@ -212,14 +227,31 @@ final class ClientMethod {
         }
     }
 
-    /** Waits for the server's credit, and then for the publisher's items. */
+    private static StreamSender upload(ClientConnection connection, ClientCall call, Codec<Object> items) {
+        long serial = call.serial();
+        return new StreamSender(
+                connection,
+                call.id,
+                items,
+                Wire.END,
+                failure -> call.cancel(serial, "the stream to send has failed: " + failure, failure),
+                () -> {});
+    }
+
+    /**
+     * Subscribes to the stream that a call takes to the server, once its request is queued: a publisher that fails at once ends a call that
+     * is there. Its items wait for the server's credit.
+     */
     @SuppressWarnings("unchecked") // the proxy's signature says so
-    private static StreamSender upload(
-            ClientConnection connection, ClientCall call, Codec<Object> items, Object publisher) {
-        int id = call.id;
-        StreamSender sender = new StreamSender(connection, id, items, Wire.END, failure -> call.cancel(id), () -> {});
-        ((Flow.Publisher<Object>) publisher).subscribe(sender);
-        return sender;
+    static void subscribe(@Nullable StreamSender upload, Object[] arguments) {
+        if (upload == null) {
+            return;
+        }
+        try {
+            ((Flow.Publisher<Object>) arguments[0]).subscribe(upload);
+        } catch (Throwable e) {
+            upload.onError(e);
+        }
     }
 
     private RPCXException late() {
@@ -241,13 +273,18 @@ final class ClientMethod {
     Object decode(ByteBuf reply) {
         try {
             return result.read(reply);
-        } catch (CodecException e) {
-            throw new RPCXException(
-                    RPCXException.Code.INVALID,
-                    "the result cannot be read: " + e.getMessage(),
-                    RPCXException.Executed.EXECUTED,
-                    e);
+        } catch (Throwable e) {
+            throw unreadable(e);
         }
+    }
+
+    /** Whatever the codec or a constructor has thrown over a result, errors included: it belongs to this call alone. */
+    static RPCXException unreadable(Throwable e) {
+        return new RPCXException(
+                RPCXException.Code.INVALID,
+                "the result cannot be read: " + (e instanceof CodecException ? e.getMessage() : e),
+                RPCXException.Executed.EXECUTED,
+                e);
     }
 
     /** A call nobody blocks for; also one-way, where nobody looks at the future. */
@@ -316,7 +353,7 @@ final class ClientMethod {
         private void trySendOn(ClientConnection ready) {
             try {
                 sendOn(ready);
-            } catch (RuntimeException e) {
+            } catch (Throwable e) {
                 future.completeExceptionally(e);
             }
         }
@@ -329,9 +366,15 @@ final class ClientMethod {
             connection = on;
             ClientCall call = on.slots.acquire(deadlineNanos);
             method.encode(on, call, arguments, metadata, deadlineNanos);
-            int id = call.id;
-            future.onCancel(() -> call.cancel(id));
+            long serial = call.serial();
+            StreamSender upload = call.upload;
+            future.onCancel(() -> call.cancel(serial));
             call.sendAsync(this);
+            subscribe(upload, arguments);
+            if (future.isCancelled()) {
+                // before it had anything to stop
+                call.cancel(serial);
+            }
         }
 
         private void ended(@Nullable RPCXException error) {
@@ -354,7 +397,7 @@ final class ClientMethod {
             if (last != null && method.mayTryAgain(error, attempt, last)) {
                 try {
                     attempt();
-                } catch (RuntimeException e) {
+                } catch (Throwable e) {
                     future.completeExceptionally(e);
                 }
             } else {

@@ -25,8 +25,8 @@ final class ClientStream implements Flow.Publisher<Object> {
 
         // set before the receiver is opened, and read only after that
         private @Nullable ClientConnection connection;
-        private @Nullable ClientCall call;
-        private int id;
+        private volatile @Nullable ClientCall call;
+        private long serial;
         private volatile boolean cancelled;
 
         Call(ClientMethod method) {
@@ -61,13 +61,15 @@ final class ClientStream implements Flow.Publisher<Object> {
                 ClientCall slot = on.slots.acquire(deadline);
                 method.encode(on, slot, arguments, metadata, deadline);
                 connection = on;
+                serial = slot.serial();
                 call = slot;
-                id = slot.id;
+                StreamSender upload = slot.upload;
                 slot.sendAsync(this);
+                ClientMethod.subscribe(upload, arguments);
                 if (cancelled) {
-                    slot.cancel(id);
+                    slot.cancel(serial);
                 }
-            } catch (RuntimeException e) {
+            } catch (Throwable e) {
                 receiver.end(e);
             }
             receiver.open();
@@ -77,7 +79,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         public void credit(long items) {
             ClientConnection to = connection;
             if (to != null) {
-                to.sendCredit(java.util.Objects.requireNonNull(call), id, items);
+                to.sendCredit(java.util.Objects.requireNonNull(call), serial, items);
             }
         }
 
@@ -86,7 +88,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             cancelled = true;
             ClientCall slot = call;
             if (slot != null) {
-                slot.cancel(id);
+                slot.cancel(serial);
             }
         }
 

@@ -1,0 +1,166 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Errors in the user's own types and callbacks: each ends its call, and no other call of its connection. */
+@Timeout(60)
+class ClientErrorsTest {
+    record Even(int number) {
+        Even {
+            if (number % 2 != 0) {
+                throw new AssertionError("odd");
+            }
+        }
+    }
+
+    record Number(int number) {}
+
+    @RPCXServer("numbers")
+    static final class Numbers {
+        @Method
+        Number number(int number) {
+            return new Number(number);
+        }
+
+        @Method
+        Flow.Publisher<Number> upTo(int number) {
+            return new StreamsTest.Made<>(number, Number::new);
+        }
+
+        @Method
+        CompletableFuture<Long> sum(Flow.Publisher<Integer> numbers) {
+            StreamsTest.Collected<Integer> collected = new StreamsTest.Collected<>(5);
+            numbers.subscribe(collected);
+            return collected.end.thenApply(all -> (long) all.size());
+        }
+    }
+
+    @RPCXClient(remoteServerName = "numbers")
+    interface Calls {
+        @Method("number")
+        Even even(int number);
+
+        @Method("number")
+        CompletableFuture<Even> evenLater(int number);
+
+        Flow.Publisher<Even> upTo(int number);
+
+        CompletableFuture<Long> sum(Flow.Publisher<Integer> numbers);
+    }
+
+    private Server server;
+    private Client client;
+    private Calls calls;
+    private ClientConnection connection;
+
+    @BeforeEach
+    void start() {
+        server = new Server(0, RegistryServer.registry(new Numbers())).start();
+        client = Client.standard();
+        calls = client.create(Calls.class, "127.0.0.1", server.port());
+        assertThat(calls.even(2)).isEqualTo(new Even(2));
+        connection = client.channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
+    }
+
+    @AfterEach
+    void stop() {
+        assertThat(calls.even(4)).isEqualTo(new Even(4));
+        assertThat(connection.isUsable()).as("the connection lives").isTrue();
+        client.close();
+        server.stop(Duration.ofMillis(200));
+    }
+
+    @Test
+    void anErrorInAResultsConstructorEndsItsCallOnly() throws Exception {
+        CompletableFuture<Even> other = calls.evenLater(6);
+        CompletableFuture<Even> odd = calls.evenLater(7);
+        assertThatThrownBy(() -> odd.get(10, TimeUnit.SECONDS))
+                .hasCauseInstanceOf(RPCXException.class)
+                .hasMessageContaining("odd");
+        assertThat(other.get(10, TimeUnit.SECONDS)).isEqualTo(new Even(6));
+        assertThatThrownBy(() -> calls.even(9)).isInstanceOfSatisfying(RPCXException.class, e -> {
+            assertThat(e.code()).isEqualTo(RPCXException.Code.INVALID);
+            assertThat(e.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+            assertThat(e).hasRootCauseInstanceOf(AssertionError.class);
+        });
+    }
+
+    @Test
+    void anErrorInAnItemsConstructorEndsItsStreamOnly() {
+        StreamsTest.Collected<Even> collected = new StreamsTest.Collected<>(10);
+        calls.upTo(4).subscribe(collected);
+        assertThatThrownBy(collected::all).hasMessageContaining("odd");
+        assertThat(collected.items).containsExactly(new Even(0));
+    }
+
+    @Test
+    void aSubscriberThatThrowsHurtsNobodyElse() {
+        for (String where : new String[] {"next", "complete", "error"}) {
+            CompletableFuture<Void> thrown = new CompletableFuture<>();
+            calls.upTo(where.equals("error") ? 2 : 1).subscribe(new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    subscription.request(10);
+                }
+
+                @Override
+                public void onNext(Even item) {
+                    fail("next");
+                }
+
+                @Override
+                public void onError(Throwable failure) {
+                    fail("error");
+                }
+
+                @Override
+                public void onComplete() {
+                    fail("complete");
+                }
+
+                private void fail(String here) {
+                    if (here.equals(where)) {
+                        thrown.complete(null);
+                        throw new AssertionError("the subscriber's own");
+                    }
+                }
+            });
+            thrown.join();
+        }
+    }
+
+    @Test
+    void aCallbackThatThrowsHurtsNobodyElse() {
+        CompletableFuture<Even> done = calls.evenLater(8).whenComplete((value, failure) -> {
+            throw new AssertionError("the callback's own");
+        });
+        assertThatThrownBy(done::join).isInstanceOf(CompletionException.class).hasMessageContaining("callback");
+    }
+
+    @Test
+    void aSubscriptionThatThrowsHurtsNobodyElse() {
+        CompletableFuture<Long> requested = calls.sum(subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+            @Override
+            public void request(long items) {
+                throw new AssertionError("nothing to be had");
+            }
+
+            @Override
+            public void cancel() {
+                throw new AssertionError("not to be stopped");
+            }
+        }));
+        assertThatThrownBy(requested::join).hasMessageContaining("nothing to be had");
+    }
+}

@@ -1,0 +1,288 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.buffer.Unpooled;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Calls that end before their server has ended them, and what becomes of their slots. */
+@Timeout(60)
+class GivenUpTest {
+    private static final int MAX_CALLS = 16;
+
+    @RPCXClient(remoteServerName = "raw")
+    interface Calls {
+        @Method(timeoutMillis = 60_000)
+        CompletableFuture<String> filling(String text);
+
+        @Method(timeoutMillis = 50)
+        CompletableFuture<String> shortly(String text);
+
+        @Method(timeoutMillis = 50)
+        String shortlyBlocking(String text);
+
+        @Method(timeoutMillis = 20_000)
+        CompletableFuture<String> call(String text);
+
+        @Method(timeoutMillis = 20_000)
+        String blocking(String text);
+
+        @Method(timeoutMillis = 20_000)
+        CompletableFuture<Long> sum(Flow.Publisher<Integer> numbers);
+
+        @Method(timeoutMillis = 20_000)
+        Flow.Publisher<String> items();
+    }
+
+    private static final String LARGE = "x".repeat(3_000_000);
+
+    private RawServer server;
+    private Client client;
+    private Calls calls;
+    private RawServer.Peer peer;
+
+    @BeforeEach
+    void start() throws Exception {
+        server = new RawServer();
+        client = Client.builder().eventLoops(1).connections(1).build();
+        calls = client.create(Calls.class, "127.0.0.1", server.port());
+    }
+
+    private void connect(int maxCalls) throws Exception {
+        CompletableFuture<String> first = calls.call("first");
+        peer = server.accept(maxCalls);
+        peer.reply(peer.read(Wire.REQUEST).id(), "first");
+        assertThat(first.get(10, TimeUnit.SECONDS)).isEqualTo("first");
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        client.close();
+        peer.close();
+        server.close();
+    }
+
+    private ClientConnection connection() {
+        return client.channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
+    }
+
+    private static RPCXException failure(CompletableFuture<?> call) {
+        try {
+            call.join();
+        } catch (CompletionException e) {
+            return (RPCXException) e.getCause();
+        }
+        throw new AssertionError("the call brought a result (expected: an RPCXException)");
+    }
+
+    /** Sends until the socket takes no more; what is sent from here on does not leave. */
+    private int fill() {
+        int sent = 0;
+        while (connection().channel.isWritable()) {
+            calls.filling(LARGE);
+            sent++;
+            int now = sent;
+            await().until(() -> connection().load() == now);
+            long before = connection().channel.bytesBeforeUnwritable();
+            await().pollDelay(java.time.Duration.ZERO)
+                    .until(() -> !connection().channel.isWritable()
+                            || connection().channel.bytesBeforeUnwritable() == before);
+        }
+        return sent;
+    }
+
+    @Test
+    void aLargeRequestWhoseTimeEndsBeforeItLeavesIsNotExecutedAndFreesItsSlot() throws Exception {
+        connect(MAX_CALLS);
+        int filling = fill();
+        for (int round = 0; round < 3; round++) {
+            List<CompletableFuture<String>> late = new ArrayList<>();
+            for (int i = filling; i < MAX_CALLS; i++) {
+                late.add(calls.shortly("y".repeat(20_000)));
+            }
+            for (CompletableFuture<String> one : late) {
+                RPCXException error = failure(one);
+                assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+                assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            }
+            await().until(() -> connection().load() == filling);
+        }
+        assertThatThrownBy(() -> calls.shortlyBlocking("y".repeat(20_000)))
+                .isInstanceOfSatisfying(
+                        RPCXException.class,
+                        e -> assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED));
+    }
+
+    @Test
+    void aLargeRequestThatIsCancelledBeforeItLeavesFreesItsSlot() throws Exception {
+        connect(MAX_CALLS);
+        int filling = fill();
+        for (int round = 0; round < 3; round++) {
+            List<CompletableFuture<String>> given = new ArrayList<>();
+            for (int i = filling; i < MAX_CALLS; i++) {
+                given.add(calls.call("y".repeat(20_000)));
+            }
+            await().until(() -> connection().load() == MAX_CALLS);
+            given.forEach(call -> call.cancel(true));
+            await().until(() -> connection().load() == filling);
+        }
+    }
+
+    @Test
+    void aLargeRequestWhoseCallerIsInterruptedBeforeItLeavesFreesItsSlot() throws Exception {
+        connect(MAX_CALLS);
+        int filling = fill();
+        for (int round = 0; round < MAX_CALLS; round++) {
+            CompletableFuture<RPCXException> ended = new CompletableFuture<>();
+            Thread caller = new Thread(() -> {
+                try {
+                    calls.blocking("y".repeat(20_000));
+                } catch (RPCXException e) {
+                    ended.complete(e);
+                }
+            });
+            caller.start();
+            await().until(() -> connection().load() == filling + 1);
+            caller.interrupt();
+            assertThat(ended.get(10, TimeUnit.SECONDS).code()).isEqualTo(RPCXException.Code.CANCELLED);
+            await().until(() -> connection().load() == filling);
+        }
+    }
+
+    @Test
+    void nothingIsToldToTheServerOfACallThatItNeverSaw() throws Exception {
+        connect(MAX_CALLS);
+        int filling = fill();
+        failure(calls.shortly("y".repeat(20_000)));
+        calls.call("z".repeat(20_000)).cancel(true);
+        await().until(() -> connection().load() == filling);
+        CompletableFuture<String> last = calls.call("last");
+        List<Integer> types = new ArrayList<>();
+        while (true) {
+            RawPeer.Frame frame = peer.read();
+            types.add(frame.type());
+            if (frame.type() == Wire.REQUEST && RawServer.Request.of(frame).method().equals("call")) {
+                peer.reply(frame.id(), "got");
+                break;
+            }
+        }
+        assertThat(last.get(10, TimeUnit.SECONDS)).isEqualTo("got");
+        assertThat(types).doesNotContain(Wire.CANCEL);
+    }
+
+    @Test
+    void aLargeRequestThatHasNotLeftWhenItsServerLeavesGoesToAnotherConnection() throws Exception {
+        connect(MAX_CALLS);
+        fill();
+        CompletableFuture<String> moved = calls.call("y".repeat(20_000));
+        await().until(() -> connection().load() > 1);
+        peer.send(Wire.GOAWAY, 0);
+        try (RawServer.Peer next = server.accept(MAX_CALLS)) {
+            RawPeer.Frame request = next.read(Wire.REQUEST);
+            next.reply(request.id(), "moved");
+            assertThat(moved.get(10, TimeUnit.SECONDS)).isEqualTo("moved");
+        }
+    }
+
+    @Test
+    void aCallThatHasLeftIsCancelledOnceAndItsSlotWaitsForTheFinalFrame() throws Exception {
+        connect(1);
+        CompletableFuture<String> given = calls.call("given up");
+        int id = peer.read(Wire.REQUEST).id();
+        given.cancel(true);
+        given.cancel(true);
+        assertThat(peer.read().type()).isEqualTo(Wire.CANCEL);
+        assertThatThrownBy(() -> calls.call("too early").join()).hasMessageContaining("1 calls are under way");
+        peer.error(id, RPCXException.Code.CANCELLED);
+        await().until(() -> connection().load() == 0);
+        CompletableFuture<String> next = calls.call("next");
+        RawPeer.Frame request = peer.read();
+        assertThat(request.type()).as("no second CANCEL").isEqualTo(Wire.REQUEST);
+        peer.reply(request.id(), "next");
+        assertThat(next.get(10, TimeUnit.SECONDS)).isEqualTo("next");
+    }
+
+    @Test
+    void theLastPartOfAnItemIsNoFinalFrameAfterACancel() throws Exception {
+        connect(1);
+        StreamsTest.Collected<String> collected = new StreamsTest.Collected<>(5);
+        calls.items().subscribe(collected);
+        int id = peer.read(Wire.REQUEST).id();
+        peer.send(Wire.ITEM | Wire.MORE, id, Unpooled.wrappedBuffer(new byte[] {0x0A, 0x04, 'a', 'b'}));
+        collected.begin.join().cancel();
+        peer.read(Wire.CANCEL);
+        peer.send(Wire.PART, id, Unpooled.wrappedBuffer(new byte[] {'c', 'd'}));
+        peer.send(Wire.PING, 0);
+        peer.read(Wire.PONG);
+        assertThatThrownBy(() -> calls.call("too early").join()).hasMessageContaining("1 calls are under way");
+        peer.error(id, RPCXException.Code.CANCELLED);
+        await().until(() -> connection().load() == 0);
+    }
+
+    @Test
+    void aReplyThatIsTooLargeAtItsLastPartFreesItsSlot() throws Exception {
+        connect(1);
+        CompletableFuture<String> large = calls.call("much");
+        int id = peer.read(Wire.REQUEST).id();
+        byte[] part = new byte[Wire.MAX_PAYLOAD_BYTES];
+        int parts = Wire.MAX_MESSAGE_BYTES / part.length;
+        for (int i = 0; i < parts; i++) {
+            peer.send(i == 0 ? Wire.REPLY | Wire.MORE : Wire.PART | Wire.MORE, id, Unpooled.wrappedBuffer(part));
+        }
+        peer.send(Wire.PART, id, Unpooled.wrappedBuffer(part));
+        assertThat(failure(large).code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+        CompletableFuture<String> next = calls.call("next");
+        peer.reply(peer.read(Wire.REQUEST).id(), "next");
+        assertThat(next.get(10, TimeUnit.SECONDS)).isEqualTo("next");
+    }
+
+    @Test
+    void aPublisherThatFailsAtOnceEndsItsCall() throws Exception {
+        connect(1);
+        CompletableFuture<Long> sum = calls.sum(subscriber -> {
+            throw new IllegalStateException("nothing to send");
+        });
+        int id = peer.read(Wire.REQUEST).id();
+        peer.read(Wire.CANCEL);
+        RPCXException error = failure(sum);
+        assertThat(error.code()).isEqualTo(RPCXException.Code.CANCELLED);
+        assertThat(error).hasMessageContaining("nothing to send");
+        peer.error(id, RPCXException.Code.CANCELLED);
+        await().until(() -> connection().load() == 0);
+    }
+
+    @Test
+    void aStreamThatIsCancelledAfterItsEndMeetsNoOtherCall() throws Exception {
+        connect(1);
+        StreamsTest.Collected<String> collected = new StreamsTest.Collected<>(5);
+        calls.items().subscribe(collected);
+        int id = peer.read(Wire.REQUEST).id();
+        peer.send(Wire.REPLY, id);
+        assertThat(collected.all()).isEmpty();
+        await().until(() -> connection().load() == 0);
+        // as many uses of the slot as its generation has numbers: the next call has the stream's id
+        ClientConnection connection = connection();
+        for (int use = 1; use < 0xFFFF; use++) {
+            connection.slots.acquire(0).dropUnsent();
+        }
+        CompletableFuture<String> next = calls.call("next");
+        RawPeer.Frame request = peer.read(Wire.REQUEST);
+        assertThat(request.id()).isEqualTo(id);
+        collected.begin.join().cancel();
+        peer.send(Wire.PING, 0);
+        assertThat(peer.read().type()).isEqualTo(Wire.PONG);
+        peer.reply(request.id(), "next");
+        assertThat(next.get(10, TimeUnit.SECONDS)).isEqualTo("next");
+    }
+}

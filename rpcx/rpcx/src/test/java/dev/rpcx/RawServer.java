@@ -1,0 +1,133 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/** A server made of bytes, which says what a test wants it to say, and keeps silent when it does not. */
+final class RawServer implements AutoCloseable {
+    private final ServerSocket listening;
+
+    RawServer() throws IOException {
+        listening = new ServerSocket();
+        // small, so that a client soon has to wait when nobody reads
+        listening.setReceiveBufferSize(4096);
+        listening.bind(new java.net.InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    }
+
+    int port() {
+        return listening.getLocalPort();
+    }
+
+    /** The next connection, greeted: preface, settings, and a dictionary with nothing in it. */
+    Peer accept(int maxCalls) throws IOException {
+        Peer peer = new Peer(listening.accept());
+        ByteBuf settings = Unpooled.buffer();
+        new Settings(Wire.MAX_MESSAGE_BYTES, maxCalls, Settings.INITIAL.defaultMicros()).write(settings);
+        peer.out.write(ByteBufUtil.getBytes(RawPeer.preface()));
+        peer.send(Wire.SETTINGS, 0, settings);
+        peer.send(Wire.DICTIONARY, 0, Unpooled.EMPTY_BUFFER);
+        return peer;
+    }
+
+    @Override
+    public void close() throws IOException {
+        listening.close();
+    }
+
+    /** One connection. */
+    static final class Peer implements AutoCloseable {
+        private final Socket socket;
+        private final OutputStream out;
+        private final DataInputStream in;
+        private boolean greeted;
+
+        Peer(Socket socket) throws IOException {
+            this.socket = socket;
+            socket.setTcpNoDelay(true);
+            socket.setSoTimeout(20_000);
+            out = socket.getOutputStream();
+            in = new DataInputStream(socket.getInputStream());
+        }
+
+        void send(int head, int id, ByteBuf payload) throws IOException {
+            out.write(ByteBufUtil.getBytes(RawPeer.frame(head, id, payload)));
+            out.flush();
+        }
+
+        void send(int head, int id) throws IOException {
+            send(head, id, Unpooled.EMPTY_BUFFER);
+        }
+
+        void reply(int id, String text) throws IOException {
+            send(Wire.REPLY, id, RawPeer.text(text));
+        }
+
+        void error(int id, RPCXException.Code code) throws IOException {
+            ByteBuf body = Unpooled.buffer();
+            WireError.write(body, new RPCXException(code, "no", RPCXException.Executed.NOT_EXECUTED));
+            send(Wire.ERROR, id, body);
+        }
+
+        /** The client's next frame. */
+        RawPeer.Frame read() throws IOException {
+            if (!greeted) {
+                in.readLong();
+                greeted = true;
+            }
+            int length = 0;
+            for (int shift = 0; ; shift += 7) {
+                int b = in.readUnsignedByte();
+                length |= (b & 0x7F) << shift;
+                if (b < 0x80) {
+                    break;
+                }
+            }
+            int head = in.readUnsignedByte();
+            int id = in.readInt();
+            byte[] payload = new byte[length - Wire.HEAD_BYTES];
+            in.readFully(payload);
+            return new RawPeer.Frame(head, id, payload);
+        }
+
+        /** The client's next frame of this type; others are passed over. */
+        RawPeer.Frame read(int type) throws IOException {
+            while (true) {
+                RawPeer.Frame frame = read();
+                if (frame.type() == type) {
+                    return frame;
+                }
+            }
+        }
+
+        @Override
+        public void close() throws IOException {
+            socket.close();
+        }
+    }
+
+    /** A request by name, taken apart: what stands behind its names. */
+    record Request(String service, String method, long micros, byte[] body) {
+        /** @param micros -1 where the request does not carry a time */
+        static Request of(RawPeer.Frame frame) {
+            ByteBuf in = Unpooled.wrappedBuffer(frame.payload());
+            String service = name(in);
+            String method = name(in);
+            long micros = (frame.head() & Wire.TIME) != 0 ? Varint.read(in) : -1;
+            return new Request(service, method, micros, Arrays.copyOf(ByteBufUtil.getBytes(in), in.readableBytes()));
+        }
+
+        private static String name(ByteBuf in) {
+            return in.readCharSequence(in.readUnsignedByte(), StandardCharsets.UTF_8)
+                    .toString();
+        }
+    }
+}
