@@ -22,6 +22,9 @@ abstract class AsyncCall {
         return null;
     }
 
+    /** An item of the stream is there. */
+    void arrived() {}
+
     /** Ends it, once. What the user's code throws when it is told is not the connection's affair, whose other calls go on. */
     final void end(@Nullable Object value, @Nullable RPCXException error) {
         try {

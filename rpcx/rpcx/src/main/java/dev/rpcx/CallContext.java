@@ -81,6 +81,24 @@ public final class CallContext {
         return context != null && (context.asked || context.deadlineNanos - own < 0) ? context.deadlineNanos : own;
     }
 
+    /**
+     * The same for what was made where {@code maker} was current and is called here: bound by both.
+     *
+     * @param maker null where there was none
+     */
+    static long deadlineOf(long timeoutNanos, Ticker ticker, @Nullable CallContext maker) {
+        long here = deadlineOf(timeoutNanos, ticker);
+        if (maker == null) {
+            return here;
+        }
+        boolean isAsked = maker.asked && CURRENT.get() == null;
+        return isAsked || maker.deadlineNanos - here < 0 ? maker.deadlineNanos : here;
+    }
+
+    static @Nullable CallContext here() {
+        return CURRENT.get();
+    }
+
     /** The call that this thread is handling, or the calls that {@link #within} has given a time. */
     public static Optional<CallContext> current() {
         return Optional.ofNullable(CURRENT.get());

@@ -34,32 +34,47 @@ final class CircuitBreaker {
         this.begin = clock.getAsLong();
     }
 
-    /** @return false for a call that may not be sent */
-    boolean permits() {
-        long end = pauseEnd.get();
-        if (end == CLOSED) {
-            return true;
-        }
-        long now = now();
-        // whoever moves the end is the trial; the others wait for what becomes of it
-        return now >= end && pauseEnd.compareAndSet(end, now + PAUSE_NANOS);
+    /** What a call that asks is told. */
+    enum Permit {
+        REFUSED,
+        GIVEN,
+        /** This call decides whether the circuit closes. */
+        TRIAL
     }
 
-    void ended(boolean failed) {
+    Permit permit() {
+        long end = pauseEnd.get();
+        if (end == CLOSED) {
+            return Permit.GIVEN;
+        }
+        long now = now();
+        // whoever moves the end is the trial; the others wait for what becomes of it, one pause at most
+        return now >= end && pauseEnd.compareAndSet(end, now + PAUSE_NANOS) ? Permit.TRIAL : Permit.REFUSED;
+    }
+
+    /**
+     * How a call has ended. Only the trial closes an open circuit, and only by its success: calls from before say nothing new, and a trial
+     * that was cancelled or never left says nothing at all, so that the next one comes a pause after it.
+     */
+    void ended(Health.Outcome outcome, boolean trial) {
+        if (outcome == Health.Outcome.UNTOLD) {
+            return;
+        }
+        boolean failed = outcome == Health.Outcome.FAILED;
         int at = slot();
         calls.incrementAndGet(at);
         if (failed) {
             failures.incrementAndGet(at);
-            if (pauseEnd.get() != CLOSED) {
-                pauseEnd.set(now() + PAUSE_NANOS);
-            } else if (isTooMany()) {
-                pauseEnd.compareAndSet(CLOSED, now() + PAUSE_NANOS);
-            }
-        } else if (pauseEnd.get() != CLOSED) {
+        }
+        if (trial && failed) {
+            pauseEnd.set(now() + PAUSE_NANOS);
+        } else if (trial) {
             for (int i = 0; i < SECONDS; i++) {
                 clear(i);
             }
             pauseEnd.set(CLOSED);
+        } else if (failed && pauseEnd.get() == CLOSED && isTooMany()) {
+            pauseEnd.compareAndSet(CLOSED, now() + PAUSE_NANOS);
         }
     }
 

@@ -153,7 +153,7 @@ public final class Client implements AutoCloseable {
         ClientConnection connection = addresses
                 .computeIfAbsent(
                         endpoint.key(), key -> new ClientAddress(this, endpoint, connections, mostConnections, null))
-                .await(0, deadline);
+                .await(0, deadline, false);
         try {
             return connection
                     .published()
@@ -212,6 +212,16 @@ public final class Client implements AutoCloseable {
     @Nullable
     CircuitBreaker newBreaker() {
         return failureShare > 1 ? null : new CircuitBreaker(failureShare, platform.ticker()::nanoTime);
+    }
+
+    /** A task that can be cancelled; null if the client is closed, and it will not run. */
+    @Nullable
+    Future<?> timer(Runnable task, long nanos) {
+        try {
+            return closed ? null : loops.group.schedule(task, nanos, TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException ended) {
+            return null;
+        }
     }
 
     /** @return false if the client is closed, and the task will not run; one that was taken before may run after the end */

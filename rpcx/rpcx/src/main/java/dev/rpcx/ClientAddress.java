@@ -47,12 +47,16 @@ final class ClientAddress extends Route {
         return health;
     }
 
-    /** A call has ended here; null for success. */
-    void ended(@Nullable RPCXException error) {
-        (cluster == null ? this : cluster).counted(error != null && Health.isInstances(error));
-        if (error == null) {
-            health.succeeded();
-        } else if (health.failed(error) && cluster != null) {
+    /**
+     * A call has ended here.
+     *
+     * @param error null for success
+     * @param trial what {@link Route#called} has said of the call
+     */
+    void ended(@Nullable RPCXException error, boolean trial) {
+        Health.Outcome outcome = Health.Outcome.of(error);
+        (cluster == null ? this : cluster).counted(outcome, trial);
+        if (health.ended(outcome) && cluster != null) {
             cluster.eject(this);
         }
     }

@@ -334,6 +334,7 @@ final class ClientCall extends Outbound {
         arriving = more ? Wire.ITEM : 0;
         StreamReceiver stream = stream();
         if (stream != null && !completed) {
+            java.util.Objects.requireNonNull(async).arrived();
             stream.onItem(payload, more);
         }
     }

@@ -26,6 +26,9 @@ final class ClientMethod {
 
     private static final Object[] NO_ARGUMENTS = {};
 
+    /** From a call's begin to its request a caller's own thread takes less; what takes longer is told to the server. */
+    private static final long UNTOLD_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+
     final int index;
     final Kind kind;
     private final String service;
@@ -91,8 +94,13 @@ final class ClientMethod {
         return hash == 0 ? 1 : hash;
     }
 
-    long deadline() {
+    private long deadline() {
         return CallContext.deadlineOf(timeoutNanos, route.ticker());
+    }
+
+    /** @param maker of a stream, where its method was called: its subscribers come later, and get no more time for that */
+    long deadline(@Nullable CallContext maker) {
+        return CallContext.deadlineOf(timeoutNanos, route.ticker(), maker);
     }
 
     String publishedName() {
@@ -126,9 +134,9 @@ final class ClientMethod {
 
     private @Nullable Object callBlocking(Object[] arguments, Metadata metadata, long deadline) {
         int key = key(arguments);
-        route.called();
+        boolean trial = route.called();
         for (int attempt = 1; ; attempt++) {
-            ClientConnection connection = route.await(key, deadline);
+            ClientConnection connection = route.await(key, deadline, trial);
             ClientCall call = connection.slots.acquire(deadline);
             encode(connection, call, arguments, metadata, deadline);
             StreamSender upload = call.upload;
@@ -137,7 +145,7 @@ final class ClientMethod {
                 subscribe(upload, arguments);
             }
             RPCXException error = await(call);
-            connection.address().ended(error);
+            connection.address().ended(error, trial);
             if (error == null) {
                 try {
                     return decode(call.body);
@@ -195,8 +203,11 @@ final class ClientMethod {
             if (left <= 0) {
                 throw late();
             }
-            // the default covers a full time; anything less is told, rounded down so that time never grows on its way
-            if (timeoutNanos != connection.defaultNanos() || !CallContext.isAbsent()) {
+            // measured here, whatever thread this is and however long the call has waited: the default stands for
+            // nothing but
+            // a full time, and anything less is told, rounded down so that time never grows on its way
+            long standard = connection.defaultNanos();
+            if (left > standard || standard - left > UNTOLD_NANOS || !CallContext.isAbsent()) {
                 head |= Wire.TIME;
                 Varint.write(out, Math.max(1, TimeUnit.NANOSECONDS.toMicros(left)));
             }
@@ -294,6 +305,7 @@ final class ClientMethod {
         private final long deadlineNanos;
         private final RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
         private int attempt;
+        private boolean trial;
         private volatile @Nullable ClientConnection connection;
 
         /** Has a call of the same kind under way already. */
@@ -325,7 +337,7 @@ final class ClientMethod {
 
         RPCXFuture<@Nullable Object> start() {
             try {
-                method.route.called();
+                trial = method.route.called();
             } catch (RPCXException refused) {
                 future.completeExceptionally(refused);
                 return future;
@@ -339,11 +351,11 @@ final class ClientMethod {
             if (ready != null) {
                 sendOn(ready);
             } else {
-                method.route.connect(key).whenComplete((connected, failure) -> {
+                method.route.await(key, deadlineNanos, trial, (connected, failure) -> {
                     if (connected != null) {
                         trySendOn(connected);
                     } else {
-                        future.completeExceptionally(method.route.unreachable(failure));
+                        future.completeExceptionally(java.util.Objects.requireNonNull(failure));
                     }
                 });
             }
@@ -380,7 +392,7 @@ final class ClientMethod {
         private void ended(@Nullable RPCXException error) {
             ClientConnection used = connection;
             if (used != null) {
-                used.address().ended(error);
+                used.address().ended(error, trial);
             }
         }
 

@@ -8,6 +8,7 @@ final class ClientStream implements Flow.Publisher<Object> {
     private final ClientMethod method;
     private final Object[] arguments;
     private final Metadata metadata;
+    private final @Nullable CallContext maker = CallContext.here();
 
     ClientStream(ClientMethod method, Object[] arguments, Metadata metadata) {
         this.method = method;
@@ -28,6 +29,11 @@ final class ClientStream implements Flow.Publisher<Object> {
         private volatile @Nullable ClientCall call;
         private long serial;
         private volatile boolean cancelled;
+        private long deadlineNanos;
+        private boolean trial;
+
+        /** The service has answered; event loop only. */
+        private boolean answered;
 
         Call(ClientMethod method) {
             super(method);
@@ -36,20 +42,30 @@ final class ClientStream implements Flow.Publisher<Object> {
 
         void start(Flow.Subscriber<? super Object> subscriber) {
             receiver.begin(subscriber);
-            int key = method.key(arguments);
-            ClientConnection ready = method.route().ready(key);
-            if (ready != null) {
-                send(ready);
-                return;
-            }
-            method.route().connect(key).whenComplete((connected, failure) -> {
-                if (connected != null) {
-                    send(connected);
-                } else {
-                    receiver.end(method.route().unreachable(failure));
-                    receiver.open();
+            deadlineNanos = method.deadline(maker);
+            try {
+                trial = method.route().called();
+                int key = method.key(arguments);
+                ClientConnection ready = method.route().ready(key);
+                if (ready != null) {
+                    send(ready);
+                    return;
                 }
-            });
+                method.route().await(key, deadlineNanos, trial, (connected, failure) -> {
+                    if (connected != null) {
+                        send(connected);
+                    } else {
+                        refused(java.util.Objects.requireNonNull(failure));
+                    }
+                });
+            } catch (RuntimeException e) {
+                refused(e);
+            }
+        }
+
+        private void refused(Throwable failure) {
+            receiver.end(failure);
+            receiver.open();
         }
 
         private void send(ClientConnection on) {
@@ -57,9 +73,8 @@ final class ClientStream implements Flow.Publisher<Object> {
                 return;
             }
             try {
-                long deadline = method.deadline();
-                ClientCall slot = on.slots.acquire(deadline);
-                method.encode(on, slot, arguments, metadata, deadline);
+                ClientCall slot = on.slots.acquire(deadlineNanos);
+                method.encode(on, slot, arguments, metadata, deadlineNanos);
                 connection = on;
                 serial = slot.serial();
                 call = slot;
@@ -104,12 +119,32 @@ final class ClientStream implements Flow.Publisher<Object> {
         }
 
         @Override
+        void arrived() {
+            if (!answered) {
+                answered = true;
+                count(null);
+            }
+        }
+
+        private void count(@Nullable RPCXException error) {
+            ClientConnection used = connection;
+            if (used != null) {
+                used.address().ended(error, trial);
+            }
+        }
+
+        @Override
         void succeed(@Nullable Object value) {
+            arrived();
             receiver.end(null);
         }
 
         @Override
         void fail(RPCXException error) {
+            // a stream whose time is over after it has brought something has done what it was asked for
+            if (!answered || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
+                count(error);
+            }
             receiver.end(error);
         }
     }

@@ -51,6 +51,10 @@ final class Hedge {
                     method, arguments, metadata, deadlineNanos, first == null ? null : first.address());
             second = other;
         }
+        if (result.isDone()) {
+            // ended before there was a second to be cancelled
+            return;
+        }
         begin(other);
     }
 
@@ -61,7 +65,7 @@ final class Hedge {
         RPCXFuture<@Nullable Object> answered;
         try {
             answered = call.start();
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             ended(null, e);
             return;
         }

@@ -3,8 +3,11 @@ package dev.rpcx;
 import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** Where the calls of a proxy go: one address, or whichever of several instances is chosen for each. */
@@ -15,6 +18,9 @@ abstract class Route {
     private final Client client;
     private final RetryBudget budget = new RetryBudget();
     private final @Nullable CircuitBreaker breaker;
+
+    /** Calls that nobody blocks for and that have no connection yet. */
+    private final AtomicInteger waiting = new AtomicInteger();
 
     Route(Client client) {
         this.client = client;
@@ -35,21 +41,31 @@ abstract class Route {
         client.schedule(task, nanos);
     }
 
-    /** A call begins. */
-    final void called() {
+    /**
+     * A call begins.
+     *
+     * @return whether it decides on an open circuit, to be told to {@link #counted} with how it ends
+     */
+    final boolean called() {
         budget.called();
-        if (breaker != null && !breaker.permits()) {
-            throw new RPCXException(
-                    RPCXException.Code.UNAVAILABLE,
-                    this + ": the circuit is open, since most of the latest calls have failed",
-                    RPCXException.Executed.NOT_EXECUTED);
+        if (breaker == null) {
+            return false;
         }
+        return switch (breaker.permit()) {
+            case GIVEN -> false;
+            case TRIAL -> true;
+            case REFUSED ->
+                throw new RPCXException(
+                        RPCXException.Code.UNAVAILABLE,
+                        this + ": the circuit is open, since most of the latest calls have failed",
+                        RPCXException.Executed.NOT_EXECUTED);
+        };
     }
 
     /** A call has ended, or could not be sent. */
-    final void counted(boolean failed) {
+    final void counted(Health.Outcome outcome, boolean trial) {
         if (breaker != null) {
-            breaker.ended(failed);
+            breaker.ended(outcome, trial);
         }
     }
 
@@ -78,7 +94,7 @@ abstract class Route {
     abstract CompletableFuture<ClassicClientConnection> connectClassic();
 
     /** Waits for a connection, at most until the deadline. Not on an event loop, which would wait for itself. */
-    final ClientConnection await(int key, long deadlineNanos) {
+    final ClientConnection await(int key, long deadlineNanos, boolean trial) {
         refuseBlocking();
         ClientConnection ready = ready(key);
         if (ready != null) {
@@ -87,12 +103,9 @@ abstract class Route {
         try {
             return connect(key).get(Math.max(0, deadlineNanos - ticker().nanoTime()), TimeUnit.NANOSECONDS);
         } catch (ExecutionException e) {
-            throw unreachable(e.getCause());
+            throw unreachable(e.getCause(), trial);
         } catch (TimeoutException e) {
-            throw new RPCXException(
-                    RPCXException.Code.DEADLINE_EXCEEDED,
-                    this + ": not connected in time",
-                    RPCXException.Executed.NOT_EXECUTED);
+            throw late(trial);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new RPCXException(
@@ -100,12 +113,63 @@ abstract class Route {
         }
     }
 
+    /**
+     * The same for a call that nobody blocks for: {@code then} is told of a connection, or at the deadline at the latest that there is none.
+     * As many may wait as a connection takes.
+     */
+    final void await(int key, long deadlineNanos, boolean trial, Then then) {
+        if (waiting.incrementAndGet() > Wire.MAX_SLOTS) {
+            waiting.decrementAndGet();
+            then.ended(
+                    null,
+                    new RPCXException(
+                            RPCXException.Code.OVERLOADED,
+                            this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)",
+                            RPCXException.Executed.NOT_EXECUTED));
+            return;
+        }
+        AtomicBoolean told = new AtomicBoolean();
+        CompletableFuture<ClientConnection> coming = connect(key);
+        Future<?> timer = coming.isDone()
+                ? null
+                : client.timer(
+                        () -> {
+                            if (told.compareAndSet(false, true)) {
+                                waiting.decrementAndGet();
+                                then.ended(null, late(trial));
+                            }
+                        },
+                        Math.max(0, deadlineNanos - ticker().nanoTime()));
+        coming.whenComplete((connected, failure) -> {
+            if (timer != null) {
+                timer.cancel(false);
+            }
+            if (told.compareAndSet(false, true)) {
+                waiting.decrementAndGet();
+                then.ended(connected, connected == null ? unreachable(failure, trial) : null);
+            }
+        });
+    }
+
+    /** Told once how the wait for a connection has ended: with one or with an error. */
+    interface Then {
+        void ended(@Nullable ClientConnection connected, @Nullable RPCXException failure);
+    }
+
     static void refuseBlocking() {
         LoopThread.refuse("a blocking call", "an asynchronous call, or a handler or callback that runs elsewhere");
     }
 
-    final RPCXException unreachable(@Nullable Throwable cause) {
-        counted(true);
+    private RPCXException late(boolean trial) {
+        counted(Health.Outcome.FAILED, trial);
+        return new RPCXException(
+                RPCXException.Code.DEADLINE_EXCEEDED,
+                this + ": not connected in time",
+                RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    private RPCXException unreachable(@Nullable Throwable cause, boolean trial) {
+        counted(Health.Outcome.FAILED, trial);
         String why = cause == null ? "no connection" : String.valueOf(cause.getMessage());
         return new RPCXException(
                 RPCXException.Code.UNAVAILABLE, this + ": " + why, RPCXException.Executed.NOT_EXECUTED, cause);

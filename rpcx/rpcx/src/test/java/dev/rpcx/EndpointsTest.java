@@ -178,7 +178,7 @@ class EndpointsTest {
             });
             ClientAddress sick = seen.iterator().next();
             for (int i = 0; i < 5; i++) {
-                sick.ended(new RPCXException(RPCXException.Code.OVERLOADED, "sick"));
+                sick.ended(new RPCXException(RPCXException.Code.OVERLOADED, "sick"), false);
             }
             for (int i = 0; i < 200; i++) {
                 assertThat(java.util.Objects.requireNonNull(cluster.ready(0)).address())
@@ -188,7 +188,7 @@ class EndpointsTest {
             ClientAddress second =
                     seen.stream().filter(a -> a != sick).findFirst().orElseThrow();
             for (int i = 0; i < 5; i++) {
-                second.ended(new RPCXException(RPCXException.Code.OVERLOADED, "sick"));
+                second.ended(new RPCXException(RPCXException.Code.OVERLOADED, "sick"), false);
             }
             assertThat(second.health().isOut()).isFalse();
             cluster.close();

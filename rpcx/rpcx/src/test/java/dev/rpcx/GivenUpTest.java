@@ -172,7 +172,8 @@ class GivenUpTest {
         while (true) {
             RawPeer.Frame frame = peer.read();
             types.add(frame.type());
-            if (frame.type() == Wire.REQUEST && RawServer.Request.of(frame).method().equals("call")) {
+            if (frame.type() == Wire.REQUEST
+                    && RawServer.Request.of(frame).method().equals("call")) {
                 peer.reply(frame.id(), "got");
                 break;
             }

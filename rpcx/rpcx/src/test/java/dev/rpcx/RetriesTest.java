@@ -4,9 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.CircuitBreaker.Permit;
+import dev.rpcx.Health.Outcome;
+import io.netty.util.concurrent.MockTicker;
+import io.netty.util.concurrent.Ticker;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
@@ -127,32 +133,131 @@ class RetriesTest {
     void theCircuitOpensAfterFailuresAndClosesAfterATrial() {
         AtomicLong clock = new AtomicLong();
         CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
-        for (int i = 0; i < 19; i++) {
-            breaker.ended(true);
-        }
-        assertThat(breaker.permits()).isTrue();
-        breaker.ended(true);
-        assertThat(breaker.permits()).isFalse();
+        fail(breaker, 19);
+        assertThat(breaker.permit()).isEqualTo(Permit.GIVEN);
+        fail(breaker, 1);
+        assertThat(breaker.permit()).isEqualTo(Permit.REFUSED);
         clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
-        assertThat(breaker.permits()).as("the trial").isTrue();
-        assertThat(breaker.permits()).as("the others").isFalse();
-        breaker.ended(true);
+        assertThat(breaker.permit()).isEqualTo(Permit.TRIAL);
+        assertThat(breaker.permit()).as("the others").isEqualTo(Permit.REFUSED);
+        breaker.ended(Outcome.FAILED, true);
         clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(999));
-        assertThat(breaker.permits()).isFalse();
+        assertThat(breaker.permit()).isEqualTo(Permit.REFUSED);
         clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(1));
-        assertThat(breaker.permits()).isTrue();
-        breaker.ended(false);
-        assertThat(breaker.permits()).isTrue();
+        assertThat(breaker.permit()).isEqualTo(Permit.TRIAL);
+        breaker.ended(Outcome.ANSWERED, true);
+        assertThat(breaker.permit()).isEqualTo(Permit.GIVEN);
         // half of the calls of ten seconds have to fail; older ones do not count
         for (int i = 0; i < 30; i++) {
-            breaker.ended(i % 3 == 0);
+            breaker.ended(i % 3 == 0 ? Outcome.FAILED : Outcome.ANSWERED, false);
         }
-        assertThat(breaker.permits()).isTrue();
+        assertThat(breaker.permit()).isEqualTo(Permit.GIVEN);
         clock.addAndGet(TimeUnit.SECONDS.toNanos(11));
-        for (int i = 0; i < 20; i++) {
-            breaker.ended(true);
+        fail(breaker, 20);
+        assertThat(breaker.permit()).isEqualTo(Permit.REFUSED);
+    }
+
+    private static void fail(CircuitBreaker breaker, int calls) {
+        for (int i = 0; i < calls; i++) {
+            breaker.ended(Outcome.FAILED, false);
         }
-        assertThat(breaker.permits()).isFalse();
+    }
+
+    @Test
+    void onlyATrialThatIsAnsweredClosesTheCircuit() {
+        AtomicLong clock = new AtomicLong();
+        CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
+        fail(breaker, 20);
+        breaker.ended(Outcome.ANSWERED, false);
+        assertThat(breaker.permit()).as("after a call from before").isEqualTo(Permit.REFUSED);
+        for (int i = 0; i < 3; i++) {
+            clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+            assertThat(breaker.permit()).isEqualTo(Permit.TRIAL);
+            breaker.ended(Outcome.UNTOLD, true);
+            assertThat(breaker.permit()).as("after a trial that was cancelled").isEqualTo(Permit.REFUSED);
+        }
+        clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+        assertThat(breaker.permit()).as("the next one").isEqualTo(Permit.TRIAL);
+        breaker.ended(Outcome.ANSWERED, true);
+        assertThat(breaker.permit()).isEqualTo(Permit.GIVEN);
+    }
+
+    @Test
+    void failuresOfLongAgoAreForgotten() {
+        MockTicker clock = Ticker.newMockTicker();
+        Health health = new Health(clock);
+        for (int i = 0; i < 20; i++) {
+            assertThat(health.ended(Outcome.FAILED)).isFalse();
+            clock.advance(1, TimeUnit.MINUTES);
+        }
+        for (int i = 0; i < 4; i++) {
+            assertThat(health.ended(Outcome.FAILED)).isFalse();
+            health.ended(Outcome.UNTOLD);
+        }
+        assertThat(health.ended(Outcome.FAILED)).isTrue();
+    }
+
+    @Test
+    void anInstanceThatWasWellForAWhileIsLeftOutAsBrieflyAsTheFirstTime() {
+        MockTicker clock = Ticker.newMockTicker();
+        Health health = new Health(clock);
+        assertThat(secondsOut(health, clock)).isEqualTo(2);
+        assertThat(secondsOut(health, clock)).isEqualTo(4);
+        assertThat(secondsOut(health, clock)).isEqualTo(6);
+        clock.advance(1, TimeUnit.MINUTES);
+        assertThat(secondsOut(health, clock)).isEqualTo(2);
+    }
+
+    private static int secondsOut(Health health, MockTicker clock) {
+        health.leaveOut();
+        int seconds = 0;
+        while (health.isOut()) {
+            clock.advance(1, TimeUnit.SECONDS);
+            seconds++;
+        }
+        return seconds;
+    }
+
+    @RPCXServer("sick")
+    static final class Sick {
+        volatile boolean sick = true;
+
+        @Method
+        Flow.Publisher<String> items(int n) {
+            if (sick) {
+                throw new RPCXException(RPCXException.Code.OVERLOADED, "sick");
+            }
+            return new StreamsTest.Made<>(n, i -> "item " + i);
+        }
+    }
+
+    @RPCXClient(remoteServerName = "sick")
+    interface SickClient {
+        Flow.Publisher<String> items(int n);
+    }
+
+    @Test
+    void streamsThatFailOpenTheCircuitAndOneThatBringsSomethingClosesIt() throws Exception {
+        Sick sick = new Sick();
+        Server server = new Server(0, RegistryServer.registry(sick)).start();
+        try (Client client = Client.builder().circuitBreaker(0.5).build()) {
+            SickClient calls = client.create(SickClient.class, "127.0.0.1", server.port());
+            for (int i = 0; i < 20; i++) {
+                assertThatThrownBy(() -> collected(calls).all()).hasMessageContaining("sick");
+            }
+            assertThatThrownBy(() -> collected(calls).all()).hasMessageContaining("circuit");
+            sick.sick = false;
+            await().ignoreExceptions().until(() -> collected(calls).all().size() == 3);
+            assertThat(collected(calls).all()).hasSize(3);
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private static StreamsTest.Collected<String> collected(SickClient calls) {
+        StreamsTest.Collected<String> collected = new StreamsTest.Collected<>(10);
+        calls.items(3).subscribe(collected);
+        return collected;
     }
 
     @Test
