@@ -41,7 +41,9 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class Client implements AutoCloseable {
-    private static final SharedLoops SOCKETS = new SharedLoops(false);
+    /** Also for what is watched for clients: {@link DnsWatch}. */
+    static final SharedLoops SOCKETS = new SharedLoops(false);
+
     private static final SharedLoops IN_PROCESS = new SharedLoops(true);
 
     private final Duration callTimeout;
@@ -274,7 +276,7 @@ public final class Client implements AutoCloseable {
                             channels.put(channel, over);
                         }
                     })
-                    .connect(loops.address(address.endpoint.host(), address.endpoint.port()));
+                    .connect(loops.remote(address.endpoint.host(), address.endpoint.port()));
             connecting.addListener(done -> {
                 C connection = made.get();
                 if (!done.isSuccess() || connection == null) {

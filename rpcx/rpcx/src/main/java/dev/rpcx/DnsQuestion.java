@@ -1,47 +1,166 @@
 package dev.rpcx;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.EventLoop;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollDatagramChannel;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.socket.nio.NioDatagramChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.CorruptedFrameException;
+import io.netty.handler.codec.dns.DefaultDnsQuestion;
+import io.netty.handler.codec.dns.DefaultDnsRecordDecoder;
+import io.netty.handler.codec.dns.DnsRawRecord;
+import io.netty.handler.codec.dns.DnsRecord;
+import io.netty.handler.codec.dns.DnsRecordType;
+import io.netty.resolver.dns.DnsNameResolver;
+import io.netty.resolver.dns.DnsNameResolverBuilder;
+import io.netty.resolver.dns.DnsNameResolverChannelStrategy;
+import io.netty.resolver.dns.NoopAuthoritativeDnsServerCache;
+import io.netty.resolver.dns.NoopDnsCache;
+import io.netty.resolver.dns.NoopDnsCnameCache;
+import io.netty.resolver.dns.SequentialDnsServerAddressStreamProvider;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.concurrent.Future;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Supplier;
+import java.util.Locale;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
 
-/** What is asked of DNS, and how its answer reads. Blocks; on the thread of {@link EndpointsDns}. */
-@FunctionalInterface
-interface DnsQuestion {
-    List<Endpoint> ask() throws Exception;
+/** What is asked of DNS, and how its answer reads. A value: equal questions are asked once for all who want to know. */
+sealed interface DnsQuestion {
+    /** Asks, and tells instances or a failure on the event loop of the resolver. Does not block. */
+    void ask(DnsNameResolver names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told);
 
-    /** By the system's resolver, so that its hosts file and search list hold. */
-    static DnsQuestion addresses(String host, int port) {
-        Endpoint checked = new Endpoint(host, port);
-        return () -> {
-            List<Endpoint> found = new ArrayList<>();
-            for (InetAddress address : InetAddress.getAllByName(checked.host())) {
-                found.add(new Endpoint(address.getHostAddress(), port));
-            }
-            return found;
-        };
+    /** Addresses of a host, all at one port. The hosts file and the search list hold. */
+    record Addresses(String host, int port) implements DnsQuestion {
+        public Addresses {
+            host = new Endpoint(host, port).host().toLowerCase(Locale.ROOT);
+        }
+
+        @Override
+        public void ask(DnsNameResolver names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
+            names.resolveAll(host).addListener((Future<List<InetAddress>> answer) -> {
+                if (answer.isSuccess()) {
+                    told.accept(
+                            answer.getNow().stream()
+                                    .map(address -> new Endpoint(address.getHostAddress(), port))
+                                    .distinct()
+                                    .toList(),
+                            null);
+                } else {
+                    told.accept(null, answer.cause());
+                }
+            });
+        }
     }
 
-    /** Those of the lowest priority. Source: RFC 2782. */
-    static DnsQuestion services(String name, Supplier<List<InetSocketAddress>> nameServers) {
-        byte[] checked = DnsMessage.nameBytes(name);
-        return () -> {
+    /** Targets of an SRV record, those of the lowest priority. Source: RFC 2782. */
+    record Services(String name) implements DnsQuestion {
+        private static final int MAX_LABEL_BYTES = 63;
+        private static final int MAX_NAME_BYTES = 253;
+
+        /** Priority, weight and port. */
+        private static final int FIXED_BYTES = 6;
+
+        public Services {
+            String whole = (name.endsWith(".") ? name.substring(0, name.length() - 1) : name).toLowerCase(Locale.ROOT);
+            boolean good = StandardCharsets.US_ASCII.newEncoder().canEncode(whole) && whole.length() <= MAX_NAME_BYTES;
+            for (String label : whole.split("\\.", -1)) {
+                good &= !label.isEmpty() && label.length() <= MAX_LABEL_BYTES;
+            }
+            if (!good) {
+                throw new IllegalArgumentException("name: " + name + " (expected: as _greeter._tcp.example.org)");
+            }
+            name = whole;
+        }
+
+        @Override
+        public void ask(DnsNameResolver names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
+            // with the root's dot: the name is the whole of it, so no search list is tried
+            names.resolveAll(new DefaultDnsQuestion(name + ".", DnsRecordType.SRV))
+                    .addListener((Future<List<DnsRecord>> answer) -> {
+                        if (!answer.isSuccess()) {
+                            told.accept(null, answer.cause());
+                            return;
+                        }
+                        List<Endpoint> found = null;
+                        Throwable unreadable = null;
+                        try {
+                            found = lowest(answer.getNow());
+                        } catch (UnknownHostException e) {
+                            unreadable = e;
+                        } finally {
+                            answer.getNow().forEach(ReferenceCountUtil::release);
+                        }
+                        told.accept(found, unreadable);
+                    });
+        }
+
+        /** @throws UnknownHostException a record that is none: its bytes may be anybody's */
+        static List<Endpoint> lowest(List<DnsRecord> records) throws UnknownHostException {
             List<Endpoint> found = new ArrayList<>();
             int lowest = Integer.MAX_VALUE;
-            for (DnsMessage.Service record : DnsExchange.services(checked, nameServers.get())) {
-                if (record.priority() < lowest) {
-                    lowest = record.priority();
+            for (DnsRecord each : records) {
+                if (!(each instanceof DnsRawRecord raw)
+                        || !DnsRecordType.SRV.equals(raw.type())
+                        || raw.content().readableBytes() <= FIXED_BYTES) {
+                    continue;
+                }
+                ByteBuf in = raw.content();
+                int priority = in.readUnsignedShort();
+                int weight = Math.max(1, Math.min(Endpoint.MAX_WEIGHT, in.readUnsignedShort()));
+                int port = in.readUnsignedShort();
+                String host = host(in);
+                if (priority < lowest) {
+                    lowest = priority;
                     found.clear();
                 }
-                if (record.priority() == lowest
-                        && record.port() > 0
-                        && !record.target().isEmpty()) {
-                    int weight = Math.max(1, Math.min(Endpoint.MAX_WEIGHT, record.weight()));
-                    found.add(new Endpoint(record.target(), record.port(), weight));
+                if (priority == lowest && port > 0 && !host.isEmpty()) {
+                    found.add(new Endpoint(host, port, weight));
                 }
             }
             return found;
-        };
+        }
+
+        private static String host(ByteBuf in) throws UnknownHostException {
+            String target;
+            try {
+                target = DefaultDnsRecordDecoder.decodeName(in);
+            } catch (CorruptedFrameException | IndexOutOfBoundsException e) {
+                throw new UnknownHostException("an SRV record that cannot be read: " + e.getMessage());
+            }
+            return target.endsWith(".") ? target.substring(0, target.length() - 1) : target;
+        }
+    }
+
+    /** Longest wait for one datagram; the next name server is asked after it. */
+    long QUERY_MILLIS = 1_000;
+
+    /**
+     * A resolver that remembers nothing.
+     *
+     * @param nameServers empty for those of the system
+     */
+    static DnsNameResolverBuilder resolver(EventLoop loop, List<InetSocketAddress> nameServers) {
+        boolean epoll = Epoll.isAvailable();
+        DnsNameResolverBuilder builder = new DnsNameResolverBuilder(loop)
+                .datagramChannelType(epoll ? EpollDatagramChannel.class : NioDatagramChannel.class)
+                // an answer that does not fit a datagram is asked for by TCP
+                .socketChannelType(epoll ? EpollSocketChannel.class : NioSocketChannel.class)
+                // a random port for each resolution: who forges an answer has to guess it beside the question's number
+                .datagramChannelStrategy(DnsNameResolverChannelStrategy.ChannelPerResolution)
+                .queryTimeoutMillis(QUERY_MILLIS)
+                .resolveCache(NoopDnsCache.INSTANCE)
+                .cnameCache(NoopDnsCnameCache.INSTANCE)
+                .authoritativeDnsServerCache(NoopAuthoritativeDnsServerCache.INSTANCE);
+        return nameServers.isEmpty()
+                ? builder
+                : builder.nameServerProvider(new SequentialDnsServerAddressStreamProvider(nameServers));
     }
 }

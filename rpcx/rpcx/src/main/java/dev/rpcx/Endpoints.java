@@ -6,7 +6,9 @@ import java.util.List;
 
 /**
  * Where the instances of a service are: a fixed list, DNS, a registry. Given to {@link Client#create(Class, Endpoints)}. Whoever implements
- * it tells what the registry says, no more: that an empty or failing registry does not empty a working list is the client's care.
+ * it tells what the registry says, no more: that an empty or failing registry does not empty a working list is the client's care. Has value
+ * equality where it can: a client makes one watch for all endpoints that are equal. All that are made here have it, and those of
+ * {@link #dns} and {@link #srv} share one watch in the whole process.
  */
 @FunctionalInterface
 public interface Endpoints {
@@ -34,19 +36,16 @@ public interface Endpoints {
 
     /** These and no others. */
     static Endpoints of(Endpoint... instances) {
-        List<Endpoint> all = List.copyOf(Arrays.asList(instances));
-        if (all.isEmpty()) {
-            throw new IllegalArgumentException("no instance (expected: at least one)");
-        }
-        return listener -> {
-            listener.found(all);
-            return () -> {};
-        };
+        return new EndpointsFixed(Arrays.asList(instances));
     }
 
-    /** The addresses of a host name, all at one port, asked for again every 2 s: a Kubernetes headless service, a round-robin record. */
+    /**
+     * Addresses of a host name, all at one port, asked for again every 2 s: a Kubernetes headless service, a round-robin record. The hosts file
+     * and the name servers and search list of {@code /etc/resolv.conf} are asked, not the JDK, which would keep an answer for 30 s; other
+     * sources of {@code /etc/nsswitch.conf} are not.
+     */
     static Endpoints dns(String host, int port) {
-        return new EndpointsDns(DnsQuestion.addresses(host, port), EndpointsDns.STANDARD_REFRESH);
+        return new EndpointsDns(new DnsQuestion.Addresses(host, port), EndpointsDns.STANDARD_REFRESH);
     }
 
     /**
@@ -54,16 +53,16 @@ public interface Endpoints {
      * name is the whole of it: {@code _greeter._tcp.example.org}.
      */
     static Endpoints srv(String name) {
-        return new EndpointsDns(DnsQuestion.services(name, DnsExchange::systemServers), EndpointsDns.STANDARD_REFRESH);
+        return new EndpointsDns(new DnsQuestion.Services(name), EndpointsDns.STANDARD_REFRESH);
     }
 
     /** The same, asked for again after each {@code refresh}, of 100 ms to 1 h. */
     static Endpoints dns(String host, int port, Duration refresh) {
-        return new EndpointsDns(DnsQuestion.addresses(host, port), refresh);
+        return new EndpointsDns(new DnsQuestion.Addresses(host, port), refresh);
     }
 
     /** The same, asked for again after each {@code refresh}, of 100 ms to 1 h. */
     static Endpoints srv(String name, Duration refresh) {
-        return new EndpointsDns(DnsQuestion.services(name, DnsExchange::systemServers), refresh);
+        return new EndpointsDns(new DnsQuestion.Services(name), refresh);
     }
 }

@@ -17,8 +17,10 @@ import io.netty.channel.local.LocalServerChannel;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.util.NetUtil;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.util.List;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -40,14 +42,25 @@ class Loops {
 
     final EventLoopGroup group;
     private final boolean inProcess;
+    private final DnsAddresses names;
 
     Loops(int count, String name, boolean inProcess) {
         this(group(count, name, inProcess), inProcess);
     }
 
     Loops(EventLoopGroup group, boolean inProcess) {
+        this(group, inProcess, List.of());
+    }
+
+    private Loops(EventLoopGroup group, boolean inProcess, List<InetSocketAddress> nameServers) {
         this.group = group;
         this.inProcess = inProcess;
+        names = new DnsAddresses(nameServers);
+    }
+
+    /** For sockets, with other name servers than the system's. */
+    static Loops asking(List<InetSocketAddress> nameServers, int count, String name) {
+        return new Loops(group(count, name, false), false, nameServers);
     }
 
     private static EventLoopGroup group(int count, String name, boolean inProcess) {
@@ -64,11 +77,23 @@ class Loops {
                 ? bootstrap.channel(LocalChannel.class)
                 : bootstrap
                         .channel(EPOLL ? EpollSocketChannel.class : NioSocketChannel.class)
+                        .resolver(names)
                         .option(ChannelOption.TCP_NODELAY, true);
     }
 
-    /** In one process a port stands for itself: whatever the host, it is this process. */
-    SocketAddress address(String host, int port) {
+    /**
+     * Where to connect to; a name is not looked up here. In one process a port stands for itself: whatever the host, it is this process.
+     */
+    SocketAddress remote(String host, int port) {
+        if (inProcess) {
+            return new LocalAddress("rpcx-" + port);
+        }
+        boolean literal = NetUtil.createInetAddressFromIpAddressString(host) != null;
+        return literal ? new InetSocketAddress(host, port) : InetSocketAddress.createUnresolved(host, port);
+    }
+
+    /** Where to listen; blocks while a name is looked up. */
+    private SocketAddress local(String host, int port) {
         return inProcess ? new LocalAddress("rpcx-" + port) : new InetSocketAddress(host, port);
     }
 
@@ -86,13 +111,13 @@ class Loops {
     /** Listens; blocks until that has worked or failed. Port 0 is any that is free. */
     ChannelFuture bind(ServerBootstrap bootstrap, String host, int port) {
         if (!inProcess || port != 0) {
-            return bootstrap.bind(address(host, port)).awaitUninterruptibly();
+            return bootstrap.bind(local(host, port)).awaitUninterruptibly();
         }
         int free = FIRST_FREE_PORT;
-        ChannelFuture bound = bootstrap.bind(address(host, free)).awaitUninterruptibly();
+        ChannelFuture bound = bootstrap.bind(local(host, free)).awaitUninterruptibly();
         while (!bound.isSuccess() && free < MOST_PORT) {
             free++;
-            bound = bootstrap.bind(address(host, free)).awaitUninterruptibly();
+            bound = bootstrap.bind(local(host, free)).awaitUninterruptibly();
         }
         return bound;
     }

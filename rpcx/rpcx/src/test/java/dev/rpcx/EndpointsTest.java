@@ -4,21 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
-import java.net.DatagramPacket;
-import java.net.DatagramSocket;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
-import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -192,102 +184,6 @@ class EndpointsTest {
             }
             assertThat(second.health().isOut()).isFalse();
             cluster.close();
-        }
-    }
-
-    @Test
-    void namesAreAskedForAgainAndAgain() {
-        AtomicInteger asked = new AtomicInteger();
-        AtomicReference<List<Endpoint>> found = new AtomicReference<>(List.of());
-        AtomicReference<Throwable> failed = new AtomicReference<>();
-        Endpoints changing = new EndpointsDns(
-                () -> {
-                    int time = asked.incrementAndGet();
-                    if (time == 2) {
-                        throw new java.io.IOException("no answer");
-                    }
-                    return List.of(new Endpoint("127.0.0.1", 9000 + time));
-                },
-                Duration.ofMillis(100));
-        try (Endpoints.Watch watch = changing.watch(new Endpoints.Listener() {
-            @Override
-            public void found(List<Endpoint> all) {
-                found.set(all);
-            }
-
-            @Override
-            public void failed(Throwable why) {
-                failed.set(why);
-            }
-        })) {
-            assertThat(watch).isNotNull();
-            await().until(() -> found.get().stream().anyMatch(e -> e.port() >= 9003));
-            assertThat(failed.get()).hasMessage("no answer");
-        }
-    }
-
-    @Test
-    void aHostNameIsFoundByTheSystem() throws Exception {
-        assertThat(DnsQuestion.addresses("localhost", 9000).ask()).contains(new Endpoint("127.0.0.1", 9000));
-    }
-
-    @Test
-    void servicesAreFoundInARealAnswerOfANameServer() throws Exception {
-        try (DatagramSocket nameServer = new DatagramSocket(0, InetAddress.getLoopbackAddress())) {
-            Thread answering = new Thread(() -> answer(nameServer));
-            answering.start();
-            DnsQuestion question = DnsQuestion.services(
-                    "_greeter._tcp.example.org",
-                    () -> List.of(new InetSocketAddress("127.0.0.1", nameServer.getLocalPort())));
-            assertThat(question.ask())
-                    .containsExactly(new Endpoint("a.example.org", 9001, 3), new Endpoint("b.example.org", 9002, 1));
-            answering.join();
-        }
-    }
-
-    /** Three records, one of them of a higher priority number; the targets' suffix is a pointer into the question. */
-    private static void answer(DatagramSocket nameServer) {
-        try {
-            DatagramPacket packet = new DatagramPacket(new byte[512], 512);
-            nameServer.receive(packet);
-            ByteBuffer out = ByteBuffer.allocate(512);
-            out.put(packet.getData(), 0, packet.getLength());
-            out.putShort(2, (short) 0x8180).putShort(6, (short) 3);
-            // where "example" begins: 12 of head, _greeter and _tcp with their lengths
-            int suffix = 12 + 9 + 5;
-            service(out, 1, 3, 9001, 'a', suffix);
-            service(out, 2, 9, 9009, 'c', suffix);
-            service(out, 1, 0, 9002, 'b', suffix);
-            nameServer.send(new DatagramPacket(out.array(), out.position(), packet.getSocketAddress()));
-        } catch (java.io.IOException e) {
-            throw new java.io.UncheckedIOException(e);
-        }
-    }
-
-    private static void service(ByteBuffer out, int priority, int weight, int port, char host, int suffix) {
-        out.putShort((short) 0xC00C).putShort((short) 33).putShort((short) 1).putInt(60);
-        out.putShort((short) 10)
-                .putShort((short) priority)
-                .putShort((short) weight)
-                .putShort((short) port);
-        out.put((byte) 1).put((byte) host).putShort((short) (0xC000 | suffix));
-    }
-
-    @Test
-    void answersOfAnyBytesAreReadOrRefused() {
-        Random random = new Random(8);
-        for (int i = 0; i < 100_000; i++) {
-            byte[] bytes = new byte[random.nextInt(120)];
-            random.nextBytes(bytes);
-            if (bytes.length > 12) {
-                // far enough to reach the records
-                System.arraycopy(new byte[] {0, 7, (byte) 0x80, 0, 0, (byte) (i & 1), 0, 3}, 0, bytes, 0, 8);
-            }
-            try {
-                DnsMessage.answer(7, ByteBuffer.wrap(bytes));
-            } catch (java.io.IOException refused) {
-                assertThat(refused).hasMessageNotContaining("null");
-            }
         }
     }
 

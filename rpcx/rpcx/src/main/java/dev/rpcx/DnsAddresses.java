@@ -1,0 +1,111 @@
+package dev.rpcx;
+
+import io.netty.channel.EventLoop;
+import io.netty.resolver.AbstractAddressResolver;
+import io.netty.resolver.AddressResolver;
+import io.netty.resolver.AddressResolverGroup;
+import io.netty.resolver.dns.DefaultDnsCache;
+import io.netty.resolver.dns.DnsNameResolver;
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finds the addresses of the hosts that connections go to, on the event loop that connects and without blocking it: the hosts file, then the
+ * name servers and search list of {@code /etc/resolv.conf}. Answers are kept for their time to live, at most {@value #MAX_TTL_SECONDS} s.
+ */
+final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
+    private static final int MAX_TTL_SECONDS = 30;
+
+    /** All questions for one host together: as long as a client's standard time to connect. */
+    private static final long MAX_MILLIS = 3_000;
+
+    /** Empty for those of the system. */
+    private final List<InetSocketAddress> nameServers;
+
+    DnsAddresses(List<InetSocketAddress> nameServers) {
+        this.nameServers = nameServers;
+    }
+
+    @Override
+    protected AddressResolver<InetSocketAddress> newResolver(EventExecutor executor) {
+        return new OfLoop((EventLoop) executor);
+    }
+
+    /** Addresses that are no names need no resolver, so there is none before the first name. On the event loop. */
+    private final class OfLoop extends AbstractAddressResolver<InetSocketAddress> {
+        private final EventLoop loop;
+        private @Nullable DnsNameResolver names;
+
+        OfLoop(EventLoop loop) {
+            super(loop, InetSocketAddress.class);
+            this.loop = loop;
+        }
+
+        @Override
+        protected boolean doIsResolved(InetSocketAddress address) {
+            return !address.isUnresolved();
+        }
+
+        /** Bootstrap asks from the thread that connects: the questions are the loop's. */
+        @Override
+        protected void doResolve(InetSocketAddress address, Promise<InetSocketAddress> promise) {
+            if (loop.inEventLoop()) {
+                resolveHere(address, promise);
+            } else {
+                loop.execute(() -> resolveHere(address, promise));
+            }
+        }
+
+        private void resolveHere(InetSocketAddress address, Promise<InetSocketAddress> promise) {
+            Future<?> timer = loop.schedule(
+                    () -> promise.tryFailure(new UnknownHostException(
+                            address.getHostString() + ": no name server has answered within " + MAX_MILLIS + " ms")),
+                    MAX_MILLIS,
+                    TimeUnit.MILLISECONDS);
+            names().resolve(address.getHostString()).addListener((Future<java.net.InetAddress> found) -> {
+                timer.cancel(false);
+                if (found.isSuccess()) {
+                    promise.trySuccess(new InetSocketAddress(found.getNow(), address.getPort()));
+                } else {
+                    promise.tryFailure(found.cause());
+                }
+            });
+        }
+
+        @Override
+        protected void doResolveAll(InetSocketAddress address, Promise<List<InetSocketAddress>> promise) {
+            resolve(address).addListener((Future<InetSocketAddress> found) -> {
+                if (found.isSuccess()) {
+                    promise.trySuccess(List.of(found.getNow()));
+                } else {
+                    promise.tryFailure(found.cause());
+                }
+            });
+        }
+
+        private DnsNameResolver names() {
+            DnsNameResolver made = names;
+            if (made == null) {
+                made = DnsQuestion.resolver(loop, nameServers)
+                        .resolveCache(new DefaultDnsCache(0, MAX_TTL_SECONDS, 0))
+                        .build();
+                names = made;
+            }
+            return made;
+        }
+
+        @Override
+        public void close() {
+            DnsNameResolver made = names;
+            if (made != null) {
+                made.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.dns.DefaultDnsRawRecord;
+import io.netty.handler.codec.dns.DnsRecord;
+import io.netty.handler.codec.dns.DnsRecordType;
+import io.netty.util.concurrent.Ticker;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.random.RandomGenerator;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Names and services found by DNS: how many ask, how often, and who waits for the answer. */
+@Timeout(60)
+class EndpointsDnsTest {
+    private static long threadsOfDns() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().contains("dns"))
+                .count();
+    }
+
+    @Test
+    void equalFactoriesAreEqual() {
+        Duration second = Duration.ofSeconds(1);
+        assertThat(Endpoints.of(new Endpoint("a", 1))).isEqualTo(Endpoints.of(new Endpoint("a", 1)));
+        assertThat(Endpoints.of(new Endpoint("a", 1))).isNotEqualTo(Endpoints.of(new Endpoint("a", 2)));
+        assertThat(Endpoints.dns("A.example", 1)).isEqualTo(Endpoints.dns("a.example", 1));
+        assertThat(Endpoints.dns("a.example", 1, second)).isEqualTo(Endpoints.dns("a.example", 1, second));
+        assertThat(Endpoints.dns("a.example", 1, second))
+                .isNotEqualTo(Endpoints.dns("a.example", 1))
+                .isNotEqualTo(Endpoints.dns("a.example", 2, second))
+                .isNotEqualTo(Endpoints.dns("b.example", 1, second));
+        assertThat(Endpoints.srv("_a._tcp.Example")).isEqualTo(Endpoints.srv("_a._tcp.example."));
+        assertThat(Endpoints.srv("_a._tcp.example", second)).isNotEqualTo(Endpoints.srv("_a._tcp.example"));
+    }
+
+    @Test
+    void aHundredProxiesOfOneNameHaveOneWatchAndNoThread() throws Exception {
+        List<Client> clients = new ArrayList<>();
+        try (NameServer nameServer = NameServer.of(question -> List.of())) {
+            for (int i = 0; i < 10; i++) {
+                Client client = Client.standard();
+                clients.add(client);
+                for (int j = 0; j < 10; j++) {
+                    client.create(
+                            Instances.Who.class, asking(nameServer, new DnsQuestion.Services("_who._tcp.example")));
+                    client.create(Instances.Who.class, Endpoints.dns("localhost", 9));
+                }
+            }
+            await().until(() -> nameServer.asked.get() > 0);
+            assertThat(EndpointsDns.watches()).isEqualTo(2);
+            assertThat(threadsOfDns()).isZero();
+            clients.remove(0).close();
+            assertThat(EndpointsDns.watches()).isEqualTo(2);
+        } finally {
+            clients.forEach(Client::close);
+        }
+        assertThat(EndpointsDns.watches()).isZero();
+    }
+
+    private static EndpointsDns asking(NameServer nameServer, DnsQuestion question) {
+        return new EndpointsDns(question, Duration.ofMillis(100), nameServer.address());
+    }
+
+    /** What a listener has heard. */
+    private static final class Heard implements Endpoints.Listener {
+        final Queue<List<Endpoint>> found = new ConcurrentLinkedQueue<>();
+        final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+
+        @Override
+        public void found(List<Endpoint> all) {
+            found.add(all);
+        }
+
+        @Override
+        public void failed(Throwable why) {
+            failures.add(why);
+        }
+    }
+
+    @Test
+    void aNameIsAskedForAgainAndAgainAndWhoComesLaterHearsItAtOnce() throws Exception {
+        AtomicInteger last = new AtomicInteger(1);
+        try (NameServer nameServer = NameServer.of(question ->
+                question.type() == NameServer.A ? List.of(NameServer.Answer.address(last.get())) : List.of())) {
+            EndpointsDns endpoints = asking(nameServer, new DnsQuestion.Addresses("who.example.org", 9000));
+            Heard first = new Heard();
+            Heard second = new Heard();
+            try (Endpoints.Watch one = endpoints.watch(first)) {
+                assertThat(one).isNotNull();
+                await().until(() -> first.found.contains(List.of(new Endpoint("127.0.0.1", 9000))));
+                try (Endpoints.Watch other = endpoints.watch(second)) {
+                    assertThat(other).isNotNull();
+                    await().until(() -> second.found.contains(List.of(new Endpoint("127.0.0.1", 9000))));
+                    // a record's time to live is a minute, and still the next look finds what has changed
+                    last.set(2);
+                    await().until(() -> second.found.contains(List.of(new Endpoint("127.0.0.2", 9000))));
+                }
+                last.set(3);
+                await().until(() -> first.found.contains(List.of(new Endpoint("127.0.0.3", 9000))));
+            }
+            assertThat(second.found).doesNotContain(List.of(new Endpoint("127.0.0.3", 9000)));
+            assertThat(EndpointsDns.watches()).isZero();
+        }
+    }
+
+    @Test
+    void servicesAreFoundInARealAnswerOfANameServer() throws Exception {
+        // "_greeter._tcp.example.org": "example" begins behind 12 of head, _greeter and _tcp with their lengths
+        byte suffix = 12 + 9 + 5;
+        try (NameServer nameServer = NameServer.of(question -> List.of(
+                NameServer.Answer.service(1, 3, 9001, new byte[] {1, 'a', (byte) 0xC0, suffix}),
+                NameServer.Answer.service(2, 9, 9009, new byte[] {1, 'c', (byte) 0xC0, suffix}),
+                // no port, and no target: not served
+                NameServer.Answer.service(1, 0, 0, new byte[] {1, 'd', (byte) 0xC0, suffix}),
+                NameServer.Answer.service(1, 0, 9003, new byte[] {0}),
+                NameServer.Answer.service(1, 0, 9002, new byte[] {1, 'b', (byte) 0xC0, suffix})))) {
+            Heard heard = new Heard();
+            try (Endpoints.Watch watch = asking(nameServer, new DnsQuestion.Services("_greeter._tcp.example.org"))
+                    .watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> !heard.found.isEmpty());
+            }
+            assertThat(heard.found.peek())
+                    .containsExactly(new Endpoint("a.example.org", 9001, 3), new Endpoint("b.example.org", 9002, 1));
+        }
+    }
+
+    @Test
+    void recordsOfAnyBytesAreInstancesOrAFailure() {
+        Random random = new Random(8);
+        int failures = 0;
+        for (int i = 0; i < LongForm.of(20_000, 2_000_000); i++) {
+            byte[] bytes = new byte[random.nextInt(40)];
+            random.nextBytes(bytes);
+            if (i % 2 == 0) {
+                // labels that are likely
+                for (int at = 6; at < bytes.length; at++) {
+                    bytes[at] = (byte) (random.nextInt(4) == 0 ? random.nextInt(6) : random.nextInt(256));
+                }
+            }
+            DnsRecord record =
+                    new DefaultDnsRawRecord("_who._tcp.example.", DnsRecordType.SRV, 60, Unpooled.wrappedBuffer(bytes));
+            try {
+                assertThat(DnsQuestion.Services.lowest(List.of(record))).hasSizeLessThan(2);
+            } catch (UnknownHostException unreadable) {
+                failures++;
+            }
+        }
+        assertThat(failures).isPositive();
+    }
+
+    @Test
+    void aBrokenAnswerIsAFailureAndTheNextOneIsRead() throws Exception {
+        AtomicInteger asked = new AtomicInteger();
+        try (NameServer nameServer = NameServer.of(question -> List.of(NameServer.Answer.service(
+                1, 1, 9001, asked.incrementAndGet() == 1 ? new byte[] {9, 'a'} : new byte[] {1, 'a', 0})))) {
+            Heard heard = new Heard();
+            try (Endpoints.Watch watch = asking(nameServer, new DnsQuestion.Services("_who._tcp.example"))
+                    .watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> heard.found.contains(List.of(new Endpoint("a", 9001))));
+            }
+            assertThat(heard.failures.peek()).hasMessageContaining("cannot be read");
+        }
+    }
+
+    /** One event loop: what stops it stops the calls of the other proxy. {@link LoopWatch} looks too. */
+    @Test
+    void aNameServerThatDoesNotAnswerStopsNobodyElse() throws Exception {
+        try (NameServer nameServer = NameServer.silent();
+                Instances instances = new Instances(1);
+                Client client = Client.builder()
+                        .eventLoops(1)
+                        .platform(asking(nameServer.address()))
+                        .callTimeout(Duration.ofSeconds(20))
+                        .build()) {
+            Instances.Who reachable = client.create(
+                    Instances.Who.class, "127.0.0.1", instances.endpoint(0).port());
+            assertThat(reachable.who("x")).isZero();
+            Instances.Who unknown = client.create(Instances.Who.class, "who.example.org", 9000);
+            CompletableFuture<RPCXException> failed =
+                    CompletableFuture.supplyAsync(() -> assertThrows(RPCXException.class, () -> unknown.who("x")));
+            await().until(() -> nameServer.asked.get() > 0);
+            int calls = 0;
+            while (!failed.isDone()) {
+                assertThat(reachable.who("x")).isZero();
+                calls++;
+            }
+            // the whole wait for the silent name server has gone by, and calls went on all the time
+            assertThat(calls).isGreaterThan(100);
+            RPCXException end = failed.get(30, TimeUnit.SECONDS);
+            assertThat(end.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+            assertThat(end.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        }
+    }
+
+    @Test
+    void aHostIsLookedUpAgainForANewConnection() throws Exception {
+        try (Instances instances = new Instances(1);
+                NameServer nameServer = NameServer.of(question ->
+                        question.type() == NameServer.A ? List.of(NameServer.Answer.address(1)) : List.of());
+                Client client = Client.builder()
+                        .eventLoops(1)
+                        .platform(asking(nameServer.address()))
+                        .build()) {
+            Instances.Who who = client.create(
+                    Instances.Who.class,
+                    "who.example.org",
+                    instances.endpoint(0).port());
+            assertThat(who.who("x")).isZero();
+            assertThat(nameServer.asked.get()).isPositive();
+        }
+    }
+
+    private static Platform asking(List<InetSocketAddress> nameServers) {
+        return new Platform() {
+            @Override
+            public Loops loops(int count, String name, boolean inProcess) {
+                return Loops.asking(nameServers, count, name);
+            }
+
+            @Override
+            public Threads threads(int poolSize) {
+                return MACHINE.threads(poolSize);
+            }
+
+            @Override
+            public Ticker ticker() {
+                return MACHINE.ticker();
+            }
+
+            @Override
+            public RandomGenerator random() {
+                return MACHINE.random();
+            }
+        };
+    }
+}

@@ -1,0 +1,132 @@
+package dev.rpcx;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** A name server on a datagram socket of this host, which answers as a test wants: with records, with any bytes, or not at all. */
+final class NameServer implements AutoCloseable {
+    static final int A = 1;
+    static final int SRV = 33;
+
+    /**
+     * What was asked.
+     *
+     * @param bytes the whole message
+     */
+    record Question(String name, int type, byte[] bytes) {}
+
+    /** One record of an answer, of the question's own name. */
+    record Answer(int type, byte[] data) {
+        static Answer address(int last) {
+            return new Answer(A, new byte[] {127, 0, 0, (byte) last});
+        }
+
+        /** @param target its labels and what ends them */
+        static Answer service(int priority, int weight, int port, byte[] target) {
+            return new Answer(
+                    SRV,
+                    ByteBuffer.allocate(6 + target.length)
+                            .putShort((short) priority)
+                            .putShort((short) weight)
+                            .putShort((short) port)
+                            .put(target)
+                            .array());
+        }
+    }
+
+    final AtomicInteger asked = new AtomicInteger();
+    private final DatagramSocket socket;
+    private final Function<Question, byte @Nullable []> answering;
+
+    private NameServer(Function<Question, byte @Nullable []> answering) throws IOException {
+        this.answering = answering;
+        socket = new DatagramSocket(0, InetAddress.getLoopbackAddress());
+        Thread thread = new Thread(this::serve, "name-server");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** @param answering the answer's bytes; null for silence */
+    static NameServer ofBytes(Function<Question, byte @Nullable []> answering) throws IOException {
+        return new NameServer(answering);
+    }
+
+    /** @param answering null for silence; an empty list for a name that has no such record */
+    static NameServer of(Function<Question, @Nullable List<Answer>> answering) throws IOException {
+        return new NameServer(question -> {
+            List<Answer> answers = answering.apply(question);
+            return answers == null ? null : message(question, answers);
+        });
+    }
+
+    static NameServer silent() throws IOException {
+        return new NameServer(question -> null);
+    }
+
+    List<InetSocketAddress> address() {
+        return List.of(new InetSocketAddress("127.0.0.1", socket.getLocalPort()));
+    }
+
+    private void serve() {
+        while (!socket.isClosed()) {
+            try {
+                DatagramPacket packet = new DatagramPacket(new byte[4096], 4096);
+                socket.receive(packet);
+                asked.incrementAndGet();
+                byte[] answer = answering.apply(question(packet));
+                if (answer != null) {
+                    socket.send(new DatagramPacket(answer, answer.length, packet.getSocketAddress()));
+                }
+            } catch (IOException e) {
+                if (!socket.isClosed()) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        }
+    }
+
+    private static Question question(DatagramPacket packet) {
+        byte[] bytes = java.util.Arrays.copyOf(packet.getData(), packet.getLength());
+        ByteBuffer in = ByteBuffer.wrap(bytes).position(12);
+        StringBuilder name = new StringBuilder();
+        for (int length = in.get(); length > 0; length = in.get()) {
+            byte[] label = new byte[length];
+            in.get(label);
+            name.append(name.isEmpty() ? "" : ".").append(new String(label, StandardCharsets.US_ASCII));
+        }
+        return new Question(name.toString(), in.getShort(), bytes);
+    }
+
+    /** Head and question of what was asked, and these records, each with a time to live of a minute. */
+    static byte[] message(Question question, List<Answer> answers) {
+        // 12 of head, a length before each label and one at the end, type and class
+        int questionEnd = 12 + question.name.length() + 2 + 4;
+        ByteBuffer out = ByteBuffer.allocate(4096).put(question.bytes, 0, questionEnd);
+        out.putShort(2, (short) 0x8180).putShort(6, (short) answers.size());
+        // what else was asked, as of the size of answers, is not repeated
+        out.putShort(10, (short) 0);
+        for (Answer answer : answers) {
+            out.putShort((short) 0xC00C)
+                    .putShort((short) answer.type)
+                    .putShort((short) 1)
+                    .putInt(60);
+            out.putShort((short) answer.data.length).put(answer.data);
+        }
+        return java.util.Arrays.copyOf(out.array(), out.position());
+    }
+
+    @Override
+    public void close() {
+        socket.close();
+    }
+}
