@@ -21,13 +21,15 @@ final class ClassicServerConnection extends ChannelInboundHandlerAdapter impleme
 
     private final Channel channel;
     private final Server server;
+    private final Account account;
     private final ByteBuf cut = Unpooled.buffer(256);
     private final AtomicInteger underWay = new AtomicInteger();
     private volatile boolean leaving;
 
-    ClassicServerConnection(Channel channel, Server server) {
+    ClassicServerConnection(Channel channel, Server server, Account account) {
         this.channel = channel;
         this.server = server;
+        this.account = account;
         server.greeted(channel, this);
     }
 
@@ -97,10 +99,11 @@ final class ClassicServerConnection extends ChannelInboundHandlerAdapter impleme
     private void reply(long id, byte @Nullable [] result, @Nullable RPCXException error) {
         ByteBuf reply = ClassicWire.reply(id, result, error);
         int bytes = reply.readableBytes();
-        if (bytes <= ByteBudget.COUNTED_BYTES && channel.isWritable()) {
+        Charge waiting = account.charge(Resource.REPLY_BYTES);
+        if (bytes <= Outbound.SMALL_BYTES && channel.isWritable()) {
             channel.writeAndFlush(reply, channel.voidPromise());
-        } else if (server.replyBytes().hold(bytes)) {
-            channel.writeAndFlush(reply).addListener(left -> server.replyBytes().release(bytes));
+        } else if (waiting.add(bytes)) {
+            channel.writeAndFlush(reply).addListener(left -> waiting.release());
         } else {
             // this wire has no way to tell one call that its reply is too much to hold
             reply.release();

@@ -52,6 +52,10 @@ public final class Client implements AutoCloseable {
     private final boolean classic;
     private final List<Interceptor> interceptors;
     private final Platform platform;
+
+    /** All that servers make this client hold. */
+    private final Ledger ledger = Ledger.ofClient("client");
+
     private final Loops loops;
 
     /** Whence {@link #loops}, to be given back; null for those of this client alone. */
@@ -201,6 +205,10 @@ public final class Client implements AutoCloseable {
     /** What an attempt that is under way and the next one may take: a call waits no longer for a connection. */
     long patienceNanos() {
         return 2 * connectNanos;
+    }
+
+    Ledger ledger() {
+        return ledger;
     }
 
     Platform platform() {

@@ -142,6 +142,11 @@ final class ClientAddress extends Route {
         }
     }
 
+    /** For a connection that is about to be made. */
+    Account newAccount() {
+        return java.util.Objects.requireNonNull(client.ledger().open(null));
+    }
+
     private void open(CompletableFuture<ClientConnection> attempt) {
         client.open(
                 this,

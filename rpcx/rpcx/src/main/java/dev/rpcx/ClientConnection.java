@@ -88,7 +88,8 @@ final class ClientConnection extends WireConnection {
             long defaultNanos,
             long keepAliveNanos,
             CompletableFuture<ClientConnection> attempt) {
-        super(channel);
+        super(channel, address.newAccount());
+        channel.closeFuture().addListener(over -> account.close());
         this.address = address;
         this.peer = address.toString();
         this.defaultNanos = defaultNanos;

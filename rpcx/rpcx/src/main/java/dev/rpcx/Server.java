@@ -7,7 +7,6 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInitializer;
 import io.netty.handler.ssl.SslHandler;
-import java.net.SocketAddress;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -38,19 +37,11 @@ public final class Server implements AutoCloseable {
 
     private final String host;
     private final int port;
-    private final ConnectionLimit connectionLimit;
+    /** All that peers make this server hold. */
+    private final Ledger ledger;
 
     /** Handlers, those on event loops not counted. */
     private final AtomicInteger running = new AtomicInteger();
-
-    /** Requests that are not whole, or whose handlers have not ended. */
-    private final ByteBudget requestBytes = ByteBudget.ofHeap(8);
-
-    /** Replies that wait for a reader. */
-    private final ByteBudget replyBytes = ByteBudget.ofHeap(8);
-
-    /** Buffers of calls that are over, kept for the next ones. */
-    private final ByteBudget keptBytes = ByteBudget.ofHeap(16);
 
     private final Platform platform;
     private final int eventLoops;
@@ -82,8 +73,12 @@ public final class Server implements AutoCloseable {
     private Server(Builder builder) {
         host = builder.host;
         port = builder.port;
-        connectionLimit = new ConnectionLimit(
-                builder.maxConnections, Math.min(builder.maxConnectionsPerAddress, builder.maxConnections));
+        ledger = Ledger.ofServer(
+                "server of port " + port,
+                builder.maxConnections,
+                Math.min(builder.maxConnectionsPerAddress, builder.maxConnections),
+                builder.maxMessageBytes);
+        ledger.watch(Resource.HANDLERS, running::get);
         platform = builder.platform;
         eventLoops = builder.eventLoops;
         inProcess = builder.inProcess;
@@ -159,21 +154,21 @@ public final class Server implements AutoCloseable {
     }
 
     private void accept(Channel channel) {
-        SocketAddress remote = channel.remoteAddress();
-        if (stopping || !connectionLimit.opened(remote)) {
+        Account account = stopping ? null : ledger.open(channel.remoteAddress());
+        if (account == null) {
             channel.close();
             return;
         }
         channels.add(channel);
         channel.closeFuture().addListener(over -> {
-            connectionLimit.closed(remote);
+            account.close();
             channels.remove(channel);
             connections.remove(channel);
         });
         if (tls != null) {
             tls.addTo(channel, null);
         }
-        channel.pipeline().addLast(new Sniffer(this));
+        channel.pipeline().addLast(new Sniffer(this, account));
     }
 
     /** A connection has said what it speaks. */
@@ -278,8 +273,8 @@ public final class Server implements AutoCloseable {
         stopped.await();
     }
 
-    ConnectionLimit connectionLimit() {
-        return connectionLimit;
+    Ledger ledger() {
+        return ledger;
     }
 
     /** Whom the certificate names that the client has shown; null without one. */
@@ -293,18 +288,6 @@ public final class Server implements AutoCloseable {
         } catch (SSLPeerUnverifiedException none) {
             return null;
         }
-    }
-
-    ByteBudget requestBytes() {
-        return requestBytes;
-    }
-
-    ByteBudget replyBytes() {
-        return replyBytes;
-    }
-
-    ByteBudget keptBytes() {
-        return keptBytes;
     }
 
     int connections() {

@@ -37,16 +37,15 @@ final class ServerCall extends Outbound implements Runnable {
     boolean receiving;
     boolean handling;
     boolean notice;
-    int heldBytes;
 
-    /** Of {@link #heldBytes}, those that the server counts; until the call ends. */
-    int countedBytes;
+    /** The request, from its arrival until the handler has ended. */
+    final Charge requestBytes;
 
-    /** Of a reply that cannot leave at once, counted by the server. */
-    int waitingBytes;
+    /** A reply that cannot leave at once. */
+    final Charge replyBytes;
 
-    /** Of the buffer, while no call is under way and it is kept for the next. */
-    int keptBytes;
+    /** The buffer, while no call is under way and it is kept for the next. */
+    final Charge keptBytes;
 
     /** Where the handler is counted; null where it is not. Set before it starts, cleared by whoever ends it. */
     @Nullable
@@ -68,8 +67,11 @@ final class ServerCall extends Outbound implements Runnable {
     /** Set by who sends the final frame, where a handler's thread may be first to do it. */
     private volatile boolean ended;
 
-    ServerCall(ServerConnection connection) {
+    ServerCall(ServerConnection connection, Account account) {
         this.connection = connection;
+        this.requestBytes = account.charge(Resource.REQUEST_BYTES);
+        this.replyBytes = account.charge(Resource.REPLY_BYTES);
+        this.keptBytes = account.charge(Resource.KEPT_BYTES);
     }
 
     void begin(int callId, ServerMethod called, Metadata given, long now, long deadline, boolean oneWay) {
@@ -287,11 +289,11 @@ final class ServerCall extends Outbound implements Runnable {
 
     /** Whether nothing of this call has to be given back as soon as its reply has left: no bytes that are counted, no stream, no large buffer. */
     boolean isSmall() {
-        return countedBytes == 0
+        return requestBytes.held() == 0
                 && receiver == null
                 && sender == null
                 && !notice
-                && body.capacity() <= ByteBudget.COUNTED_BYTES;
+                && body.capacity() <= SMALL_BYTES;
     }
 
     @Override
@@ -329,6 +331,6 @@ final class ServerCall extends Outbound implements Runnable {
     @Override
     void lost() {
         handling = false;
-        connection.release(this);
+        connection.recycle(this);
     }
 }

@@ -23,9 +23,6 @@ import org.jspecify.annotations.Nullable;
  * touch them.
  */
 final class ServerConnection extends WireConnection implements ServedConnection {
-    /** Bytes of requests held for one connection; each frame beyond is refused as overload. */
-    private static final long MAX_HELD_BYTES = 64L * 1024 * 1024;
-
     /** With more calls under way than this, what is gained by gathering is more than a wake-up of the event loop costs. */
     private static final int QUIET_CALLS = 1;
 
@@ -57,8 +54,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
     private int underWay;
 
-    /** Bytes of requests that have arrived and are not answered. */
-    private long heldBytes;
+    /** Places for calls that have been made, those in {@link #free} among them. */
+    private final Charge places;
 
     private final KeepAlive keepAlive;
     private @Nullable Principal peer;
@@ -67,9 +64,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private boolean clientLeft;
     private boolean greeted;
 
-    ServerConnection(Channel channel, Server server) {
-        super(channel);
+    ServerConnection(Channel channel, Server server, Account account) {
+        super(channel, account);
         this.server = server;
+        this.places = account.charge(Resource.CALLS);
+        account.watch(() -> places.held() - free.size());
         this.keepAlive = new KeepAlive(this, server.keepAliveNanos());
         this.guard = new FloodGuard(loop().ticker());
         loop().schedule(this::endUngreeted, Sniffer.silentNanos(server), TimeUnit.NANOSECONDS);
@@ -218,17 +217,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         boolean more = (head & Wire.MORE) != 0;
         AdmissionLimit admission = method.admission();
+        ServerCall call = place();
+        if (call == null) {
+            refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection or server");
+            return;
+        }
         if (!more && admission != null && !admission.enter()) {
+            free.push(call);
             sendNow(new Outbound.Control(Wire.ERROR, id, OVERLOADED.duplicate()));
             return;
         }
         // a time no clock can hold is as good as none
         long nanos = TimeUnit.MICROSECONDS.toNanos(Math.min(micros < 0 ? Long.MAX_VALUE : micros, 1L << 50));
-        ServerCall call = free.isEmpty() ? new ServerCall(this) : free.pop();
-        if (call.keptBytes > 0) {
-            server.keptBytes().release(call.keptBytes);
-            call.keptBytes = 0;
-        }
         long now = nanoTime();
         call.begin(id, method, metadata, now, now + nanos, notice);
         call.admitted = more ? null : admission;
@@ -240,6 +240,21 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         } else {
             dispatch(call, payload);
         }
+    }
+
+    /**
+     * A place for a call. A call that was cancelled has its place until its handler has ended: who sends and cancels again and again soon has
+     * none left.
+     *
+     * @return null if this connection, or the server, has too many
+     */
+    private @Nullable ServerCall place() {
+        ServerCall call = free.poll();
+        if (call != null) {
+            call.keptBytes.release();
+            return call;
+        }
+        return places.held() < server.settings().maxCalls() && places.add(1) ? new ServerCall(this, account) : null;
     }
 
     private @Nullable ServerMethod method(int head, ByteBuf payload) {
@@ -272,11 +287,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 > server.settings().maxMessageBytes()) {
             drop(call);
             refuseLarge(id);
-            return;
-        }
-        if (heldBytes + payload.readableBytes() > MAX_HELD_BYTES) {
-            drop(call);
-            refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests under way on this connection");
             return;
         }
         if (!holdCounted(call, payload)) {
@@ -319,7 +329,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         } catch (RejectedExecutionException e) {
             call.leave();
             call.handling = false;
-            if (!call.abandoned) {
+            if (call.abandoned) {
+                recycle(call);
+            } else {
                 int id = call.id;
                 drop(call);
                 refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
@@ -396,11 +408,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         @SuppressWarnings("unchecked") // the codec refuses items of another type
         Flow.Publisher<Object> publisher = (Flow.Publisher<Object>) result;
-        try {
-            loop().execute(() -> startStream(call, publisher));
-        } catch (RejectedExecutionException stopped) {
-            call.cancel();
-        }
+        inLoopOrHere(() -> startStream(call, publisher));
     }
 
     private void startStream(ServerCall call, Flow.Publisher<Object> publisher) {
@@ -447,31 +455,23 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** A request that came in one frame, for a handler on another thread. @return false if the call has been refused */
     private boolean holdWhole(ServerCall call, ByteBuf request) {
-        if (request.readableBytes() > ByteBudget.COUNTED_BYTES) {
+        if (request.readableBytes() > Outbound.SMALL_BYTES) {
             return holdCounted(call, request);
         }
-        hold(call, request);
+        call.body.writeBytes(request);
         return true;
     }
 
-    /** @return false if the server holds too much of requests, and the call has been refused */
+    /** @return false if too much of requests is held already, and the call has been refused */
     private boolean holdCounted(ServerCall call, ByteBuf bytes) {
-        int more = bytes.readableBytes();
-        if (server.requestBytes().hold(more)) {
-            call.countedBytes += more;
-            hold(call, bytes);
+        if (call.requestBytes.add(bytes.readableBytes())) {
+            call.body.writeBytes(bytes);
             return true;
         }
         int id = call.id;
         drop(call);
-        refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests under way on this server");
+        refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests under way on this connection or server");
         return false;
-    }
-
-    private void hold(ServerCall call, ByteBuf bytes) {
-        heldBytes += bytes.readableBytes();
-        call.heldBytes += bytes.readableBytes();
-        call.body.writeBytes(bytes);
     }
 
     private void onCancel(int id) {
@@ -557,8 +557,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (reads && bytes <= Wire.MAX_PAYLOAD_BYTES) {
             return true;
         }
-        if (server.replyBytes().hold(bytes)) {
-            call.waitingBytes = bytes;
+        if (call.replyBytes.add(bytes)) {
             call.waits = true;
         } else if (reads) {
             call.refuseReply();
@@ -571,30 +570,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Neither handler nor reply need it any more. */
     void recycle(ServerCall call) {
-        heldBytes -= call.heldBytes;
-        call.heldBytes = 0;
-        release(call);
-        int buffer = call.body.capacity();
-        if (buffer > ByteBudget.COUNTED_BYTES) {
-            if (!isClosed() && server.keptBytes().hold(buffer)) {
-                call.keptBytes = buffer;
-            } else {
-                call.shrinkBody();
-            }
+        call.requestBytes.release();
+        call.replyBytes.release();
+        if (isClosed()) {
+            places.release(1);
+            return;
+        }
+        if (call.body.capacity() > Outbound.SMALL_BYTES && !call.keptBytes.add(call.body.capacity())) {
+            call.shrinkBody();
         }
         free.push(call);
-    }
-
-    /** What the server has counted for this call; also after the loop has ended. */
-    void release(ServerCall call) {
-        if (call.countedBytes > 0) {
-            server.requestBytes().release(call.countedBytes);
-            call.countedBytes = 0;
-        }
-        if (call.waitingBytes > 0) {
-            server.replyBytes().release(call.waitingBytes);
-            call.waitingBytes = 0;
-        }
     }
 
     @Override
@@ -626,13 +611,20 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         for (ServerCall call : calls) {
             if (call != null) {
                 endStreams(call);
-                call.cancel();
-                release(call);
+                if (call.handling) {
+                    call.cancel();
+                } else {
+                    call.leave();
+                    recycle(call);
+                }
             }
         }
+        Arrays.fill(calls, null);
+        underWay = 0;
         for (ServerCall call : free) {
-            server.keptBytes().release(call.keptBytes);
-            call.keptBytes = 0;
+            call.keptBytes.release();
         }
+        places.release(free.size());
+        free.clear();
     }
 }

@@ -22,14 +22,19 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
     private static final int NATIVE_FIRST_BYTE = Wire.MAGIC >>> 24;
 
     private final Server server;
+    private final Account account;
+    private final Charge timers;
     private @Nullable ScheduledFuture<?> timer;
 
-    Sniffer(Server server) {
+    Sniffer(Server server, Account account) {
         this.server = server;
+        this.account = account;
+        this.timers = account.charge(Resource.TIMERS);
     }
 
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
+        timers.add(1);
         timer = ctx.executor().schedule(() -> ctx.close(), silentNanos(server), TimeUnit.NANOSECONDS);
     }
 
@@ -46,8 +51,8 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
         }
         stopTimer();
         ChannelInboundHandler connection = first.getUnsignedByte(first.readerIndex()) == NATIVE_FIRST_BYTE
-                ? new ServerConnection(ctx.channel(), server)
-                : new ClassicServerConnection(ctx.channel(), server);
+                ? new ServerConnection(ctx.channel(), server, account)
+                : new ClassicServerConnection(ctx.channel(), server, account);
         ctx.pipeline().replace(this, null, connection);
         // from here on, not from the pipeline's head: what TLS has decrypted must not meet it again
         ctx.fireChannelRead(first);
@@ -61,6 +66,7 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
     private void stopTimer() {
         if (timer != null) {
             timer.cancel(false);
+            timers.release();
         }
     }
 

@@ -61,6 +61,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     final Channel channel;
+
+    /** What this connection holds. Closed by whoever opened it. */
+    final Account account;
+
     private final EventLoop loop;
     private final Ticker ticker;
     private final Outbox outbox = new Outbox();
@@ -90,8 +94,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Something has arrived since {@link KeepAlive} looked last. */
     private boolean heard;
 
-    WireConnection(Channel channel) {
+    WireConnection(Channel channel, Account account) {
         this.channel = channel;
+        this.account = account;
         this.loop = channel.eventLoop();
         this.ticker = loop.ticker();
         this.turn = new WriteTurn(channel);

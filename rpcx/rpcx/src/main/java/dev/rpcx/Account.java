@@ -1,0 +1,55 @@
+package dev.rpcx;
+
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What one connection holds, as part of what its peer's address holds and of what its server or client holds. Thread-safe. What has been
+ * charged stays charged when the connection has ended, until the {@link Charge} is released: a handler that goes on holds its request.
+ */
+final class Account {
+    /** Buffers that one connection keeps for what comes next: some dozens for messages of 100 kB. */
+    static final long MAX_KEPT_BYTES = 4L * 1024 * 1024;
+
+    private final Ledger ledger;
+    final Ledger.@Nullable Address address;
+    final AtomicLongArray held = new AtomicLongArray(Resource.values().length);
+    private volatile LongSupplier underWay = () -> 0;
+
+    Account(Ledger ledger, Ledger.@Nullable Address address) {
+        this.ledger = ledger;
+        this.address = address;
+    }
+
+    /** For an owner who holds some of this now and then. */
+    Charge charge(Resource kind) {
+        return new Charge(this, kind);
+    }
+
+    boolean take(Resource kind, long amount) {
+        return ledger.take(this, kind, amount);
+    }
+
+    void give(Resource kind, long amount) {
+        ledger.give(this, kind, amount);
+    }
+
+    long held(Resource kind) {
+        return held.get(kind.ordinal());
+    }
+
+    /** How many calls are under way on this connection, as its owner counts them; to be zero when all is quiet. */
+    void watch(LongSupplier calls) {
+        underWay = calls;
+    }
+
+    long watched() {
+        return underWay.getAsLong();
+    }
+
+    /** The connection is over. A second time does nothing. */
+    void close() {
+        ledger.closed(this);
+    }
+}

@@ -1,0 +1,85 @@
+package dev.rpcx;
+
+/**
+ * What one owner holds of one {@link Resource}. What has been charged is given back by the same object, all of it or a part; so nothing can
+ * be given back twice, and nothing is lost as long as the owner releases it when it ends.
+ *
+ * <p>Not thread-safe: it belongs to whoever owns its owner at the time, the event loop for a call or a connection, after the loop's end
+ * whoever holds the connection's lock. An owner with several threads guards it with its own lock.
+ *
+ * <p>The account is asked in steps of {@link #STEP_BYTES} where bytes are counted, and what was taken is kept until the next
+ * {@link #release()}: many small amounts cost an addition each.
+ */
+final class Charge {
+    private static final long STEP_BYTES = 4 * 1024;
+
+    private final Account account;
+    private final Resource kind;
+    private final long step;
+    private long held;
+
+    /** What the account has been charged: at least {@link #held}. */
+    private long taken;
+
+    Charge(Account account, Resource kind) {
+        this.account = account;
+        this.kind = kind;
+        this.step = switch (kind) {
+            case REQUEST_BYTES, REPLY_BYTES, ITEM_BYTES_IN, ITEM_BYTES_OUT -> STEP_BYTES;
+            case KEPT_BYTES, CONNECTIONS, CALLS, HANDLERS, STREAMS, TIMERS -> 1;
+        };
+    }
+
+    /** @return false if that would be too much; nothing is changed then */
+    boolean add(long amount) {
+        long wanted = held + amount;
+        if (wanted > taken) {
+            long more = (wanted - taken + step - 1) / step * step;
+            if (!account.take(kind, more)) {
+                return false;
+            }
+            taken += more;
+        }
+        held = wanted;
+        return true;
+    }
+
+    /** Gives a part back. */
+    void release(long amount) {
+        if (amount > held) {
+            throw new IllegalArgumentException(amount + " " + kind + " (expected: at most " + held + ")");
+        }
+        held -= amount;
+        long spare = (taken - held) / step * step;
+        if (spare > step || step == 1) {
+            taken -= spare;
+            account.give(kind, spare);
+        }
+    }
+
+    /** Changes what is held to this much. @return false if that would be too much; nothing is changed then */
+    boolean set(long amount) {
+        if (amount == 0) {
+            release();
+        } else if (amount < held) {
+            release(held - amount);
+        } else {
+            return add(amount - held);
+        }
+        return true;
+    }
+
+    /** Gives everything back. A second time does nothing. */
+    void release() {
+        held = 0;
+        long all = taken;
+        if (all != 0) {
+            taken = 0;
+            account.give(kind, all);
+        }
+    }
+
+    long held() {
+        return held;
+    }
+}

@@ -1,0 +1,329 @@
+package dev.rpcx;
+
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Counts what one server or client holds of each {@link Resource}: in all, by peer address and by connection. Whatever is held is charged
+ * to an {@link Account} by way of a {@link Charge}, and given back by way of the same; so what a peer can make this side hold has a bound,
+ * and a test can see that nothing is left. Thread-safe.
+ *
+ * <p><b>Fair share.</b> A fixed part for each peer would have to be tiny to be safe and would waste the rest. Instead what is free decides:
+ * a connection may hold as much as is still free then, and all connections of one address together twice as much. A single connection thus
+ * comes to a half of the whole, a single address to two thirds, and each greedy one more to a part of what is left: there is always
+ * something left, and who holds little gets it while who holds much is refused. Those who fill lose what they hold when they stand still,
+ * which is their connection's business. Source: Choudhury and Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory Packet
+ * Switches</i>, 1998, with α = 1 and 2. Connections have fixed limits, since an administrator sets them by number.
+ *
+ * <p>An IPv6 address counts with all of its /64: a single host has that many to choose from (RFC 6177).
+ */
+final class Ledger {
+    /** Of what is free, as much may the connections of one address hold together. */
+    private static final int ADDRESS_SHARE = 2;
+
+    /** Room for some messages of the largest size, also where the heap is small. */
+    private static final int MIN_MESSAGES = 4;
+
+    /** A place for a call, its buffer of the first size, and what its handler needs. */
+    private static final int CALL_BYTES = 2 * 1024;
+
+    private static final int MIN_CALLS = 4 * Wire.MAX_SLOTS;
+
+    private static final int IPV6_PREFIX_BYTES = 8;
+
+    private static final int KINDS = Resource.values().length;
+
+    /** Every server's and client's that is reachable, for tests. */
+    private static final Set<Ledger> LIVE = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+
+    private final String owner;
+    private final long[] most = new long[KINDS];
+    private final long[] mostOfConnection = new long[KINDS];
+    private final int mostConnectionsOfAddress;
+    private final AtomicLong[] held = new AtomicLong[KINDS];
+    private final Map<Object, Address> addresses = new ConcurrentHashMap<>();
+    private final Set<Account> open = ConcurrentHashMap.newKeySet();
+    private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
+
+    /**
+     * @param owner for messages
+     * @param most of each kind, in all; what is not named has no limit
+     * @param mostOfConnection of each kind, for one connection, however much is free
+     */
+    Ledger(String owner, Map<Resource, Long> most, Map<Resource, Long> mostOfConnection, int mostConnectionsOfAddress) {
+        this.owner = owner;
+        this.mostConnectionsOfAddress = mostConnectionsOfAddress;
+        Arrays.fill(this.most, Long.MAX_VALUE);
+        Arrays.fill(this.mostOfConnection, Long.MAX_VALUE);
+        most.forEach((kind, limit) -> this.most[kind.ordinal()] = limit);
+        mostOfConnection.forEach((kind, limit) -> this.mostOfConnection[kind.ordinal()] = limit);
+        for (int i = 0; i < KINDS; i++) {
+            held[i] = new AtomicLong();
+        }
+        for (Resource kind : Resource.values()) {
+            watched.put(kind, new CopyOnWriteArrayList<>());
+        }
+    }
+
+    /**
+     * A server's: shares of the heap that together leave more than a third of it to handlers.
+     *
+     * @param maxMessageBytes of one message; the whole has room for some of them, whatever the heap
+     */
+    static Ledger ofServer(String owner, int maxConnections, int maxConnectionsOfAddress, int maxMessageBytes) {
+        Map<Resource, Long> most = ofHeap(maxMessageBytes);
+        most.put(Resource.CONNECTIONS, (long) maxConnections);
+        return live(new Ledger(owner, most, ofConnection(maxMessageBytes), maxConnectionsOfAddress));
+    }
+
+    /** A client's: it chooses its peers, so their number has no limit. */
+    static Ledger ofClient(String owner) {
+        return live(new Ledger(
+                owner, ofHeap(Wire.MAX_MESSAGE_BYTES), ofConnection(Wire.MAX_MESSAGE_BYTES), Integer.MAX_VALUE));
+    }
+
+    private static Ledger live(Ledger made) {
+        LIVE.add(made);
+        return made;
+    }
+
+    private static Map<Resource, Long> ofHeap(int maxMessageBytes) {
+        long heap = Runtime.getRuntime().maxMemory();
+        long some = (long) MIN_MESSAGES * maxMessageBytes;
+        Map<Resource, Long> most = new EnumMap<>(Resource.class);
+        most.put(Resource.REQUEST_BYTES, Math.max(some, heap / 8));
+        most.put(Resource.REPLY_BYTES, Math.max(some, heap / 8));
+        most.put(Resource.ITEM_BYTES_IN, Math.max(some, heap / 16));
+        most.put(Resource.ITEM_BYTES_OUT, Math.max(some, heap / 16));
+        most.put(Resource.KEPT_BYTES, heap / 16);
+        most.put(Resource.CALLS, Math.max(MIN_CALLS, heap / 8 / CALL_BYTES));
+        most.put(Resource.STREAMS, Math.max(MIN_CALLS, heap / 16 / CALL_BYTES));
+        return most;
+    }
+
+    private static Map<Resource, Long> ofConnection(int maxMessageBytes) {
+        long bytes = Math.max(64L * 1024 * 1024, 2L * maxMessageBytes);
+        Map<Resource, Long> most = new EnumMap<>(Resource.class);
+        most.put(Resource.REQUEST_BYTES, bytes);
+        most.put(Resource.REPLY_BYTES, bytes);
+        most.put(Resource.ITEM_BYTES_IN, bytes);
+        most.put(Resource.ITEM_BYTES_OUT, bytes);
+        most.put(Resource.KEPT_BYTES, Account.MAX_KEPT_BYTES);
+        return most;
+    }
+
+    /**
+     * An account for a connection that has come; {@link Account#close} gives the place back.
+     *
+     * @param remote the peer's address; null, or of another family than the Internet's, belongs to no address
+     * @return null if there is a connection too many
+     */
+    @Nullable
+    Account open(@Nullable SocketAddress remote) {
+        Object key = key(remote);
+        Address address = key == null
+                ? null
+                : addresses.compute(key, (k, found) -> {
+                    Address is = found == null ? new Address(k) : found;
+                    is.connections.incrementAndGet();
+                    return is;
+                });
+        boolean fits = address == null || address.connections.get() <= mostConnectionsOfAddress;
+        AtomicLong all = held[Resource.CONNECTIONS.ordinal()];
+        if (fits && all.incrementAndGet() > most[Resource.CONNECTIONS.ordinal()]) {
+            all.decrementAndGet();
+            fits = false;
+        }
+        if (!fits) {
+            if (address != null) {
+                left(address);
+            }
+            return null;
+        }
+        Account account = new Account(this, address);
+        open.add(account);
+        return account;
+    }
+
+    private static @Nullable Object key(@Nullable SocketAddress remote) {
+        if (!(remote instanceof InetSocketAddress peer)) {
+            return null;
+        }
+        InetAddress address = peer.getAddress();
+        if (address instanceof Inet6Address) {
+            return java.nio.ByteBuffer.wrap(Arrays.copyOf(address.getAddress(), IPV6_PREFIX_BYTES));
+        }
+        return address;
+    }
+
+    void closed(Account account) {
+        if (open.remove(account)) {
+            held[Resource.CONNECTIONS.ordinal()].decrementAndGet();
+            Address address = account.address;
+            if (address != null) {
+                left(address);
+            }
+        }
+    }
+
+    private void left(Address address) {
+        addresses.computeIfPresent(address.key, (key, found) -> {
+            found.connections.decrementAndGet();
+            return forgettable(found);
+        });
+    }
+
+    private static @Nullable Address forgettable(Address address) {
+        return address.connections.get() == 0 && address.holdsNothing() ? null : address;
+    }
+
+    /** @return false if that would be too much; nothing is changed then */
+    boolean take(Account account, Resource kind, long amount) {
+        int i = kind.ordinal();
+        long all = held[i].addAndGet(amount);
+        long own = account.held.addAndGet(i, amount);
+        Address address = account.address;
+        long ofAddress = address == null ? 0 : address.held.addAndGet(i, amount);
+        long free = most[i] - all;
+        if (own <= mostOfConnection[i]
+                && (most[i] == Long.MAX_VALUE || own <= free && ofAddress / ADDRESS_SHARE <= free)) {
+            return true;
+        }
+        give(account, kind, amount);
+        return false;
+    }
+
+    void give(Account account, Resource kind, long amount) {
+        int i = kind.ordinal();
+        held[i].addAndGet(-amount);
+        account.held.addAndGet(i, -amount);
+        Address address = account.address;
+        if (address != null && address.held.addAndGet(i, -amount) == 0 && address.connections.get() == 0) {
+            addresses.computeIfPresent(address.key, (key, found) -> forgettable(found));
+        }
+    }
+
+    /** How much of this is held, in all: what is charged, and what is only watched. */
+    long held(Resource kind) {
+        long sum = held[kind.ordinal()].get();
+        for (LongSupplier count : watched(kind)) {
+            sum += count.getAsLong();
+        }
+        return sum;
+    }
+
+    long most(Resource kind) {
+        return most[kind.ordinal()];
+    }
+
+    /** A count that somebody else keeps, and that belongs to this ledger. Racy reads are fine: it is looked at when all is quiet. */
+    void watch(Resource kind, LongSupplier count) {
+        watched(kind).add(count);
+    }
+
+    private List<LongSupplier> watched(Resource kind) {
+        return java.util.Objects.requireNonNull(watched.get(kind));
+    }
+
+    /**
+     * All that does not stand at zero, a line each; empty where all does. What a connection in good order holds at rest is left out while
+     * it is open. For tests, and for whoever looks for what is lost; a moment of quiet gives a true picture.
+     */
+    String audit() {
+        long[] atRest = new long[KINDS];
+        StringBuilder text = new StringBuilder();
+        for (Account account : open) {
+            for (Resource kind : Resource.values()) {
+                if (kind.isHeldAtRest()) {
+                    atRest[kind.ordinal()] += account.held(kind);
+                }
+            }
+            long underWay = account.watched();
+            if (underWay != 0) {
+                text.append(owner)
+                        .append(": a connection has ")
+                        .append(underWay)
+                        .append(" calls under way\n");
+            }
+        }
+        atRest[Resource.CONNECTIONS.ordinal()] = open.size();
+        for (Resource kind : Resource.values()) {
+            long over = held(kind) - atRest[kind.ordinal()];
+            if (over != 0) {
+                text.append(owner)
+                        .append(": ")
+                        .append(over)
+                        .append(' ')
+                        .append(kind)
+                        .append('\n');
+            }
+        }
+        for (Address address : addresses.values()) {
+            if (address.connections.get() == 0) {
+                text.append(owner).append(": ").append(address).append(" without a connection\n");
+            }
+        }
+        return text.toString();
+    }
+
+    /** What {@link #audit} says of every ledger of the process. */
+    static String auditAll() {
+        Ledger[] all;
+        synchronized (LIVE) {
+            all = LIVE.toArray(new Ledger[0]);
+        }
+        StringBuilder text = new StringBuilder();
+        for (Ledger ledger : all) {
+            text.append(ledger.audit());
+        }
+        return text.toString();
+    }
+
+    @Override
+    public String toString() {
+        return owner;
+    }
+
+    /** What the connections of one address hold together, those that are gone and still hold something among them. */
+    static final class Address {
+        private final Object key;
+        private final AtomicLongArray held = new AtomicLongArray(KINDS);
+
+        /** Changed while the map's entry is locked. */
+        private final AtomicInteger connections = new AtomicInteger();
+
+        Address(Object key) {
+            this.key = key;
+        }
+
+        private boolean holdsNothing() {
+            for (int i = 0; i < KINDS; i++) {
+                if (held.get(i) != 0) {
+                    return false;
+                }
+            }
+            return true;
+        }
+
+        @Override
+        public String toString() {
+            return key + " " + held;
+        }
+    }
+}

@@ -1,0 +1,172 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a ledger lets connections hold, and that all of it comes back. */
+@Timeout(60)
+class LedgerTest {
+    private static final long ALL = 1 << 20;
+    private static final int CONNECTIONS = 100;
+
+    private final Ledger ledger = new Ledger(
+            "ledger under test",
+            Map.of(Resource.REQUEST_BYTES, ALL, Resource.CONNECTIONS, (long) CONNECTIONS),
+            Map.of(),
+            CONNECTIONS / 2);
+
+    private static InetSocketAddress address(String text) throws UnknownHostException {
+        return new InetSocketAddress(InetAddress.getByName(text), 1);
+    }
+
+    private Account open(String address) throws UnknownHostException {
+        return Objects.requireNonNull(ledger.open(address(address)));
+    }
+
+    /** Takes as much as there is to be had, in small pieces. */
+    private static Charge greedy(Account account) {
+        Charge charge = account.charge(Resource.REQUEST_BYTES);
+        while (charge.add(1024)) {}
+        return charge;
+    }
+
+    @Test
+    void oneConnectionComesToHalfOfAllAndOneAddressToTwoThirds() throws Exception {
+        Account one = open("10.0.0.1");
+        Charge first = greedy(one);
+        assertThat(first.held()).isBetween(ALL / 2 - 8192, ALL / 2);
+        List<Charge> others = new ArrayList<>();
+        for (int i = 0; i < 40; i++) {
+            others.add(greedy(open("10.0.0.1")));
+        }
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isBetween(2 * ALL / 3 - 8192, 2 * ALL / 3);
+        assertThat(greedy(open("10.0.0.2")).held())
+                .as("what another address still gets")
+                .isGreaterThan(ALL / 6 - 8192);
+        assertThat(first.held()).isBetween(ALL / 2 - 8192, ALL / 2);
+        assertThat(others).isNotEmpty();
+    }
+
+    @Test
+    void whenSomeAddressesHaveFilledOneMoreStillGetsItsPart() throws Exception {
+        for (int i = 0; i < 5; i++) {
+            greedy(open("10.0.1." + i));
+        }
+        assertThat(greedy(open("10.0.2.1")).held()).isPositive();
+    }
+
+    @Test
+    void aHostCannotMultiplyItsShareByTheAddressesOfItsNetwork() throws Exception {
+        for (int i = 1; i < 40; i++) {
+            greedy(open("2001:db8:0:7::" + i));
+        }
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isLessThanOrEqualTo(2 * ALL / 3);
+        assertThat(greedy(open("2001:db8:0:8::1")).held()).isGreaterThan(ALL / 6 - 8192);
+    }
+
+    @Test
+    void aRefusedChargeChangesNothing() throws Exception {
+        Charge charge = open("10.0.0.1").charge(Resource.REQUEST_BYTES);
+        assertThat(charge.add(1000)).isTrue();
+        long before = ledger.held(Resource.REQUEST_BYTES);
+        assertThat(charge.add(ALL)).isFalse();
+        assertThat(charge.held()).isEqualTo(1000);
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isEqualTo(before);
+    }
+
+    @Test
+    void whatIsReleasedTwiceComesBackOnce() throws Exception {
+        Account account = open("10.0.0.1");
+        Charge one = account.charge(Resource.REQUEST_BYTES);
+        Charge other = account.charge(Resource.REQUEST_BYTES);
+        one.add(10_000);
+        other.add(10_000);
+        one.release();
+        one.release();
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isBetween(10_000L, 16_384L);
+        assertThatThrownBy(() -> other.release(10_001)).isInstanceOf(IllegalArgumentException.class);
+        other.release(10_000);
+        other.release();
+        account.close();
+        assertThat(ledger.audit()).isEmpty();
+    }
+
+    @Test
+    void whatAClosedConnectionHoldsCountsUntilItIsReleased() throws Exception {
+        Account account = open("10.0.0.1");
+        Charge charge = greedy(account);
+        account.close();
+        account.close();
+        assertThat(ledger.audit()).contains("REQUEST_BYTES").contains("without a connection");
+        Charge next = greedy(open("10.0.0.1"));
+        assertThat(charge.held() + next.held())
+                .as("a new connection gets no new share of the address")
+                .isLessThanOrEqualTo(2 * ALL / 3);
+        charge.release();
+        next.release();
+        assertThat(ledger.audit()).isEmpty();
+    }
+
+    @Test
+    void connectionsBeyondTheLimitsAreRefusedAndTheirPlacesComeBack() throws Exception {
+        List<Account> held = new ArrayList<>();
+        for (int i = 0; i < CONNECTIONS / 2; i++) {
+            held.add(open("10.0.0.1"));
+        }
+        assertThat(ledger.open(address("10.0.0.1"))).isNull();
+        for (int i = 0; i < CONNECTIONS / 2; i++) {
+            held.add(open("10.0.3." + i));
+        }
+        assertThat(ledger.open(address("10.0.0.2"))).isNull();
+        held.get(0).close();
+        held.add(open("10.0.0.1"));
+        held.forEach(Account::close);
+        assertThat(ledger.held(Resource.CONNECTIONS)).isZero();
+        assertThat(ledger.audit()).isEmpty();
+    }
+
+    @Test
+    void threadsThatTakeAndGiveLeaveNothing() throws Exception {
+        List<CompletableFuture<Void>> all = new ArrayList<>();
+        for (int thread = 0; thread < 4; thread++) {
+            String address = "10.0.0." + thread / 2;
+            all.add(CompletableFuture.runAsync(() -> {
+                for (int round = 0; round < 2000; round++) {
+                    Account account;
+                    try {
+                        account = open(address);
+                    } catch (UnknownHostException e) {
+                        throw new IllegalStateException(e);
+                    }
+                    Charge charge = account.charge(Resource.REQUEST_BYTES);
+                    for (int i = 1; i < 20; i++) {
+                        charge.add(i * 4000L);
+                        charge.release(charge.held() / 2);
+                    }
+                    if (round % 2 == 0) {
+                        account.close();
+                        charge.release();
+                    } else {
+                        charge.release();
+                        account.close();
+                    }
+                }
+            }));
+        }
+        CompletableFuture.allOf(all.toArray(new CompletableFuture<?>[0])).get(30, TimeUnit.SECONDS);
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(ledger.audit()).isEmpty();
+    }
+}
