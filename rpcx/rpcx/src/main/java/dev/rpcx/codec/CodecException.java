@@ -4,6 +4,9 @@ package dev.rpcx.codec;
 public final class CodecException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
+    /** Characters of another's message: it may hold the whole input. */
+    private static final int MAX_WORDS = 1_000;
+
     /** What went wrong. */
     public enum Code {
         /** Null where Protobuf has no null. */
@@ -30,6 +33,29 @@ public final class CodecException extends RuntimeException {
     CodecException(Code code, String message, Throwable cause) {
         super(message, cause, false, false);
         this.code = code;
+    }
+
+    /**
+     * What the code of a type threw: its constructor, an accessor, {@code hashCode}. An {@code Error} too, so that who reads has one thing to
+     * catch; a stack or heap that was too small for this value need not be so for the next. Other errors of the virtual machine pass.
+     */
+    static CodecException ofTheirs(String what, Throwable thrown) {
+        if (thrown instanceof VirtualMachineError error
+                && !(thrown instanceof StackOverflowError)
+                && !(thrown instanceof OutOfMemoryError)) {
+            throw error;
+        }
+        return new CodecException(Code.REFUSED, what + words(thrown), thrown);
+    }
+
+    private static String words(Throwable thrown) {
+        String words;
+        try {
+            words = thrown.toString();
+        } catch (Throwable speechless) {
+            words = thrown.getClass().getName();
+        }
+        return words.length() <= MAX_WORDS ? words : words.substring(0, MAX_WORDS) + "…";
     }
 
     /** What kind of fault it is. */

@@ -11,6 +11,8 @@ import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +39,11 @@ abstract class ElementCodec {
     @Nullable
     String refusesNull() {
         return null;
+    }
+
+    /** Whether the JDK's tables find a value among others of its hash by its order; a decimal's costs a multiplication of all its digits. */
+    boolean hasOrder() {
+        return true;
     }
 
     static ElementCodec of(Shape shape, MessageLink message) {
@@ -79,12 +86,18 @@ abstract class ElementCodec {
         Object read(In in) {
             return in.message(link.codec());
         }
+
+        @Override
+        boolean hasOrder() {
+            return false;
+        }
     }
 
     private static final class EnumElement extends ElementCodec {
         private final EnumType type;
         private final int[] numbers;
         private final Enum<?>[] dense;
+        private final Map<Integer, Enum<?>> byNumber = new HashMap<>();
 
         EnumElement(EnumType type) {
             this.type = type;
@@ -93,6 +106,7 @@ abstract class ElementCodec {
             dense = new Enum<?>[Math.min(highest, 1023) + 1];
             Enum<?>[] constants = type.constants();
             for (int i = 0; i < constants.length; i++) {
+                byNumber.putIfAbsent(numbers[i], constants[i]);
                 if (numbers[i] < dense.length) {
                     dense[numbers[i]] = constants[i];
                 }
@@ -113,10 +127,9 @@ abstract class ElementCodec {
         }
 
         private @Nullable Object rare(In in, int number) {
-            for (int i = 0; i < numbers.length; i++) {
-                if (numbers[i] == number) {
-                    return type.constants()[i];
-                }
+            Object sparse = byNumber.get(number);
+            if (sparse != null) {
+                return sparse;
             }
             if (type.unknown() != null || number == 0) {
                 return type.unknown();
@@ -442,6 +455,11 @@ abstract class ElementCodec {
                     @Override
                     Object read(In in) {
                         return in.decimal();
+                    }
+
+                    @Override
+                    boolean hasOrder() {
+                        return false;
                     }
                 };
             case LOCAL_DATE ->

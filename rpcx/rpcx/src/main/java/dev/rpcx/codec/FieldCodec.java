@@ -222,7 +222,8 @@ public abstract class FieldCodec {
 
         abstract Object empty(In in);
 
-        abstract void add(Object soFar, Object each);
+        /** @param bytes what the element took in the message */
+        abstract void add(In in, Object soFar, Object each, int bytes);
 
         @Override
         public @Nullable Object read(In in, @Nullable Object soFar) {
@@ -250,11 +251,12 @@ public abstract class FieldCodec {
 
         private void addNext(In in, Object all) {
             in.element();
+            int begin = in.position();
             Object each = element.read(in);
             if (each == null) {
                 throw in.malformed("an element of " + type.name() + " without a value");
             }
-            add(all, each);
+            add(in, all, each, in.position() - begin);
         }
 
         @Override
@@ -273,14 +275,13 @@ public abstract class FieldCodec {
             super(type, element);
         }
 
-        /** No more than the bytes that are left can hold at four a place: as much as the message takes itself. */
         @Override
         Object empty(In in) {
-            return new Elements(Math.max(LEAST_ROOM, Math.min(expected, in.bytesLeft() >> 2)));
+            return new Elements(Math.max(LEAST_ROOM, in.room(expected)));
         }
 
         @Override
-        void add(Object soFar, Object each) {
+        void add(In in, Object soFar, Object each, int bytes) {
             ((Elements) soFar).add(each);
         }
 
@@ -305,18 +306,38 @@ public abstract class FieldCodec {
 
         @Override
         Object empty(In in) {
-            return new LinkedHashSet<Object>();
+            in.memory(KeyHashes.COLLECTION_BYTES);
+            return element.hasOrder() ? new LinkedHashSet<Object>() : new Counted();
         }
 
         @Override
         @SuppressWarnings("unchecked")
-        void add(Object soFar, Object each) {
-            ((Set<Object>) soFar).add(each);
+        void add(In in, Object soFar, Object each, int bytes) {
+            if (soFar instanceof Counted counted) {
+                counted.add(in, each, bytes);
+            } else {
+                ((Set<Object>) soFar).add(each);
+            }
         }
 
         @Override
         public Object finish(@Nullable Object soFar) {
-            return soFar == null ? Set.of() : Collections.unmodifiableSet((Set<?>) soFar);
+            if (soFar == null) {
+                return Set.of();
+            }
+            return Collections.unmodifiableSet(soFar instanceof Counted counted ? counted.set : (Set<?>) soFar);
+        }
+
+        private static final class Counted {
+            private final Set<Object> set = new LinkedHashSet<>();
+            private final KeyHashes hashes = new KeyHashes();
+
+            void add(In in, Object each, int bytes) {
+                hashes.beforeAdding(in, each, set.size(), bytes);
+                if (set.add(each)) {
+                    hashes.added(each, set.size());
+                }
+            }
         }
     }
 
@@ -359,11 +380,11 @@ public abstract class FieldCodec {
         }
 
         @Override
-        @SuppressWarnings("unchecked")
         public Object read(In in, @Nullable Object soFar) {
-            Map<Object, Object> map = soFar == null ? new LinkedHashMap<>() : (Map<Object, Object>) soFar;
+            Counted counted = soFar == null ? empty(in) : (Counted) soFar;
             in.element();
             int outer = in.beginRun();
+            int bytes = in.bytesLeft();
             Object k = key.absent();
             Object v = element.absent();
             for (int next; (next = in.tag()) != 0; ) {
@@ -379,13 +400,39 @@ public abstract class FieldCodec {
             if (k == null || v == null) {
                 throw in.malformed("an entry of " + type.name() + " without a " + (k == null ? "key" : "value"));
             }
-            map.put(k, v);
-            return map;
+            counted.put(in, k, v, bytes);
+            return counted;
+        }
+
+        private Counted empty(In in) {
+            in.memory(KeyHashes.COLLECTION_BYTES);
+            return new Counted(key.hasOrder() ? null : new KeyHashes());
         }
 
         @Override
         public Object finish(@Nullable Object soFar) {
-            return soFar == null ? Map.of() : Collections.unmodifiableMap((Map<?, ?>) soFar);
+            return soFar == null ? Map.of() : Collections.unmodifiableMap(((Counted) soFar).map);
+        }
+
+        private static final class Counted {
+            private final Map<Object, Object> map = new LinkedHashMap<>();
+
+            /** Null for keys that need no count. */
+            private final @Nullable KeyHashes hashes;
+
+            Counted(@Nullable KeyHashes hashes) {
+                this.hashes = hashes;
+            }
+
+            void put(In in, Object k, Object v, int bytes) {
+                KeyHashes known = hashes;
+                if (known != null) {
+                    known.beforeAdding(in, k, map.size(), bytes);
+                }
+                if (map.put(k, v) == null && known != null) {
+                    known.added(k, map.size());
+                }
+            }
         }
     }
 }

@@ -33,6 +33,15 @@ public final class In {
     private static final VarHandle LONG_BIG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN)
             .withInvokeExactBehavior();
 
+    /** What objects may take whatever the message's size, so that a small message of sparse records is read. */
+    private static final long MIN_MEMORY = 1 << 20;
+
+    /** Bytes of keys compared with keys of the same hash: some 100 ms for the largest message, and far beyond what honest keys need. */
+    private static final long MIN_COMPARED = 8 << 20;
+
+    private static final long MAX_COMPARED_PER_BYTE = 32;
+    private static final int KEY_OVERHEAD = 16;
+
     private static final int KEPT_BYTES = 256 << 10;
     private static final Pool<In> POOL = new Pool<>(In::new);
     static final byte[] NONE = {};
@@ -43,6 +52,9 @@ public final class In {
     private int end;
     private int depth;
     private int elements;
+    private int room;
+    private long memory;
+    private long comparisons;
     private Limits limits = Limits.STANDARD;
     private @Nullable MessageCodec current;
 
@@ -63,9 +75,9 @@ public final class In {
             return codec.read(in);
         } catch (CodecException e) {
             throw e;
-        } catch (RuntimeException e) {
-            // a constructor that checks its arguments
-            throw new CodecException(CodecException.Code.REFUSED, in.name() + " refused what was read: " + e, e);
+        } catch (Throwable e) {
+            // a constructor that checks its arguments, or anything else that is not ours
+            throw CodecException.ofTheirs(in.name() + " refused what was read: ", e);
         } finally {
             from.readerIndex(from.writerIndex());
             in.reset();
@@ -76,6 +88,9 @@ public final class In {
     private void open(ByteBuf from, int length, Limits within) {
         limits = within;
         elements = within.elements();
+        room = length >> 2;
+        memory = MIN_MEMORY + (long) within.growth() * length;
+        comparisons = MIN_COMPARED + MAX_COMPARED_PER_BYTE * length;
         depth = 1;
         if (from.hasArray()) {
             buf = from.array();
@@ -276,6 +291,40 @@ public final class In {
                     CodecException.Code.TOO_LARGE,
                     name() + ": more than " + limits.elements()
                             + " elements in lists, sets and maps (limit of a message)");
+        }
+    }
+
+    /** Counts the memory of an object that takes far fewer bytes in the message. */
+    void memory(int bytes) {
+        memory -= bytes;
+        if (memory < 0) {
+            throw refused(
+                    CodecException.Code.TOO_LARGE,
+                    "its objects take more memory than " + MIN_MEMORY + " bytes and " + limits.growth()
+                            + " for each of the message");
+        }
+    }
+
+    /**
+     * How many elements a list may have room for before any is read: no more than the bytes that are left can hold at four a place, and all
+     * lists of a message together as much as the message takes itself, since lists within lists are open at the same time.
+     */
+    int room(int wanted) {
+        int granted = Math.min(Math.min(wanted, room), bytesLeft() >> 2);
+        room -= granted;
+        return granted;
+    }
+
+    int position() {
+        return pos;
+    }
+
+    /** Counts what comparing a key with others of its hash costs, each of about so many bytes. */
+    void comparisons(int others, int bytes) {
+        comparisons -= (long) others * (KEY_OVERHEAD + bytes);
+        if (comparisons < 0) {
+            throw refused(
+                    CodecException.Code.TOO_LARGE, "too many elements of sets or keys of maps have the same hash");
         }
     }
 
@@ -571,6 +620,7 @@ public final class In {
         MessageCodec outer = current;
         end = pos + length;
         current = codec;
+        memory(codec.shallowBytes);
         enter();
         Object v = codec.read(this);
         depth--;

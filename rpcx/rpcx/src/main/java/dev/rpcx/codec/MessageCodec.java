@@ -2,10 +2,18 @@ package dev.rpcx.codec;
 
 import dev.rpcx.schema.FieldType;
 import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.Scalar;
+import java.util.Arrays;
 
 /** The fields of one message. Public only because generated classes, which live in the packages of the types they carry, extend it. */
 public abstract class MessageCodec {
     private final MessageType type;
+
+    /** The numbers of its fields in their order: messages may bring many that it does not have. */
+    private final int[] numbers;
+
+    /** Memory of an object without what its references lead to. An estimate: references of four bytes. */
+    final int shallowBytes;
 
     /** Bytes that the length of the last such message took: the guess for the next. A race costs a move of bytes, no more. */
     int lengthWidth = 1;
@@ -13,6 +21,21 @@ public abstract class MessageCodec {
     /** For the generated codec of this message. */
     protected MessageCodec(MessageType type) {
         this.type = type;
+        numbers = type.fields().stream().mapToInt(FieldType::number).sorted().toArray();
+        shallowBytes = shallowBytes(type);
+    }
+
+    private static int shallowBytes(MessageType type) {
+        if (type.kind() == MessageType.Kind.ONEOF) {
+            return 0;
+        }
+        int bytes = 12;
+        for (FieldType field : type.fields()) {
+            boolean wide = field.holder() == FieldType.Holder.PLAIN
+                    && (field.shape() == Scalar.LONG || field.shape() == Scalar.DOUBLE);
+            bytes += wide ? 8 : 4;
+        }
+        return bytes + 7 & ~7;
     }
 
     /** Writes the fields, without a length. */
@@ -36,11 +59,6 @@ public abstract class MessageCodec {
     }
 
     final boolean knows(int number) {
-        for (FieldType field : type.fields()) {
-            if (field.number() == number) {
-                return true;
-            }
-        }
-        return false;
+        return Arrays.binarySearch(numbers, number) >= 0;
     }
 }

@@ -93,9 +93,9 @@ public final class Out {
             done = true;
         } catch (CodecException e) {
             throw e;
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             // an accessor's own, or a buffer that may not grow
-            throw new CodecException(CodecException.Code.REFUSED, out.name() + " could not be written: " + e, e);
+            throw CodecException.ofTheirs(out.name() + " could not be written: ", e);
         } finally {
             if (!done) {
                 target.writerIndex(start);

@@ -5,6 +5,9 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.AccessibleObject;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Records and classes by method handles, where no class can be generated; the same bytes as a generated codec. */
@@ -56,7 +59,7 @@ final class ReflectiveCodec extends MessageCodec {
                 fields.at(i).write(out, (Object) getters[i].invokeExact(value));
             }
         } catch (Throwable e) {
-            throw unchecked(e);
+            throw ReflectiveCodec.<RuntimeException>unchecked(e);
         }
     }
 
@@ -73,26 +76,36 @@ final class ReflectiveCodec extends MessageCodec {
             }
             return bean;
         } catch (Throwable e) {
-            throw unchecked(e);
+            throw ReflectiveCodec.<RuntimeException>unchecked(e);
         }
     }
 
-    private static RuntimeException unchecked(Throwable e) {
-        if (e instanceof Error error) {
-            throw error;
-        }
-        return e instanceof RuntimeException runtime ? runtime : new IllegalStateException(e);
+    /** As it is, like a generated codec: {@link In#read} and {@link Out#write} catch whatever it is. */
+    @SuppressWarnings("unchecked")
+    private static <E extends Throwable> RuntimeException unchecked(Throwable e) throws E {
+        throw (E) e;
     }
 
     /** Fields found by tag, read into an array in the order of declaration. */
     static final class FieldsByNumber {
         private final FieldCodec[] fields;
-        /** By number up to a bound; beyond it they are looked for one by one. */
+        /** By number up to a bound; beyond it they are searched for. */
         private final byte[] dense;
+
+        private final int[] sortedNumbers;
+        private final int[] sortedIndexes;
 
         FieldsByNumber(FieldCodec[] fields) {
             this.fields = fields;
             this.dense = new byte[256];
+            sortedIndexes = IntStream.range(0, fields.length)
+                    .boxed()
+                    .sorted(Comparator.comparingInt(i -> fields[i].type.number()))
+                    .mapToInt(i -> i)
+                    .toArray();
+            sortedNumbers = IntStream.of(sortedIndexes)
+                    .map(i -> fields[i].type.number())
+                    .toArray();
             for (int i = 0; i < fields.length && i < 127; i++) {
                 int number = fields[i].type.number();
                 if (number < dense.length) {
@@ -141,12 +154,8 @@ final class ReflectiveCodec extends MessageCodec {
             if (number < dense.length && dense[number] != 0) {
                 return dense[number] - 1;
             }
-            for (int i = 0; i < fields.length; i++) {
-                if (fields[i].type.number() == number) {
-                    return i;
-                }
-            }
-            return -1;
+            int found = Arrays.binarySearch(sortedNumbers, number);
+            return found < 0 ? -1 : sortedIndexes[found];
         }
     }
 }
