@@ -3,88 +3,192 @@ package dev.rpcx;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.util.ArrayList;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
-/** A client's connection on the classic wire, as in the paper: a random long for each call, and a map from it to the call's future. */
-final class ClassicClientConnection extends ChannelInboundHandlerAdapter {
+/**
+ * A client's connection on the classic wire, as in the paper: a random long for each call, and a map from it to the call's future. A future
+ * ends in every case: with its reply, at its deadline, or with the connection.
+ */
+final class ClassicClientConnection extends ClassicConnection {
     /** Builds the request of a call, once its id is known. */
     interface Request {
         ByteBuf of(long id);
     }
 
-    private final Channel channel;
-    private final String peer;
-    private final ByteBuf cut = Unpooled.buffer(256);
-    private final Map<Long, RPCXFuture<byte[]>> underWay = new ConcurrentHashMap<>();
-    private volatile boolean closed;
+    /** Below the five minutes after which our own server ends a connection that nobody uses, with its standard settings. */
+    private static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(4);
 
-    ClassicClientConnection(Channel channel, String peer) {
-        this.channel = channel;
+    /** A reply that is larger than we take is passed over up to this size; one that says more ends the connection. */
+    private static final int MAX_PASSED_BYTES = 1 << 30;
+
+    private static final int MAX_CALLS = Wire.MAX_SLOTS;
+
+    private final String peer;
+    private final Map<Long, RPCXFuture<byte[]>> underWay = new ConcurrentHashMap<>();
+
+    /** Charged for requests that have not left, those of calls that are over among them. */
+    private final Account account;
+
+    private volatile @Nullable RPCXException end;
+
+    ClassicClientConnection(Channel channel, Account account, String peer, long keepAliveNanos) {
+        super(channel, account, Wire.MAX_MESSAGE_BYTES, MAX_PASSED_BYTES, keepAliveNanos, IDLE_NANOS);
+        this.account = account;
         this.peer = peer;
+        account.watch(underWay::size);
     }
 
     boolean isUsable() {
-        return !closed;
+        return end == null && channel.isOpen();
     }
 
-    /** From any thread. The future ends with the bytes of the result, or an {@link RPCXException}. */
+    int callsUnderWay() {
+        return underWay.size();
+    }
+
+    // ---- a caller's thread
+
+    /** From any thread. The future ends with the bytes of the result, or an {@link RPCXException}; cancelling it forgets the call. */
     RPCXFuture<byte[]> send(Request request, long deadlineNanos) {
         RPCXFuture<byte[]> reply = new RPCXFuture<>();
-        long id = ThreadLocalRandom.current().nextLong();
-        while (underWay.putIfAbsent(id, reply) != null) {
-            id = ThreadLocalRandom.current().nextLong();
+        try {
+            send(request, deadlineNanos, reply);
+        } catch (RejectedExecutionException e) {
+            reply.completeExceptionally(lost(RPCXException.Executed.NOT_EXECUTED));
+        } catch (Throwable t) {
+            reply.completeExceptionally(t);
         }
-        long taken = id;
-        Future<?> timer = channel.eventLoop()
-                .schedule(
-                        () -> reply.completeExceptionally(new RPCXException(
-                                RPCXException.Code.DEADLINE_EXCEEDED,
-                                peer + ": no reply in time",
-                                RPCXException.Executed.MAYBE)),
-                        Math.max(0, deadlineNanos - channel.eventLoop().ticker().nanoTime()),
-                        TimeUnit.NANOSECONDS);
-        reply.whenComplete((result, thrown) -> {
-            underWay.remove(taken);
-            // which would keep the reply until then
-            timer.cancel(false);
-        });
-        channel.writeAndFlush(request.of(id)).addListener(written -> {
-            if (!written.isSuccess()) {
-                reply.completeExceptionally(lost(RPCXException.Executed.NOT_EXECUTED));
-            }
-        });
         return reply;
     }
 
-    private RPCXException lost(RPCXException.Executed executed) {
-        return new RPCXException(RPCXException.Code.UNAVAILABLE, peer + ": the connection ended", executed);
+    private void send(Request request, long deadlineNanos, RPCXFuture<byte[]> reply) {
+        long left = deadlineNanos - nanoTime();
+        if (left <= 0) {
+            reply.completeExceptionally(late(RPCXException.Executed.NOT_EXECUTED));
+            return;
+        }
+        if (underWay.size() >= MAX_CALLS) {
+            reply.completeExceptionally(crowded("calls under way"));
+            return;
+        }
+        long id = register(reply);
+        reply.whenComplete((result, thrown) -> underWay.remove(id, reply));
+        ByteBuf frame = request.of(id);
+        int bytes = frame.readableBytes();
+        if (bytes - ClassicFrames.LENGTH_BYTES > Wire.MAX_MESSAGE_BYTES) {
+            reply.completeExceptionally(new RPCXException(
+                    RPCXException.Code.TOO_LARGE,
+                    "a request of " + bytes + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")",
+                    RPCXException.Executed.NOT_EXECUTED));
+            return;
+        }
+        if (!account.take(Resource.REPLY_BYTES, bytes)) {
+            reply.completeExceptionally(crowded("bytes of requests that the server has not taken"));
+            return;
+        }
+        byte[] whole = new byte[bytes];
+        frame.readBytes(whole);
+        Future<?> timer;
+        try {
+            timer = loop().schedule(
+                            () -> reply.completeExceptionally(late(RPCXException.Executed.MAYBE)),
+                            left,
+                            TimeUnit.NANOSECONDS);
+            loop().execute(() -> write(whole, reply));
+        } catch (RejectedExecutionException e) {
+            account.give(Resource.REPLY_BYTES, bytes);
+            throw e;
+        }
+        // which would keep the reply until then
+        reply.whenComplete((result, thrown) -> timer.cancel(false));
     }
 
-    @Override
-    public void channelRead(ChannelHandlerContext ctx, Object message) {
-        ByteBuf in = (ByteBuf) message;
-        try {
-            ClassicWire.cut(cut, in, Wire.MAX_MESSAGE_BYTES, this::onReply);
-        } catch (WireFault fault) {
-            ctx.close();
-        } finally {
-            in.release();
+    private long register(RPCXFuture<byte[]> reply) {
+        long id;
+        do {
+            // 0 is the connection's own
+            id = ThreadLocalRandom.current().nextLong();
+        } while (id == 0 || underWay.putIfAbsent(id, reply) != null);
+        return id;
+    }
+
+    // ---- the event loop
+
+    private void write(byte[] frame, RPCXFuture<byte[]> reply) {
+        if (reply.isDone()) {
+            account.give(Resource.REPLY_BYTES, frame.length);
+        } else if (end != null || !channel.isActive()) {
+            account.give(Resource.REPLY_BYTES, frame.length);
+            reply.completeExceptionally(lost(RPCXException.Executed.NOT_EXECUTED));
+        } else {
+            write(frame, left -> account.give(Resource.REPLY_BYTES, left));
         }
     }
 
-    private void onReply(ByteBuf frame) {
-        ClassicWire.Reply reply = ClassicWire.readReply(frame);
+    private RPCXException late(RPCXException.Executed executed) {
+        return new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, peer + ": no reply in time", executed);
+    }
+
+    private RPCXException crowded(String of) {
+        return new RPCXException(
+                RPCXException.Code.OVERLOADED, peer + ": too many " + of, RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    private RPCXException lost(RPCXException.Executed executed) {
+        RPCXException why = end;
+        return new RPCXException(
+                why == null ? RPCXException.Code.UNAVAILABLE : why.code(),
+                peer + ": the connection ended" + (why == null ? "" : ": " + why.getMessage()),
+                executed);
+    }
+
+    @Override
+    boolean isBusy() {
+        return !underWay.isEmpty();
+    }
+
+    @Override
+    void onLook(long nowNanos) {}
+
+    @Override
+    public boolean hold(int bytes) {
+        return true;
+    }
+
+    @Override
+    public void passed(byte[] begin, int bytes, int length) {
+        Long id = ClassicWire.id(Unpooled.wrappedBuffer(begin, 0, bytes));
+        RPCXFuture<byte[]> waiting = id == null ? null : underWay.get(id);
+        if (waiting != null) {
+            waiting.completeExceptionally(new RPCXException(
+                    RPCXException.Code.TOO_LARGE,
+                    peer + ": a reply of " + length + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")",
+                    RPCXException.Executed.EXECUTED));
+        }
+    }
+
+    @Override
+    public void frame(byte[] frame, int bytes) {
+        ClassicWire.Reply reply = ClassicWire.readReply(Unpooled.wrappedBuffer(frame, 0, bytes));
+        RPCXException error = reply.error();
+        if (reply.id() == 0) {
+            if (error != null) {
+                fail(error);
+            }
+            return;
+        }
+        // none: its call is over, and the reply is late
         RPCXFuture<byte[]> waiting = underWay.get(reply.id());
         if (waiting == null) {
             return;
         }
-        RPCXException error = reply.error();
         if (error == null) {
             waiting.complete(reply.result());
         } else {
@@ -92,14 +196,25 @@ final class ClassicClientConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
+    /** Whatever the server has answered has been read: what it says of the calls that are left is true of each. */
     @Override
-    public void channelInactive(ChannelHandlerContext ctx) {
-        closed = true;
-        underWay.values().forEach(waiting -> waiting.completeExceptionally(lost(RPCXException.Executed.MAYBE)));
+    void onEnd(RPCXException why) {
+        end = why;
+        endAll(why.executed());
+        channel.close();
     }
 
     @Override
-    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        ctx.close();
+    void onOver() {
+        if (end == null) {
+            end = new RPCXException(RPCXException.Code.UNAVAILABLE, "closed", RPCXException.Executed.MAYBE);
+        }
+        endAll(RPCXException.Executed.MAYBE);
+    }
+
+    private void endAll(RPCXException.Executed executed) {
+        for (RPCXFuture<byte[]> waiting : new ArrayList<>(underWay.values())) {
+            waiting.completeExceptionally(lost(executed));
+        }
     }
 }

@@ -6,15 +6,14 @@ import dev.rpcx.codec.Codecs;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
-import io.netty.util.concurrent.Ticker;
 import java.lang.reflect.Method;
 import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** A method of a client's interface on the classic wire. */
@@ -26,8 +25,7 @@ final class ClassicMethod {
     private final List<Codec<Object>> parameters = new ArrayList<>();
     private final Codec<Object> result;
     private final long timeoutNanos;
-    private final Supplier<CompletableFuture<ClassicClientConnection>> connection;
-    private final Ticker ticker;
+    private final Route route;
 
     ClassicMethod(
             Method method,
@@ -36,8 +34,7 @@ final class ClassicMethod {
             String name,
             Codecs codecs,
             long timeoutNanos,
-            Supplier<CompletableFuture<ClassicClientConnection>> connection,
-            Ticker ticker) {
+            Route route) {
         if (kind == ClientMethod.Kind.STREAM || Streams.itemsTaken(method) != null) {
             throw new IllegalArgumentException(method + ": a stream on the classic wire (expected: the native one)");
         }
@@ -50,8 +47,7 @@ final class ClassicMethod {
         }
         this.result = codecs.result(method);
         this.timeoutNanos = timeoutNanos;
-        this.connection = connection;
-        this.ticker = ticker;
+        this.route = route;
     }
 
     @Nullable
@@ -66,18 +62,45 @@ final class ClassicMethod {
     }
 
     private CompletableFuture<@Nullable Object> start(Object[] arguments) {
-        long deadline = CallContext.deadlineOf(timeoutNanos, ticker);
+        long deadline = CallContext.deadlineOf(timeoutNanos, route.ticker());
         List<byte[]> values = new ArrayList<>(arguments.length);
         for (int i = 0; i < arguments.length; i++) {
             values.add(encoded(parameters.get(i), arguments[i]));
         }
+        boolean trial = route.called();
         RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
-        connection
-                .get()
-                .thenCompose(connected ->
-                        connected.send(id -> ClassicWire.request(id, service, name, types, values), deadline))
-                .whenComplete((bytes, thrown) -> end(future, bytes, thrown));
+        route.awaitClassic(deadline, trial, (connected, failure) -> {
+            if (connected == null) {
+                future.completeExceptionally(Objects.requireNonNull(failure));
+            } else if (future.isDone()) {
+                route.counted(Health.Outcome.UNTOLD, trial);
+            } else {
+                send(connected, values, deadline, trial, future);
+            }
+        });
         return future;
+    }
+
+    private void send(
+            ClassicClientConnection connected,
+            List<byte[]> values,
+            long deadline,
+            boolean trial,
+            RPCXFuture<@Nullable Object> future) {
+        RPCXFuture<byte[]> reply =
+                connected.send(id -> ClassicWire.request(id, service, name, types, values), deadline);
+        // a caller that has cancelled is not waited for
+        future.whenComplete((result, thrown) -> reply.cancel(false));
+        reply.whenComplete((bytes, thrown) -> {
+            if (bytes != null) {
+                route.counted(Health.Outcome.ANSWERED, trial);
+                read(bytes, future);
+            } else {
+                RPCXException error = error(thrown);
+                route.counted(Health.Outcome.of(error), trial);
+                future.completeExceptionally(error);
+            }
+        });
     }
 
     private static byte[] encoded(Codec<Object> codec, Object value) {
@@ -91,29 +114,27 @@ final class ClassicMethod {
         return ByteBufUtil.getBytes(out);
     }
 
-    private void end(RPCXFuture<@Nullable Object> future, byte @Nullable [] bytes, @Nullable Throwable thrown) {
-        if (thrown != null || bytes == null) {
-            Throwable cause =
-                    thrown instanceof CompletionException && thrown.getCause() != null ? thrown.getCause() : thrown;
-            future.completeExceptionally(
-                    cause instanceof RPCXException e
-                            ? e
-                            : new RPCXException(
-                                    RPCXException.Code.UNAVAILABLE,
-                                    "no connection: " + cause,
-                                    RPCXException.Executed.NOT_EXECUTED,
-                                    cause));
-            return;
-        }
+    private void read(byte[] bytes, RPCXFuture<@Nullable Object> future) {
         try {
             future.complete(result.read(Unpooled.wrappedBuffer(bytes)));
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
+            // an Error too: otherwise the future would never end
             future.completeExceptionally(new RPCXException(
-                    RPCXException.Code.INVALID,
-                    "the result cannot be read: " + e.getMessage(),
-                    RPCXException.Executed.EXECUTED,
-                    e));
+                    RPCXException.Code.INVALID, "the result cannot be read: " + e, RPCXException.Executed.EXECUTED, e));
         }
+    }
+
+    private static RPCXException error(@Nullable Throwable thrown) {
+        if (thrown instanceof RPCXException known) {
+            return known;
+        }
+        return thrown instanceof CancellationException
+                ? new RPCXException(RPCXException.Code.CANCELLED, "the caller gave up", RPCXException.Executed.MAYBE)
+                : new RPCXException(
+                        RPCXException.Code.INVALID,
+                        "the request could not be sent: " + thrown,
+                        RPCXException.Executed.NOT_EXECUTED,
+                        thrown);
     }
 
     private static @Nullable Object await(CompletableFuture<@Nullable Object> future) {
@@ -122,6 +143,7 @@ final class ClassicMethod {
         } catch (ExecutionException e) {
             throw e.getCause() instanceof RPCXException known ? known : new IllegalStateException(e.getCause());
         } catch (InterruptedException e) {
+            future.cancel(true);
             Thread.currentThread().interrupt();
             throw new RPCXException(
                     RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE);

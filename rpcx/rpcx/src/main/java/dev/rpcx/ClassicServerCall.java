@@ -1,104 +1,223 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.CodecException;
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** A classic request being handled. */
+/** A classic request being handled. Whatever its arguments, handler and result do, it ends once, in {@link #end}. */
 final class ClassicServerCall implements Runnable {
     private final ClassicServerConnection connection;
     private final ServerMethod method;
     private final ClassicWire.Request request;
+    private final Charge requestBytes;
     private final long beganNanos;
     private final long deadlineNanos;
+    private final CallContext context;
+    private final AtomicBoolean ended = new AtomicBoolean();
+    private @Nullable Thread runner;
 
     ClassicServerCall(
             ClassicServerConnection connection,
             ServerMethod method,
             ClassicWire.Request request,
+            Charge requestBytes,
             long beganNanos,
             long deadlineNanos) {
         this.connection = connection;
         this.method = method;
         this.request = request;
+        this.requestBytes = requestBytes;
         this.beganNanos = beganNanos;
         this.deadlineNanos = deadlineNanos;
+        this.context = connection.context(deadlineNanos);
     }
 
-    /** How the call ended; once. */
-    void finished(byte @Nullable [] result, @Nullable RPCXException error) {
-        AdmissionLimit admission = method.admission();
-        if (admission != null) {
-            admission.leave(beganNanos, deadlineNanos, connection.nanoTime());
-        }
-        connection.finished(request.id(), result, error);
+    long id() {
+        return request.id();
+    }
+
+    long deadlineNanos() {
+        return deadlineNanos;
     }
 
     @Override
     public void run() {
         if (deadlineNanos - connection.nanoTime() <= 0) {
-            finished(
-                    null,
-                    new RPCXException(
-                            RPCXException.Code.DEADLINE_EXCEEDED,
-                            "the time was over before the handler started",
-                            RPCXException.Executed.NOT_EXECUTED));
+            fail(refusal(RPCXException.Code.DEADLINE_EXCEEDED, "the time was over before the handler started"));
             return;
         }
         Object[] arguments;
         try {
             arguments = arguments();
-        } catch (RuntimeException e) {
-            finished(null, ServerCall.unreadable(e));
+        } catch (Throwable t) {
+            // an Error too: a class that cannot be initialised is its caller's affair, and not this thread's
+            fail(refusal(RPCXException.Code.INVALID, "the request cannot be read: " + text(t)));
             return;
         }
-        CallContext.set(connection.context(deadlineNanos));
-        Object result;
+        if (!enter()) {
+            fail(refusal(RPCXException.Code.CANCELLED, "the caller is gone"));
+            return;
+        }
+        Object result = null;
+        Throwable thrown = null;
         try {
             result = method.invoke(arguments, Metadata.EMPTY);
         } catch (Throwable t) {
-            finished(null, ServerCall.failed(t));
-            return;
+            thrown = t;
         } finally {
-            CallContext.set(null);
+            exit();
         }
-        if (result instanceof CompletionStage<?> stage) {
-            stage.whenComplete((value, thrown) -> finish(value, thrown));
+        if (thrown != null) {
+            failed(thrown);
+        } else if (result instanceof CompletionStage<?> stage) {
+            await(stage);
         } else {
-            finish(result, null);
+            succeed(result);
+        }
+    }
+
+    private void await(CompletionStage<?> stage) {
+        try {
+            stage.whenComplete((value, failure) -> {
+                if (failure == null) {
+                    succeed(value);
+                } else {
+                    failed(failure);
+                }
+            });
+        } catch (Throwable t) {
+            failed(t);
         }
     }
 
     private Object[] arguments() {
-        List<byte[]> values = request.values();
+        List<ByteBuf> values = request.values();
         List<Codec<Object>> codecs = method.arguments();
         if (values.size() != codecs.size()) {
             throw new IllegalArgumentException(values.size() + " parameters (expected: " + codecs.size() + ")");
         }
         Object[] arguments = new Object[values.size()];
         for (int i = 0; i < arguments.length; i++) {
-            arguments[i] = codecs.get(i).read(Unpooled.wrappedBuffer(values.get(i)));
+            arguments[i] = codecs.get(i).read(values.get(i));
         }
         return arguments;
     }
 
-    @SuppressWarnings("NullAway") // the codec decides where null can be
-    private void finish(@Nullable Object value, @Nullable Throwable thrown) {
-        if (thrown != null) {
-            finished(null, ServerCall.failed(thrown));
-            return;
+    /** From here on {@link #cancel} interrupts this thread. @return false if it came already */
+    private synchronized boolean enter() {
+        if (context.isCancelled()) {
+            return false;
         }
-        ByteBuf out = Unpooled.buffer();
+        runner = Thread.currentThread();
+        CallContext.set(context);
+        return true;
+    }
+
+    private synchronized void exit() {
+        runner = null;
+        CallContext.set(null);
+        if (context.isCancelled()) {
+            // the interrupt was this call's: the thread's next task must not see it
+            Thread.interrupted();
+        }
+    }
+
+    /** Nobody waits for the result any more. On the event loop. */
+    synchronized void cancel() {
+        context.cancel();
+        if (runner != null) {
+            runner.interrupt();
+        }
+    }
+
+    private static RPCXException refusal(RPCXException.Code code, String text) {
+        return new RPCXException(code, text, RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    /** The handler was not started. */
+    void refused(String text) {
+        fail(refusal(RPCXException.Code.UNAVAILABLE, text));
+    }
+
+    private void failed(Throwable thrown) {
+        RPCXException error;
         try {
-            method.result().write(value, out);
-        } catch (RuntimeException e) {
-            finished(null, ServerCall.failed(e));
+            error = ServerCall.failed(thrown);
+        } catch (Throwable worse) {
+            // the exception's own methods fail
+            error = new RPCXException(
+                    RPCXException.Code.HANDLER_FAILED, "the handler failed", RPCXException.Executed.EXECUTED);
+        }
+        fail(error);
+    }
+
+    private static String text(Throwable t) {
+        try {
+            return String.valueOf(t.getMessage());
+        } catch (Throwable worse) {
+            return t.getClass().getSimpleName();
+        }
+    }
+
+    private void fail(RPCXException error) {
+        end(ClassicWire.reply(id(), null, error));
+    }
+
+    @SuppressWarnings("NullAway") // the codec decides where null can be
+    private void succeed(@Nullable Object result) {
+        byte[] frame;
+        try {
+            ByteBuf value = Unpooled.buffer();
+            method.result().write(result, value);
+            frame = ClassicWire.reply(id(), value, null);
+            if (frame.length - ClassicFrames.LENGTH_BYTES > Wire.MAX_MESSAGE_BYTES) {
+                frame = tooLarge(
+                        "a reply of " + frame.length + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")");
+            }
+        } catch (CodecException e) {
+            frame = e.code() == CodecException.Code.TOO_LARGE
+                    ? tooLarge(String.valueOf(e.getMessage()))
+                    : unsendable(e);
+        } catch (Throwable t) {
+            frame = unsendable(t);
+        }
+        end(frame);
+    }
+
+    private byte[] tooLarge(String text) {
+        return ClassicWire.reply(
+                id(), null, new RPCXException(RPCXException.Code.TOO_LARGE, text, RPCXException.Executed.EXECUTED));
+    }
+
+    private byte[] unsendable(Throwable t) {
+        return ClassicWire.reply(
+                id(),
+                null,
+                new RPCXException(
+                        RPCXException.Code.HANDLER_FAILED,
+                        "the result cannot be sent: " + text(t),
+                        RPCXException.Executed.EXECUTED));
+    }
+
+    /** The one place where a call ends. A stage that completes twice is heard once. */
+    private void end(byte[] frame) {
+        if (!ended.compareAndSet(false, true)) {
             return;
         }
-        finished(ByteBufUtil.getBytes(out), null);
+        AdmissionLimit admission = method.admission();
+        if (admission != null) {
+            admission.leave(beganNanos, deadlineNanos, connection.nanoTime());
+        }
+        connection.ended(this, frame);
+    }
+
+    /** What the request held; its handler has ended. By the connection, on the event loop or under its lock. */
+    void release() {
+        requestBytes.release();
     }
 }

@@ -1,133 +1,334 @@
 package dev.rpcx;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.socket.DuplexChannel;
+import io.netty.handler.ssl.SslHandler;
 import java.security.Principal;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A server's connection on the classic wire, the paper's: length-prefixed {@code RPCXRequest} and {@code RPCXReply}. It has no handshake,
- * no cancel and no remaining time; a call has the server's own time.
+ * no cancel and no remaining time; a call has the server's own time. What it holds is charged to the connection's account, as on the native
+ * wire. All state belongs to the event loop; after the loop's end, to whoever ends a call, under this object's lock.
  */
-final class ClassicServerConnection extends ChannelInboundHandlerAdapter implements ServedConnection {
-    private static final long CALL_NANOS = TimeUnit.SECONDS.toNanos(60);
+final class ClassicServerConnection extends ClassicConnection implements ServedConnection {
+    /** Time of a call, whose caller has no way to tell another. What is not answered by then is told so, and its handler interrupted. */
+    static final long CALL_NANOS = TimeUnit.SECONDS.toNanos(60);
 
-    private final Channel channel;
+    /** So many keepAlive times without a call end the connection. */
+    private static final int IDLE_KEEPALIVES = 5;
+
+    /** A connection that the server ends is read and thrown away for so long: closing at once would take the reason back. */
+    private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** Requests and replies below this are not counted: there are as many as calls under way, and counting would cost more than it saves. */
+    private static final int COUNTED_BYTES = 4 * 1024;
+
     private final Server server;
     private final Account account;
-    private final ByteBuf cut = Unpooled.buffer(256);
-    private final AtomicInteger underWay = new AtomicInteger();
-    private volatile boolean leaving;
+
+    /** Calls whose handlers have not ended, those that nobody waits for any more among them. */
+    private final Charge places;
+
+    private final Map<Long, ClassicServerCall> calls = new HashMap<>();
+
+    /** Bytes of the frame that is arriving, and what is charged for them. Goes to the call that the frame brings. */
+    private Charge arriving;
+
+    private int arrivingBytes;
+    private boolean leaving;
 
     ClassicServerConnection(Channel channel, Server server, Account account) {
-        this.channel = channel;
+        super(
+                channel,
+                account,
+                server.settings().maxMessageBytes(),
+                Math.max(server.settings().maxMessageBytes(), Wire.MAX_MESSAGE_BYTES),
+                server.keepAliveNanos(),
+                IDLE_KEEPALIVES * server.keepAliveNanos());
         this.server = server;
         this.account = account;
-        server.greeted(channel, this);
+        this.places = account.charge(Resource.CALLS);
+        this.arriving = account.charge(Resource.REQUEST_BYTES);
+        account.watch(places::held);
     }
 
     @Override
-    public void channelRead(ChannelHandlerContext ctx, Object message) {
-        ByteBuf in = (ByteBuf) message;
-        try {
-            ClassicWire.cut(cut, in, server.settings().maxMessageBytes(), this::onRequest);
-        } catch (WireFault fault) {
-            ctx.close();
-        } finally {
-            in.release();
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        super.handlerAdded(ctx);
+        server.greeted(channel, this);
+        if (!server.classic()) {
+            fail(new RPCXException(
+                    RPCXException.Code.UNAVAILABLE,
+                    "this server does not serve the classic wire (expected: the native one, or Server.Builder.classic)",
+                    RPCXException.Executed.NOT_EXECUTED));
         }
     }
 
-    private void onRequest(ByteBuf frame) {
-        ClassicWire.Request request = ClassicWire.readRequest(frame);
+    @Override
+    boolean isBusy() {
+        return !calls.isEmpty();
+    }
+
+    // ---- requests
+
+    @Override
+    public boolean hold(int bytes) {
+        if (arrivingBytes + bytes > COUNTED_BYTES && !arriving.set(arrivingBytes + bytes)) {
+            return false;
+        }
+        arrivingBytes += bytes;
+        return true;
+    }
+
+    /** @return what was charged for the frame that has ended */
+    private Charge arrived() {
+        Charge charge = arriving;
+        arriving = account.charge(Resource.REQUEST_BYTES);
+        arrivingBytes = 0;
+        return charge;
+    }
+
+    @Override
+    public void passed(byte[] begin, int bytes, int length) {
+        arrived().release();
+        Long id = ClassicWire.id(Unpooled.wrappedBuffer(begin, 0, bytes));
+        if (id == null || id == 0) {
+            throw new WireFault("a request of " + length + " bytes that is refused (expected: its id first, not 0)");
+        }
+        int max = server.settings().maxMessageBytes();
+        if (length > max) {
+            refuse(
+                    id,
+                    RPCXException.Code.TOO_LARGE,
+                    "a request of " + length + " bytes (expected: at most " + max + ")");
+        } else {
+            refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests are under way");
+        }
+    }
+
+    @Override
+    public void frame(byte[] frame, int bytes) {
+        Charge charge = arrived();
+        boolean taken = false;
+        try {
+            taken = !isEnding() && take(ClassicWire.readRequest(Unpooled.wrappedBuffer(frame, 0, bytes)), charge);
+        } finally {
+            if (!taken) {
+                charge.release();
+            }
+        }
+    }
+
+    /** @return false if the call is refused */
+    private boolean take(ClassicWire.Request request, Charge charge) {
+        long id = request.id();
+        if (id == 0) {
+            throw new WireFault("a request without an id");
+        }
+        if (calls.containsKey(id)) {
+            // an answer would be taken for that of the other
+            throw new WireFault("request " + id + " twice under way");
+        }
         ServerMethod method = server.method(MethodDictionary.key(request.service(), request.method()));
         if (method == null) {
-            reply(request.id(), null, refused(RPCXException.Code.NOT_FOUND, "no such service or method"));
-        } else if (method.brings() || method.items() != null) {
-            reply(request.id(), null, refused(RPCXException.Code.INVALID, "a stream needs the native wire"));
-        } else if (leaving) {
-            reply(request.id(), null, refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
-        } else if (underWay.get() >= server.settings().maxCalls()) {
-            reply(request.id(), null, refused(RPCXException.Code.OVERLOADED, "too many calls under way"));
-        } else if (method.admission() != null && !method.admission().enter()) {
-            reply(request.id(), null, refused(RPCXException.Code.OVERLOADED, "the server is overloaded"));
-        } else {
-            underWay.incrementAndGet();
-            long now = nanoTime();
-            ClassicServerCall call = new ClassicServerCall(this, method, request, now, now + CALL_NANOS);
-            if (method.place() == RunOn.Place.EVENT_LOOP) {
-                call.run();
-                return;
-            }
-            try {
-                server.threads().run(channel.eventLoop(), method.place(), call);
-            } catch (RejectedExecutionException e) {
-                call.finished(null, refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
-            }
+            return refuse(id, RPCXException.Code.NOT_FOUND, "no such service or method");
+        }
+        if (method.brings() || method.items() != null) {
+            return refuse(id, RPCXException.Code.INVALID, "a stream needs the native wire");
+        }
+        if (leaving) {
+            return refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
+        }
+        if (places.held() >= server.settings().maxCalls()) {
+            return refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection");
+        }
+        if (!places.add(1)) {
+            return refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way");
+        }
+        AdmissionLimit admission = method.admission();
+        if (admission != null && !admission.enter()) {
+            places.release(1);
+            return refuse(id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
+        }
+        long now = nanoTime();
+        ClassicServerCall call = new ClassicServerCall(this, method, request, charge, now, now + CALL_NANOS);
+        calls.put(id, call);
+        start(method, call);
+        return true;
+    }
+
+    private void start(ServerMethod method, ClassicServerCall call) {
+        if (method.place() == RunOn.Place.EVENT_LOOP) {
+            call.run();
+            return;
+        }
+        try {
+            server.threads().run(loop(), method.place(), call);
+        } catch (RejectedExecutionException e) {
+            call.refused("the server is closing");
+        } catch (Throwable t) {
+            call.refused("the server has no thread for the call");
         }
     }
 
-    private static RPCXException refused(RPCXException.Code code, String text) {
-        return new RPCXException(code, text, RPCXException.Executed.NOT_EXECUTED);
-    }
-
-    long nanoTime() {
-        return channel.eventLoop().ticker().nanoTime();
+    private boolean refuse(long id, RPCXException.Code code, String text) {
+        reply(id, ClassicWire.reply(id, null, new RPCXException(code, text, RPCXException.Executed.NOT_EXECUTED)));
+        return false;
     }
 
     CallContext context(long deadlineNanos) {
         Principal peer = Server.peer(channel);
-        return new CallContext(
-                deadlineNanos, Metadata.EMPTY, peer, channel.eventLoop().ticker());
+        return new CallContext(deadlineNanos, Metadata.EMPTY, peer, loop().ticker());
     }
 
-    /** From any thread. */
-    void finished(long id, byte @Nullable [] result, @Nullable RPCXException error) {
-        reply(id, result, error);
-        if (underWay.decrementAndGet() == 0 && leaving) {
-            channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
+    // ---- replies
+
+    /** The handler has ended, and this is its reply. From any thread, once for each call that was started. */
+    void ended(ClassicServerCall call, byte[] frame) {
+        if (loop().inEventLoop()) {
+            answer(call, frame);
+            return;
         }
-    }
-
-    private void reply(long id, byte @Nullable [] result, @Nullable RPCXException error) {
-        ByteBuf reply = ClassicWire.reply(id, result, error);
-        int bytes = reply.readableBytes();
-        Charge waiting = account.charge(Resource.REPLY_BYTES);
-        if (bytes <= Outbound.SMALL_BYTES && channel.isWritable()) {
-            channel.writeAndFlush(reply, channel.voidPromise());
-        } else if (waiting.add(bytes)) {
-            channel.writeAndFlush(reply).addListener(left -> waiting.release());
-        } else {
-            // this wire has no way to tell one call that its reply is too much to hold
-            reply.release();
-            channel.close();
-        }
-    }
-
-    @Override
-    public void leave() {
-        channel.eventLoop().execute(() -> {
-            leaving = true;
-            if (underWay.get() == 0) {
-                channel.close();
+        try {
+            loop().execute(() -> answer(call, frame));
+        } catch (RejectedExecutionException closed) {
+            synchronized (this) {
+                answer(call, frame);
             }
-        });
+        }
+    }
+
+    private void answer(ClassicServerCall call, byte[] frame) {
+        call.release();
+        places.release(1);
+        if (forget(call)) {
+            reply(call.id(), frame);
+            closeIfDone();
+        }
+    }
+
+    /** @return false if nobody waits for the call any more */
+    private boolean forget(ClassicServerCall call) {
+        return calls.remove(call.id(), call);
+    }
+
+    private void reply(long id, byte[] frame) {
+        if (isEnding()) {
+            return;
+        }
+        if (frame.length <= COUNTED_BYTES && channel.isWritable()) {
+            write(frame, left -> {});
+            return;
+        }
+        Charge charge = account.charge(Resource.REPLY_BYTES);
+        if (charge.add(frame.length)) {
+            write(frame, left -> {
+                // all of it with the last byte: a part gives back whole steps only
+                charge.set(charge.held() - left);
+            });
+        } else if (channel.isWritable()) {
+            write(
+                    ClassicWire.reply(
+                            id,
+                            null,
+                            new RPCXException(
+                                    RPCXException.Code.OVERLOADED,
+                                    "the reply could not be kept: too many bytes of replies wait to be read",
+                                    RPCXException.Executed.EXECUTED)),
+                    left -> {});
+        } else {
+            abort(new RPCXException(
+                    RPCXException.Code.UNAVAILABLE,
+                    "the client does not read its replies",
+                    RPCXException.Executed.MAYBE));
+        }
     }
 
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
-        channel.config().setAutoRead(channel.isWritable());
+        // a client that does not read its replies may send no more requests until it does
+        channel.config().setAutoRead(isEnding() || channel.isWritable());
     }
 
     @Override
-    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        ctx.close();
+    void onLook(long nowNanos) {
+        List<ClassicServerCall> late = new ArrayList<>();
+        for (ClassicServerCall call : calls.values()) {
+            if (call.deadlineNanos() - nowNanos <= 0) {
+                late.add(call);
+            }
+        }
+        for (ClassicServerCall call : late) {
+            forget(call);
+            call.cancel();
+            reply(
+                    call.id(),
+                    ClassicWire.reply(
+                            call.id(),
+                            null,
+                            new RPCXException(
+                                    RPCXException.Code.DEADLINE_EXCEEDED,
+                                    "not done in the " + TimeUnit.NANOSECONDS.toSeconds(CALL_NANOS)
+                                            + " s that a classic call has",
+                                    RPCXException.Executed.MAYBE)));
+        }
+        closeIfDone();
+    }
+
+    // ---- the end
+
+    @Override
+    public void leave() {
+        loop().execute(() -> {
+            leaving = true;
+            closeIfDone();
+        });
+    }
+
+    private void closeIfDone() {
+        if (leaving && calls.isEmpty()) {
+            fail(new RPCXException(
+                    RPCXException.Code.UNAVAILABLE, "the server is closing", RPCXException.Executed.NOT_EXECUTED));
+        }
+    }
+
+    /** Tells the client why, in a reply to no call, and closes when that has left and the client had a moment to read it. */
+    @Override
+    void onEnd(RPCXException why) {
+        cancelAll();
+        channel.config().setAutoRead(true);
+        write(ClassicWire.reply(0, null, why), left -> {});
+        channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(written -> {
+            if (!written.isSuccess()) {
+                channel.close();
+                return;
+            }
+            if (channel instanceof DuplexChannel socket && channel.pipeline().get(SslHandler.class) == null) {
+                socket.shutdownOutput();
+            }
+            loop().schedule(() -> channel.close(), LINGER_NANOS, TimeUnit.NANOSECONDS);
+        });
+    }
+
+    @Override
+    void onOver() {
+        cancelAll();
+    }
+
+    private void cancelAll() {
+        arriving.release();
+        arrivingBytes = 0;
+        for (ClassicServerCall call : new ArrayList<>(calls.values())) {
+            forget(call);
+            call.cancel();
+        }
     }
 }

@@ -1,10 +1,11 @@
 package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,14 +18,13 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 final class ClassicWire {
-    /** The type of a parameter is text for people: no class is ever named or loaded from it. */
-    record Request(long id, String service, String method, List<byte[]> values) {}
+    /** The type of a parameter is text for people: no class is ever named or loaded from it. Values share the message's bytes. */
+    record Request(long id, String service, String method, List<ByteBuf> values) {}
 
     /** A reply, with the bytes of the result or with an error. */
     record Reply(long id, byte[] result, @Nullable RPCXException error) {}
 
-    private static final int LENGTH_BYTES = 4;
-    private static final int MAX_PARAMETERS = 255;
+    static final int MAX_PARAMETERS = 255;
     private static final int ID = 1 << 3;
     private static final int SERVICE = 2 << 3 | 2;
     private static final int METHOD = 3 << 3 | 2;
@@ -32,95 +32,90 @@ final class ClassicWire {
     private static final int VALUE = 2 << 3 | 2;
     private static final int RESULT = 2 << 3 | 2;
     private static final int ERROR = 3 << 3 | 2;
-    private static final byte[] NOTHING = {};
 
     private ClassicWire() {}
 
-    /** Hands over each whole frame; the begin of one that is cut stays in {@code cut}, which grows with what arrives only. */
-    static void cut(ByteBuf cut, ByteBuf in, int maxBytes, Consumer<ByteBuf> reader) {
-        while (in.isReadable()) {
-            int have = cut.readableBytes();
-            int wanted = LENGTH_BYTES;
-            if (have >= LENGTH_BYTES) {
-                wanted += checked(cut.getInt(cut.readerIndex()), maxBytes);
-            }
-            cut.writeBytes(in, Math.min(wanted - have, in.readableBytes()));
-            if (cut.readableBytes() >= LENGTH_BYTES
-                    && cut.readableBytes() == LENGTH_BYTES + checked(cut.getInt(cut.readerIndex()), maxBytes)) {
-                cut.skipBytes(LENGTH_BYTES);
-                reader.accept(cut);
-                cut.clear();
-            }
-        }
+    /** The id of a message of which this is the begin; null where it does not stand there. */
+    static @Nullable Long id(ByteBuf begin) {
+        return Varint.read(begin) == ID ? Long.valueOf(Varint.read(begin)) : null;
     }
 
-    private static int checked(int length, int maxBytes) {
-        if (length < 0 || length > maxBytes) {
-            throw new WireFault("classic frame of " + length + " bytes (expected: 0 to " + maxBytes + ")");
-        }
-        return length;
-    }
-
+    /**
+     * Allocates a name and a small object for each parameter, whatever the message says; values remain where they are.
+     *
+     * @throws WireFault malformed, or more parameters than {@link #MAX_PARAMETERS}
+     */
     static Request readRequest(ByteBuf in) {
         int end = in.writerIndex();
         long id = 0;
-        String service = "";
-        String method = "";
-        List<byte[]> values = new ArrayList<>();
+        ByteBuf service = Unpooled.EMPTY_BUFFER;
+        ByteBuf method = Unpooled.EMPTY_BUFFER;
+        List<ByteBuf> values = new ArrayList<>();
         while (in.isReadable()) {
-            int tag = (int) Varint.read(in);
+            int tag = tag(in);
             switch (tag) {
                 case ID -> id = Varint.read(in);
-                case SERVICE -> service = ProtoFields.text(in, end);
-                case METHOD -> method = ProtoFields.text(in, end);
+                case SERVICE -> service = bytes(in, end);
+                case METHOD -> method = bytes(in, end);
                 case PARAMETER -> {
                     if (values.size() == MAX_PARAMETERS) {
                         throw new WireFault("more than " + MAX_PARAMETERS + " parameters");
                     }
-                    int bytes = Varint.readLength(in, in.readableBytes());
-                    values.add(readValue(in, in.readerIndex() + bytes));
+                    values.add(readValue(bytes(in, end)));
                 }
                 default -> ProtoFields.skip(in, tag, end);
             }
         }
-        return new Request(id, service, method, values);
+        return new Request(id, name(service), name(method), values);
     }
 
-    private static byte[] readValue(ByteBuf in, int end) {
-        byte[] value = NOTHING;
-        while (in.readerIndex() < end) {
-            int tag = (int) Varint.read(in);
+    private static int tag(ByteBuf in) {
+        long tag = Varint.read(in);
+        if (tag != (int) tag) {
+            throw new WireFault("tag " + tag + " (expected: a number of 32 bits)");
+        }
+        return (int) tag;
+    }
+
+    /** A name that is longer than any that is published is that of nothing. */
+    private static String name(ByteBuf bytes) {
+        return bytes.readableBytes() > Wire.MAX_NAME_BYTES ? "" : bytes.toString(StandardCharsets.UTF_8);
+    }
+
+    private static ByteBuf readValue(ByteBuf in) {
+        int end = in.writerIndex();
+        ByteBuf value = Unpooled.EMPTY_BUFFER;
+        while (in.isReadable()) {
+            int tag = tag(in);
             if (tag == VALUE) {
                 value = bytes(in, end);
             } else {
                 ProtoFields.skip(in, tag, end);
             }
         }
-        ProtoFields.expectEnd(in, end);
         return value;
     }
 
-    private static byte[] bytes(ByteBuf in, int end) {
-        byte[] bytes = new byte[Varint.readLength(in, end - in.readerIndex())];
-        in.readBytes(bytes);
-        return bytes;
+    /** The bytes of a field, where they are: a field that comes again and again costs no memory. */
+    private static ByteBuf bytes(ByteBuf in, int end) {
+        return in.readSlice(Varint.readLength(in, end - in.readerIndex()));
     }
 
     static Reply readReply(ByteBuf in) {
         int end = in.writerIndex();
         long id = 0;
-        byte[] result = NOTHING;
-        RPCXException error = null;
+        ByteBuf result = Unpooled.EMPTY_BUFFER;
+        ByteBuf error = null;
         while (in.isReadable()) {
-            int tag = (int) Varint.read(in);
+            int tag = tag(in);
             switch (tag) {
                 case ID -> id = Varint.read(in);
                 case RESULT -> result = bytes(in, end);
-                case ERROR -> error = WireError.read(Unpooled.wrappedBuffer(bytes(in, end)));
+                case ERROR -> error = bytes(in, end);
                 default -> ProtoFields.skip(in, tag, end);
             }
         }
-        return new Reply(id, result, error);
+        return new Reply(id, ByteBufUtil.getBytes(result), error == null ? null : WireError.read(error));
     }
 
     /** @param types names for people, one for each value */
@@ -139,15 +134,18 @@ final class ClassicWire {
             Varint.write(out, parameter.readableBytes());
             out.writeBytes(parameter);
         }
-        return out.setInt(0, out.readableBytes() - LENGTH_BYTES);
+        return out.setInt(0, out.readableBytes() - ClassicFrames.LENGTH_BYTES);
     }
 
-    static ByteBuf reply(long id, byte @Nullable [] result, @Nullable RPCXException error) {
+    /** A whole frame. @param result its bytes; null for none */
+    static byte[] reply(long id, @Nullable ByteBuf result, @Nullable RPCXException error) {
         ByteBuf out = Unpooled.buffer();
         out.writeInt(0);
         ProtoFields.writeNumber(out, 1, id);
-        if (result != null) {
-            writeBytes(out, RESULT, result);
+        if (result != null && result.isReadable()) {
+            out.writeByte(RESULT);
+            Varint.write(out, result.readableBytes());
+            out.writeBytes(result);
         }
         if (error != null) {
             ByteBuf body = Unpooled.buffer();
@@ -156,7 +154,7 @@ final class ClassicWire {
             Varint.write(out, body.readableBytes());
             out.writeBytes(body);
         }
-        return out.setInt(0, out.readableBytes() - LENGTH_BYTES);
+        return ByteBufUtil.getBytes(out.setInt(0, out.readableBytes() - ClassicFrames.LENGTH_BYTES));
     }
 
     private static void writeBytes(ByteBuf out, int tag, byte[] bytes) {

@@ -376,7 +376,7 @@ public final class Client implements AutoCloseable {
 
         private Builder() {}
 
-        /** Speaks the paper's wire: one connection an address, no streams, no cancel, no metadata. */
+        /** Speaks the paper's wire to servers that {@linkplain Server.Builder#classic serve} it: one connection an address, no streams, no cancel, no metadata. */
         public Builder classic() {
             classic = true;
             return this;

@@ -234,18 +234,41 @@ final class ClientAddress extends Route {
         return connection == null ? Integer.MAX_VALUE : connection.load();
     }
 
-    /** The one connection on the classic wire. */
+    /** The one connection on the classic wire. After attempts that failed it is left alone as on the native wire. */
     @Override
     synchronized CompletableFuture<ClassicClientConnection> connectClassic() {
         CompletableFuture<ClassicClientConnection> found = classic;
-        if (found == null
-                || found.isCompletedExceptionally()
-                || found.isDone() && !found.join().isUsable()) {
-            found = new CompletableFuture<>();
-            classic = found;
-            client.open(this, channel -> new ClassicClientConnection(channel, toString()), found, true);
+        if (found != null
+                && (!found.isDone()
+                        || !found.isCompletedExceptionally() && found.join().isUsable())) {
+            return found;
         }
-        return found;
+        CompletableFuture<ClassicClientConnection> attempt = new CompletableFuture<>();
+        long pause = pauseNanos();
+        if (pause > WAITED_OUT_NANOS) {
+            attempt.completeExceptionally(inPause(pause));
+            return attempt;
+        }
+        classic = attempt;
+        attempt.whenComplete((connected, failure) -> attempted(0, failure));
+        if (pause <= 0) {
+            openClassic(attempt);
+        } else if (!client.schedule(() -> openClassic(attempt), pause)) {
+            attempt.completeExceptionally(new IllegalStateException("the client is closed"));
+        }
+        return attempt;
+    }
+
+    private void openClassic(CompletableFuture<ClassicClientConnection> attempt) {
+        client.open(
+                this,
+                channel -> {
+                    Account account = newAccount();
+                    channel.closeFuture().addListener(over -> account.close());
+                    return new ClassicClientConnection(channel, account, toString(), client.keepAliveNanos());
+                },
+                attempt,
+                true);
     }
 
     private static boolean isUsableOrComing(CompletableFuture<ClientConnection> found) {

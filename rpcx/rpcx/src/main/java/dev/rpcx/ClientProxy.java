@@ -109,14 +109,7 @@ final class ClientProxy implements InvocationHandler {
             long timeoutNanos,
             List<Interceptor> interceptors) {
         ClassicMethod remote = new ClassicMethod(
-                method,
-                kind(method),
-                Names.checked(service),
-                Names.checked(name),
-                codecs,
-                timeoutNanos,
-                route::connectClassic,
-                route.ticker());
+                method, kind(method), Names.checked(service), Names.checked(name), codecs, timeoutNanos, route);
         return intercepted(service, name, interceptors, call -> remote.call(call.arguments()));
     }
 

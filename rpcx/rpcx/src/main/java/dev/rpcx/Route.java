@@ -8,6 +8,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Where the calls of a proxy go: one address, or whichever of several instances is chosen for each. */
@@ -117,7 +118,16 @@ abstract class Route {
      * The same for a call that nobody blocks for: {@code then} is told of a connection, or at the deadline at the latest that there is none.
      * As many may wait as a connection takes.
      */
-    final void await(int key, long deadlineNanos, boolean trial, Then then) {
+    final void await(int key, long deadlineNanos, boolean trial, Then<ClientConnection> then) {
+        await(() -> connect(key), deadlineNanos, trial, then);
+    }
+
+    /** The same on the classic wire. */
+    final void awaitClassic(long deadlineNanos, boolean trial, Then<ClassicClientConnection> then) {
+        await(this::connectClassic, deadlineNanos, trial, then);
+    }
+
+    private <C> void await(Supplier<CompletableFuture<C>> connect, long deadlineNanos, boolean trial, Then<C> then) {
         if (waiting.incrementAndGet() > Wire.MAX_SLOTS) {
             waiting.decrementAndGet();
             then.ended(
@@ -129,7 +139,7 @@ abstract class Route {
             return;
         }
         AtomicBoolean told = new AtomicBoolean();
-        CompletableFuture<ClientConnection> coming = connect(key);
+        CompletableFuture<C> coming = connect.get();
         Future<?> timer = coming.isDone()
                 ? null
                 : client.timer(
@@ -152,8 +162,8 @@ abstract class Route {
     }
 
     /** Told once how the wait for a connection has ended: with one or with an error. */
-    interface Then {
-        void ended(@Nullable ClientConnection connected, @Nullable RPCXException failure);
+    interface Then<C> {
+        void ended(@Nullable C connected, @Nullable RPCXException failure);
     }
 
     static void refuseBlocking() {

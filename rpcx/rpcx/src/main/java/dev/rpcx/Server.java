@@ -24,7 +24,7 @@ import javax.net.ssl.SSLPeerUnverifiedException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves what a {@link RegistryServer} publishes, on one port and both wires. Starts and stops once.
+ * Serves what a {@link RegistryServer} publishes, on one port: the native wire, and the classic one where asked to. Starts and stops once.
  *
  * <pre>{@code
  * try (Server server = new Server(9000, RegistryServer.registry(new Greetings())).start()) {
@@ -46,6 +46,7 @@ public final class Server implements AutoCloseable {
     private final Platform platform;
     private final int eventLoops;
     private final boolean inProcess;
+    private final boolean classic;
     private final int poolSize;
     private final long keepAliveNanos;
     private final @Nullable Tls tls;
@@ -82,6 +83,7 @@ public final class Server implements AutoCloseable {
         platform = builder.platform;
         eventLoops = builder.eventLoops;
         inProcess = builder.inProcess;
+        classic = builder.classic;
         poolSize = builder.poolSize;
         keepAliveNanos = builder.keepAlive.toNanos();
         tls = builder.tls;
@@ -302,6 +304,11 @@ public final class Server implements AutoCloseable {
         return keepAliveNanos;
     }
 
+    /** Whether the classic wire is served. */
+    boolean classic() {
+        return classic;
+    }
+
     Settings settings() {
         return settings;
     }
@@ -334,6 +341,7 @@ public final class Server implements AutoCloseable {
         private Duration keepAlive = Duration.ofSeconds(60);
         private boolean inProcess;
         private Platform platform = Platform.MACHINE;
+        private boolean classic;
         private int maxConnections = 10_000;
         private int maxConnectionsPerAddress = 2_000;
         private int maxRunning = 10_000;
@@ -397,6 +405,15 @@ public final class Server implements AutoCloseable {
         /** Speaks TLS and nothing else; standard: plain. */
         public Builder tls(Tls server) {
             tls = server.checked(true);
+            return this;
+        }
+
+        /**
+         * Whether clients of the classic wire are served beside those of the native one; standard: no. A classic client has no tokens, no
+         * cancel and no deadline of its own, so a server takes it only where it is asked to. Otherwise it is told why, and closed.
+         */
+        public Builder classic(boolean isServed) {
+            classic = isServed;
             return this;
         }
 

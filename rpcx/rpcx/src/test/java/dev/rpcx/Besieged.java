@@ -36,6 +36,7 @@ public final class Besieged {
         Server open = Server.builder(registry)
                 .host("127.0.0.1")
                 .keepAlive(Duration.ofSeconds(2))
+                .classic(true)
                 // the floods that send whole calls have no token; what comes before a handler is to be held up too
                 .interceptor((call, next) ->
                         call.method().equals("much") ? next.proceed(call) : tokens.intercept(call, next))

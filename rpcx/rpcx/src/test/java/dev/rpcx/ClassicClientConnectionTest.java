@@ -4,22 +4,50 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.concurrent.MockTicker;
+import io.netty.util.concurrent.Ticker;
+import java.nio.channels.ClosedChannelException;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** The paper's client without a network. */
+/** The paper's client without a network, under a hand clock. */
 class ClassicClientConnectionTest {
-    private final ClassicClientConnection connection;
-    private final EmbeddedChannel channel = new EmbeddedChannel();
+    private static final long KEEP_ALIVE_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long HOUR_NANOS = TimeUnit.HOURS.toNanos(1);
+
+    private final MockTicker clock = Ticker.newMockTicker();
+    private final EmbeddedChannel channel =
+            EmbeddedChannel.builder().ticker(clock).build();
+    private final Ledger ledger = Ledger.ofClient("client");
+    private final Account account = Objects.requireNonNull(ledger.open(null));
+    private final ClassicClientConnection connection =
+            new ClassicClientConnection(channel, account, "there", KEEP_ALIVE_NANOS);
     private final AtomicLong id = new AtomicLong();
 
     ClassicClientConnectionTest() {
-        connection = new ClassicClientConnection(channel, "there");
         channel.pipeline().addLast(connection);
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        channel.finishAndReleaseAll();
+        assertThat(connection.waitingBytes()).isZero();
+        account.close();
+        assertThat(ledger.audit()).isEmpty();
+        // no timer is left
+        assertThat(channel.runScheduledPendingTasks()).isEqualTo(-1);
     }
 
     private RPCXFuture<byte[]> send(long timeNanos) {
@@ -28,31 +56,176 @@ class ClassicClientConnectionTest {
                     id.set(taken);
                     return ClassicWire.request(taken, "service", "method", List.of(), List.of());
                 },
-                channel.eventLoop().ticker().nanoTime() + timeNanos);
-        channel.<ByteBuf>readOutbound().release();
+                clock.nanoTime() + timeNanos);
+        channel.runPendingTasks();
         return reply;
     }
 
-    @Test
-    void whatWasAnsweredIsNotKeptUntilItsTimeIsOver() throws Exception {
-        RPCXFuture<byte[]> reply = send(TimeUnit.HOURS.toNanos(1));
-        assertThat(channel.runScheduledPendingTasks()).isPositive();
-        channel.writeInbound(ClassicWire.reply(id.get(), new byte[] {7}, null));
-        assertThat(reply.get()).containsExactly(7);
-        // no timer is left
-        assertThat(channel.runScheduledPendingTasks()).isEqualTo(-1);
-        channel.finishAndReleaseAll();
+    private void reply(long to, int value) {
+        channel.writeInbound(
+                Unpooled.wrappedBuffer(ClassicWire.reply(to, Unpooled.buffer().writeByte(value), null)));
+    }
+
+    private void pass(long nanos) {
+        for (long step = TimeUnit.MILLISECONDS.toNanos(500), left = nanos; left > 0; left -= step) {
+            clock.advance(step, TimeUnit.NANOSECONDS);
+            channel.runScheduledPendingTasks();
+        }
+    }
+
+    private static RPCXException failure(CompletableFuture<?> reply) {
+        assertThat(reply).isDone();
+        try {
+            reply.get();
+        } catch (ExecutionException e) {
+            return (RPCXException) e.getCause();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+        throw new AssertionError("no failure");
     }
 
     @Test
-    void whatIsNotAnsweredInTimeFails() {
-        RPCXFuture<byte[]> reply = send(0);
-        channel.runScheduledPendingTasks();
-        assertThatThrownBy(reply::get)
-                .isInstanceOf(ExecutionException.class)
-                .cause()
-                .isInstanceOfSatisfying(
-                        RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED));
-        channel.finishAndReleaseAll();
+    void whatIsNotAnsweredInTimeFailsAndItsLateReplyIsDropped() throws Exception {
+        RPCXFuture<byte[]> reply = send(TimeUnit.SECONDS.toNanos(1));
+        pass(TimeUnit.SECONDS.toNanos(2));
+        assertThat(failure(reply).code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+        assertThat(connection.callsUnderWay()).isZero();
+        reply(id.get(), 7);
+        reply(4711, 7);
+        RPCXFuture<byte[]> next = send(HOUR_NANOS);
+        reply(id.get(), 8);
+        assertThat(next.get()).containsExactly(8);
+    }
+
+    @Test
+    void aCallWhoseTimeIsOverIsNotSent() {
+        assertThat(failure(send(0)).executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(channel.<ByteBuf>readOutbound()).isNull();
+    }
+
+    @Test
+    void aCancelledCallIsForgotten() {
+        send(HOUR_NANOS).cancel(false);
+        assertThat(connection.callsUnderWay()).isZero();
+    }
+
+    @Test
+    void theEndOfTheConnectionEndsEveryCallAndThoseThatComeAfter() {
+        RPCXFuture<byte[]> reply = send(HOUR_NANOS);
+        channel.close();
+        assertThat(failure(reply).executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        assertThat(failure(send(HOUR_NANOS)).executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(connection.isUsable()).isFalse();
+    }
+
+    @Test
+    void whatTheServerSaysOfTheConnectionIsToldToEveryCall() {
+        RPCXFuture<byte[]> reply = send(HOUR_NANOS);
+        channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
+                0,
+                null,
+                new RPCXException(RPCXException.Code.UNAVAILABLE, "no more", RPCXException.Executed.NOT_EXECUTED))));
+        RPCXException why = failure(reply);
+        assertThat(why.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(why.getMessage()).contains("no more");
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void aReplyThatIsTooLargeFailsItsCallOnlyAndIsNotKept() throws Exception {
+        RPCXFuture<byte[]> large = send(HOUR_NANOS);
+        long largeId = id.get();
+        RPCXFuture<byte[]> small = send(HOUR_NANOS);
+        ByteBuf frame = Unpooled.buffer().writeInt(8 << 20);
+        ProtoFields.writeNumber(frame, 1, largeId);
+        int rest = (8 << 20) + 4 - frame.readableBytes();
+        channel.writeInbound(frame);
+        for (int at = 0; at < rest; at += 1 << 20) {
+            channel.writeInbound(Unpooled.buffer().writeZero(Math.min(1 << 20, rest - at)));
+        }
+        assertThat(failure(large).code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+        reply(id.get(), 9);
+        assertThat(small.get()).containsExactly(9);
+    }
+
+    @Test
+    void aRequestThatIsTooLargeIsNotSent() {
+        RPCXFuture<byte[]> reply = connection.send(
+                taken -> ClassicWire.request(taken, "service", "method", List.of("x"), List.of(new byte[4 << 20])),
+                clock.nanoTime() + HOUR_NANOS);
+        assertThat(failure(reply).code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+        assertThat(channel.isOpen()).isTrue();
+    }
+
+    @Test
+    void aReplyThatCannotBeReadEndsTheConnectionAndItsCalls() {
+        RPCXFuture<byte[]> reply = send(HOUR_NANOS);
+        channel.writeInbound(Unpooled.buffer().writeInt(1).writeByte(0xFF));
+        assertThat(failure(reply).code()).isEqualTo(RPCXException.Code.PROTOCOL);
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void aRequestThatCannotBeMadeEndsItsFuture() {
+        RPCXFuture<byte[]> reply = connection.send(
+                taken -> {
+                    throw new StackOverflowError("deep");
+                },
+                clock.nanoTime() + HOUR_NANOS);
+        assertThatThrownBy(reply::get).hasRootCauseInstanceOf(StackOverflowError.class);
+        assertThat(connection.callsUnderWay()).isZero();
+    }
+
+    /** The socket takes nothing: what calls that are over have written is counted until the connection ends. */
+    @Test
+    void requestsThatAreNotTakenAreBoundedAndEndTheConnection() {
+        List<ChannelPromise> kept = new ArrayList<>();
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+                kept.add(promise);
+            }
+
+            @Override
+            public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
+                kept.forEach(one -> one.tryFailure(new ClosedChannelException()));
+                ctx.close(promise);
+            }
+        });
+        List<RPCXFuture<byte[]>> all = new ArrayList<>();
+        for (int i = 0; i < 33; i++) {
+            all.add(connection.send(
+                    taken -> ClassicWire.request(taken, "service", "method", List.of("x"), List.of(new byte[2 << 20])),
+                    clock.nanoTime() + TimeUnit.SECONDS.toNanos(5)));
+            channel.runPendingTasks();
+        }
+        assertThat(failure(all.get(32)).code()).isEqualTo(RPCXException.Code.OVERLOADED);
+        pass(TimeUnit.SECONDS.toNanos(6));
+        assertThat(failure(all.get(0)).code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+        assertThat(connection.callsUnderWay()).isZero();
+        assertThat(account.held(Resource.REPLY_BYTES)).isGreaterThan(60L << 20);
+        pass(TimeUnit.SECONDS.toNanos(8));
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void aReplyThatDoesNotGoOnEndsTheConnection() {
+        RPCXFuture<byte[]> reply = send(HOUR_NANOS);
+        channel.writeInbound(Unpooled.buffer().writeInt(1000).writeZero(10));
+        pass(KEEP_ALIVE_NANOS + TimeUnit.SECONDS.toNanos(3));
+        assertThat(failure(reply).executed()).isEqualTo(RPCXException.Executed.MAYBE);
+    }
+
+    @Test
+    void aConnectionThatIsUsedStaysAndAnIdleOneEnds() {
+        for (int minute = 0; minute < 10; minute++) {
+            send(HOUR_NANOS);
+            reply(id.get(), 1);
+            pass(TimeUnit.MINUTES.toNanos(1));
+        }
+        assertThat(connection.isUsable()).isTrue();
+        pass(TimeUnit.MINUTES.toNanos(5));
+        assertThat(connection.isUsable()).isFalse();
     }
 }

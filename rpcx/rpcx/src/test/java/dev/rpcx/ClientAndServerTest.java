@@ -69,7 +69,11 @@ class ClientAndServerTest {
     private static final Person ANN = new Person("Ann", 41);
 
     private static Server serve(int port) {
-        return new Server(port, RegistryServer.registry(People.class)).start();
+        return Server.builder(RegistryServer.registry(People.class))
+                .port(port)
+                .classic(true)
+                .build()
+                .start();
     }
 
     @Test

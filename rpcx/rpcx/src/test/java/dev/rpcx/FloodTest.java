@@ -87,6 +87,8 @@ class FloodTest {
             attacks.put("cancels", this::cancels);
             attacks.put("pings", stop -> repeat(stop, RawPeer.frame(Wire.PING, 0, Unpooled.EMPTY_BUFFER)));
             attacks.put("settings", stop -> repeat(stop, RawPeer.frame(Wire.SETTINGS, 0, Unpooled.EMPTY_BUFFER)));
+            attacks.put("classic requests that stop before their end", this::classicUnending);
+            attacks.put("classic readers that never read", this::classicNeverReading);
             attacks.put("random bytes", this::randomBytes);
             attacks.put("connections", this::connections);
             attacks.put("handshakes without a certificate", stop -> handshakes(stop, servers));
@@ -282,6 +284,67 @@ class FloodTest {
         byte[] part = ByteBufUtil.getBytes(
                 RawPeer.frame(Wire.PART | Wire.MORE, 1 << 16, Unpooled.wrappedBuffer(new byte[60_000])));
         untilEnded(stop, i -> ByteBuffer.wrap(i == 0 ? first : part));
+    }
+
+    /** A hundred frames of 4 MiB that lack their last byte. */
+    private void classicUnending(AtomicBoolean stop) throws IOException {
+        byte[] begin = ByteBufUtil.getBytes(
+                Unpooled.buffer().writeInt(4 << 20).writeShort(0x0801).writeZero((4 << 20) - 3));
+        AtomicInteger made = new AtomicInteger();
+        onMany(stop, 100, () -> made.incrementAndGet() <= 100 ? ByteBuffer.wrap(begin) : ByteBuffer.allocate(0));
+    }
+
+    /** As {@link #neverReading}. */
+    private void classicNeverReading(AtomicBoolean stop) throws IOException {
+        ByteBuf number = Unpooled.buffer().writeByte(1 << 3);
+        Varint.write(number, 2 << 16);
+        java.util.concurrent.atomic.AtomicLong id = new java.util.concurrent.atomic.AtomicLong();
+        onMany(
+                stop,
+                20,
+                () -> bytes(ClassicWire.request(
+                        id.incrementAndGet(),
+                        "besieged",
+                        "much",
+                        List.of("int"),
+                        List.of(ByteBufUtil.getBytes(number)))));
+    }
+
+    /**
+     * Some bytes on each of many connections, as far as they are taken, and the next ones when they have been, at most 50 times a second; a
+     * connection that has been ended is made anew.
+     */
+    private void onMany(AtomicBoolean stop, int count, java.util.function.Supplier<ByteBuffer> next)
+            throws IOException {
+        SocketChannel[] all = new SocketChannel[count];
+        ByteBuffer[] rest = new ByteBuffer[count];
+        try {
+            while (!stop.get()) {
+                for (int i = 0; i < count; i++) {
+                    try {
+                        if (all[i] == null) {
+                            all[i] = connect(open, i % 5);
+                            all[i].configureBlocking(false);
+                            rest[i] = next.get();
+                        } else if (!rest[i].hasRemaining()) {
+                            rest[i] = next.get();
+                        }
+                        all[i].write(rest[i]);
+                    } catch (IOException ended) {
+                        refused.incrementAndGet();
+                        if (all[i] != null) {
+                            all[i].close();
+                            all[i] = null;
+                        }
+                    }
+                }
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
+            }
+        } finally {
+            closeAll(java.util.Arrays.stream(all)
+                    .filter(java.util.Objects::nonNull)
+                    .toList());
+        }
     }
 
     /** The rapid reset: each cancel makes room for the next request. */

@@ -53,7 +53,7 @@ class InProcessTest {
     }
 
     private static Server.Builder serving(Object service) {
-        return Server.builder(RegistryServer.registry(service)).inProcess();
+        return Server.builder(RegistryServer.registry(service)).inProcess().classic(true);
     }
 
     @ParameterizedTest

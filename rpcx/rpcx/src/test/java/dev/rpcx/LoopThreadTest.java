@@ -51,7 +51,10 @@ class LoopThreadTest {
 
     @BeforeEach
     void start() {
-        server = new Server(0, RegistryServer.registry(service)).start();
+        server = Server.builder(RegistryServer.registry(service))
+                .classic(true)
+                .build()
+                .start();
     }
 
     @AfterEach

@@ -82,7 +82,10 @@ class SpecTest {
     @Test
     void theVectorsOfThePageAreWhatAServerSays() throws IOException {
         List<String> lines = Files.readAllLines(SPEC.resolve("wire.md"));
-        Server server = new Server(0, RegistryServer.registry(new Greetings())).start();
+        Server server = Server.builder(RegistryServer.registry(new Greetings()))
+                .classic(true)
+                .build()
+                .start();
         int compared = 0;
         RawPeer peer = null;
         try {
@@ -117,7 +120,10 @@ class SpecTest {
     @Test
     void aClientWrittenFromThePageAlonePassesItsChecks() throws Exception {
         assumeTrue(hasPython(), "no python3 on the PATH: the client written from the page was left out");
-        Server server = new Server(0, RegistryServer.registry(new Spec())).start();
+        Server server = Server.builder(RegistryServer.registry(new Spec()))
+                .classic(true)
+                .build()
+                .start();
         try {
             Process python = new ProcessBuilder(
                             "python3",

@@ -51,6 +51,7 @@ class WireTest {
     @BeforeEach
     void start() {
         server = Server.builder(RegistryServer.registry(new Echo()))
+                .classic(true)
                 .maxCalls(100)
                 .build()
                 .start();
@@ -335,6 +336,9 @@ class WireTest {
     void aClassicLengthAboveTheLimitEndsTheConnection(String hex) throws IOException {
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(Unpooled.wrappedBuffer(ByteBufUtil.decodeHexDump(hex)));
+            ClassicWire.Reply why = classicReply(peer);
+            assertThat(why.id()).isZero();
+            assertThat(java.util.Objects.requireNonNull(why.error()).code()).isEqualTo(RPCXException.Code.PROTOCOL);
             assertThat(peer.readToEnd()).isEmpty();
         }
     }

@@ -12,8 +12,10 @@ public final class Peer {
 
     public static void main(String[] args) throws Exception {
         if (args[0].equals("serve")) {
-            try (Server server = new Server(
-                            0, RegistryServer.registry(args[1].equals("old") ? new Old.Shop() : new New.Shop()))
+            try (Server server = Server.builder(
+                            RegistryServer.registry(args[1].equals("old") ? new Old.Shop() : new New.Shop()))
+                    .classic(true)
+                    .build()
                     .start()) {
                 System.out.println("serving " + server.port());
                 while (System.in.read() >= 0) {}

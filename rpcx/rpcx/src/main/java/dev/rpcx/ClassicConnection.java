@@ -1,0 +1,276 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One connection that speaks the classic wire, on either side: frames in, chunks out, and a look now and then at whether the peer still
+ * does its part. This wire has no ping, so these rules stand in for it: a frame that has begun goes on and ends, what waits for the peer
+ * leaves, and a connection that nobody uses ends. All state belongs to the event loop.
+ */
+abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements ClassicFrames.Reader {
+    /**
+     * Longest silence within a frame; less where keepAlive is less. Also what a frame has beyond {@link #FRAME_BYTES_PER_SECOND}.
+     * Source: nginx's client_header_timeout, shortened.
+     */
+    private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    /** A frame arrives at least as fast. Source: Apache's mod_reqtimeout has 500; our largest frame then takes two hours, here 256 s. */
+    private static final long FRAME_BYTES_PER_SECOND = 16 * 1024;
+
+    /** A frame leaves in pieces of this size, so that a slow reader of a large one is told from one that does not read. */
+    private static final int CHUNK_BYTES = 16 * 1024;
+
+    /** Looks in the shortest of the times that are looked for. */
+    private static final int LOOKS = 4;
+
+    final Channel channel;
+    private final EventLoop loop;
+    private final ClassicFrames frames;
+    private final long keepAliveNanos;
+    private final long silentNanos;
+    private final long idleNanos;
+    private final Runnable look = this::look;
+    private final Charge timers;
+    private @Nullable ScheduledFuture<?> timer;
+
+    /** When something has arrived, or could arrive again. */
+    private long heardNanos;
+
+    /** When something has left, or began to wait. */
+    private long leftNanos;
+
+    /** When something was under way last. */
+    private long busyNanos;
+
+    private long waitingBytes;
+    private boolean reading;
+    private boolean isEnding;
+    private boolean isOver;
+
+    /** @param idleNanos a connection that nobody has used for so long ends */
+    ClassicConnection(
+            Channel channel,
+            Account account,
+            int maxFrameBytes,
+            int maxPassedBytes,
+            long keepAliveNanos,
+            long idleNanos) {
+        this.channel = channel;
+        this.timers = account.charge(Resource.TIMERS);
+        this.loop = channel.eventLoop();
+        this.frames = new ClassicFrames(maxFrameBytes, maxPassedBytes, this);
+        this.keepAliveNanos = keepAliveNanos;
+        this.silentNanos = Math.min(SILENT_NANOS, keepAliveNanos);
+        this.idleNanos = idleNanos;
+    }
+
+    /** Calls under way: while there are any, the connection is not idle. */
+    abstract boolean isBusy();
+
+    /** A look is taken. */
+    abstract void onLook(long nowNanos);
+
+    /** The peer did what ends the connection, which is this object's to close. At most once, and not after {@link #onOver}. */
+    abstract void onEnd(RPCXException why);
+
+    /** The connection is closed. Once. */
+    abstract void onOver();
+
+    final EventLoop loop() {
+        return loop;
+    }
+
+    final long nanoTime() {
+        return loop.ticker().nanoTime();
+    }
+
+    final boolean isEnding() {
+        return isEnding;
+    }
+
+    final long waitingBytes() {
+        return waitingBytes;
+    }
+
+    // ---- incoming
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        if (channel.isActive()) {
+            begin();
+        }
+    }
+
+    @Override
+    public void channelActive(ChannelHandlerContext ctx) {
+        begin();
+    }
+
+    private void begin() {
+        if (timer != null) {
+            return;
+        }
+        long now = nanoTime();
+        heardNanos = now;
+        leftNanos = now;
+        busyNanos = now;
+        TcpKeepAlive.on(channel, keepAliveNanos);
+        long each = Math.max(1, silentNanos / LOOKS);
+        timers.add(1);
+        timer = loop.scheduleWithFixedDelay(look, each, each, TimeUnit.NANOSECONDS);
+    }
+
+    @Override
+    public final void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf in = (ByteBuf) message;
+        heardNanos = nanoTime();
+        busyNanos = heardNanos;
+        reading = true;
+        try {
+            if (!isEnding) {
+                frames.read(in, heardNanos);
+            }
+        } catch (WireFault fault) {
+            fail(new RPCXException(
+                    RPCXException.Code.PROTOCOL, String.valueOf(fault.getMessage()), RPCXException.Executed.MAYBE));
+        } catch (Throwable t) {
+            // no memory for the frame, or a fault of our own: this connection's end, and nobody else's
+            fail(new RPCXException(
+                    RPCXException.Code.UNAVAILABLE, "a frame could not be read", RPCXException.Executed.MAYBE));
+        } finally {
+            in.release();
+        }
+    }
+
+    @Override
+    public final void channelReadComplete(ChannelHandlerContext ctx) {
+        reading = false;
+        channel.flush();
+    }
+
+    /** Ends the connection: nothing is read any more. */
+    final void fail(RPCXException why) {
+        if (!isEnding) {
+            isEnding = true;
+            frames.clear();
+            onEnd(why);
+        }
+    }
+
+    // ---- outgoing
+
+    /** Told as the bytes of a frame leave, or when they never will. */
+    interface Leaving {
+        void left(int bytes);
+    }
+
+    /** Sends a frame, in chunks. Each byte is told of once, whether it leaves or not. */
+    final void write(byte[] frame, Leaving leaving) {
+        if (waitingBytes == 0) {
+            leftNanos = nanoTime();
+        }
+        waitingBytes += frame.length;
+        for (int at = 0; at < frame.length; at += CHUNK_BYTES) {
+            int bytes = Math.min(CHUNK_BYTES, frame.length - at);
+            channel.write(Unpooled.wrappedBuffer(frame, at, bytes)).addListener(written -> {
+                waitingBytes -= bytes;
+                leftNanos = nanoTime();
+                leaving.left(bytes);
+            });
+        }
+        if (!reading) {
+            channel.flush();
+        }
+    }
+
+    // ---- the looks
+
+    private void look() {
+        long now = nanoTime();
+        if (isOver) {
+            return;
+        }
+        if (waitingBytes > 0 && now - leftNanos >= keepAliveNanos) {
+            abort(new RPCXException(
+                    RPCXException.Code.UNAVAILABLE,
+                    "the peer has read nothing for " + millis(keepAliveNanos) + " ms",
+                    RPCXException.Executed.MAYBE));
+            return;
+        }
+        if (isEnding) {
+            return;
+        }
+        if (!channel.config().isAutoRead()) {
+            heardNanos = now;
+        }
+        if (frames.isCut()) {
+            long arriving = TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
+            if (now - heardNanos >= silentNanos || now - frames.beganNanos() >= silentNanos + arriving) {
+                fail(new RPCXException(
+                        RPCXException.Code.PROTOCOL,
+                        "a frame was begun and not ended in time",
+                        isBusy() ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED));
+                return;
+            }
+        }
+        if (isBusy() || waitingBytes > 0) {
+            busyNanos = now;
+        } else if (now - busyNanos >= idleNanos) {
+            fail(new RPCXException(
+                    RPCXException.Code.UNAVAILABLE,
+                    "nothing was called for " + millis(idleNanos) + " ms",
+                    RPCXException.Executed.NOT_EXECUTED));
+            return;
+        }
+        onLook(now);
+    }
+
+    private static long millis(long nanos) {
+        return TimeUnit.NANOSECONDS.toMillis(nanos);
+    }
+
+    // ---- the end
+
+    /** Closes at once, whatever still waits for the peer. */
+    final void abort(RPCXException why) {
+        fail(why);
+        channel.close();
+    }
+
+    @Override
+    public final void channelInactive(ChannelHandlerContext ctx) {
+        over();
+    }
+
+    @Override
+    public final void handlerRemoved(ChannelHandlerContext ctx) {
+        over();
+    }
+
+    private void over() {
+        if (isOver) {
+            return;
+        }
+        isOver = true;
+        isEnding = true;
+        frames.clear();
+        if (timer != null) {
+            timer.cancel(false);
+            timers.release();
+        }
+        onOver();
+    }
+
+    @Override
+    public final void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        channel.close();
+    }
+}

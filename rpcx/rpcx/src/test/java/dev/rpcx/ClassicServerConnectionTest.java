@@ -1,0 +1,197 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.concurrent.MockTicker;
+import io.netty.util.concurrent.Ticker;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** The paper's server without a network, under a hand clock: what lasts long, and what a handler does with its answer. */
+class ClassicServerConnectionTest {
+    private static final Duration KEEP_ALIVE = Duration.ofSeconds(60);
+
+    @RPCXServer("slow")
+    static final class Slow {
+        final List<CompletableFuture<String>> waiting = new ArrayList<>();
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletionStage<String> later() {
+            CompletableFuture<String> answer = new CompletableFuture<>();
+            waiting.add(answer);
+            return answer;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        String hello(String name) {
+            return name;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        String worse() {
+            throw new RuntimeException() {
+                @Override
+                public String getMessage() {
+                    throw new StackOverflowError("deep");
+                }
+            };
+        }
+    }
+
+    private final Slow slow = new Slow();
+    private final Server server = Server.builder(RegistryServer.registry(slow))
+            .classic(true)
+            .keepAlive(KEEP_ALIVE)
+            .build();
+    private final MockTicker clock = Ticker.newMockTicker();
+    private final EmbeddedChannel channel =
+            EmbeddedChannel.builder().ticker(clock).build();
+    private final Account account = Objects.requireNonNull(server.ledger().open(null));
+
+    ClassicServerConnectionTest() {
+        channel.pipeline().addLast(new ClassicServerConnection(channel, server, account));
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        slow.waiting.forEach(answer -> answer.complete("over"));
+        channel.finishAndReleaseAll();
+        account.close();
+        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(channel.runScheduledPendingTasks()).isEqualTo(-1);
+    }
+
+    private void pass(Duration time) {
+        for (long left = time.toSeconds(); left > 0; left--) {
+            clock.advance(1, TimeUnit.SECONDS);
+            channel.runScheduledPendingTasks();
+        }
+    }
+
+    private void send(ByteBuf bytes) {
+        channel.writeInbound(bytes);
+    }
+
+    private static ByteBuf request(long id, String method) {
+        return ClassicWire.request(id, "slow", method, List.of(), List.of());
+    }
+
+    /** The next reply, whose chunks follow each other. */
+    private ClassicWire.Reply reply() {
+        ByteBuf all = Unpooled.buffer();
+        ByteBuf chunk = channel.readOutbound();
+        assertThat(chunk).as("a reply").isNotNull();
+        all.writeBytes(chunk);
+        while (all.readableBytes() < 4 + all.getInt(0)) {
+            all.writeBytes(channel.<ByteBuf>readOutbound());
+        }
+        return ClassicWire.readReply(all.skipBytes(4));
+    }
+
+    private RPCXException error() {
+        return Objects.requireNonNull(reply().error());
+    }
+
+    @Test
+    void aFrameOfAByteNowAndThenEndsTheConnection() {
+        send(Unpooled.buffer().writeInt(4 << 20));
+        int seconds = 0;
+        while (channel.<ByteBuf>readOutbound() == null) {
+            assertThat(++seconds).isLessThan(300);
+            send(Unpooled.buffer().writeByte(0));
+            pass(Duration.ofSeconds(1));
+        }
+        assertThat(seconds).isGreaterThan(100);
+        pass(Duration.ofSeconds(2));
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void aLargeFrameAtTheSlowestRateIsTaken() {
+        int bytes = 1 << 20;
+        send(ClassicWire.request(
+                1, "slow", "hello", List.of("text"), List.of(io.netty.buffer.ByteBufUtil.getBytes(RawPeer.text("a")))));
+        assertThat(reply().error()).isNull();
+        send(Unpooled.buffer().writeInt(bytes + 2).writeByte(1 << 3).writeByte(2));
+        // a field that nobody knows, as long as what is left
+        ByteBuf rest = Unpooled.buffer().writeByte(15 << 3 | 2);
+        Varint.write(rest, bytes - 4);
+        rest.writeZero(bytes - 4);
+        while (rest.isReadable()) {
+            pass(Duration.ofSeconds(1));
+            send(rest.readBytes(Math.min(16 << 10, rest.readableBytes())));
+        }
+        ClassicWire.Reply refused = reply();
+        assertThat(refused.id()).isEqualTo(2);
+        assertThat(Objects.requireNonNull(refused.error()).code()).isEqualTo(RPCXException.Code.NOT_FOUND);
+    }
+
+    @Test
+    void aCallThatIsNeverAnsweredEndsAtTheServersTime() {
+        send(request(1, "later"));
+        pass(Duration.ofSeconds(50));
+        assertThat(channel.<ByteBuf>readOutbound()).isNull();
+        pass(Duration.ofSeconds(20));
+        RPCXException late = error();
+        assertThat(late.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+        assertThat(late.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        // its own answer comes too late, and is not taken for that of the call which has the id now
+        send(request(1, "later"));
+        slow.waiting.get(0).complete("late");
+        assertThat(channel.<ByteBuf>readOutbound()).isNull();
+        assertThat(account.held(Resource.CALLS)).isEqualTo(1);
+        slow.waiting.get(1).complete("in time");
+        assertThat(reply().error()).isNull();
+    }
+
+    @Test
+    void aConnectionIsNotIdleWhileACallIsUnderWay() {
+        for (int i = 0; i < 7; i++) {
+            send(request(1, "later"));
+            pass(Duration.ofSeconds(50));
+            slow.waiting.get(i).complete("now");
+            assertThat(reply().error()).isNull();
+        }
+        assertThat(channel.isOpen()).isTrue();
+        pass(KEEP_ALIVE.multipliedBy(6));
+        assertThat(error().executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void anExceptionWhoseMessageFailsIsAnswered() {
+        send(request(1, "worse"));
+        assertThat(error().code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
+    }
+
+    @Test
+    void aRequestWithoutAnIdEndsTheConnection() {
+        send(request(0, "later"));
+        assertThat(error().code()).isEqualTo(RPCXException.Code.PROTOCOL);
+        send(request(5, "later"));
+        assertThat(slow.waiting).isEmpty();
+    }
+
+    @Test
+    void whatIsHeldForARequestIsGivenBackWhenItsHandlerEnds() {
+        ByteBuf large = ClassicWire.request(1, "slow", "later", List.of("text"), List.of(new byte[100_000]));
+        send(large.copy(0, 50_000));
+        assertThat(account.held(Resource.REQUEST_BYTES)).isBetween(50_000L, 110_000L);
+        send(large.skipBytes(50_000));
+        assertThat(error().code()).isEqualTo(RPCXException.Code.INVALID);
+        assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
+    }
+}
