@@ -18,7 +18,12 @@ import org.jspecify.annotations.Nullable;
 /** A client's connection: the slots of its calls, the server's method numbers, and one timer for all deadlines. */
 final class ClientConnection extends WireConnection {
     private static final int UNKNOWN = 0;
+
+    /** Instead of a number: the server does not publish the method, and says so itself to a call by name. */
     private static final int NOT_PUBLISHED = -1;
+
+    /** Instead of a number: the server's method has another {@link MethodShape}, and neither side could read the other. */
+    private static final int OTHER_SHAPE = -2;
 
     /** Deadlines closer together than this are found by one look. */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -48,13 +53,15 @@ final class ClientConnection extends WireConnection {
     private final long defaultNanos;
     private final KeepAlive keepAlive;
 
-    /** Ends when the server has said its first word: only then is it sure that it takes calls. */
+    /** Ends when the server has said what it publishes: only then is it sure that it takes calls, and which. */
     private final CompletableFuture<ClientConnection> attempt;
 
     private final Runnable sweep = this::sweep;
 
-    /** From published service and method to number; filled by the server's dictionary. */
-    private final Map<String, Integer> dictionary = new ConcurrentHashMap<>();
+    /** By published service and method; filled by the server's dictionary before the first call. */
+    private final Map<String, Entry> dictionary = new ConcurrentHashMap<>();
+
+    private record Entry(int number, int shape) {}
 
     private volatile boolean dictionaryComplete;
     private final CompletableFuture<List<String>> published = new CompletableFuture<>();
@@ -125,27 +132,43 @@ final class ClientConnection extends WireConnection {
         return maxRequestBytes;
     }
 
-    /** The server's number for the method, or 0 while it has to be called by name. */
+    /**
+     * The server's number for the method, or 0 if it has to be called by name.
+     *
+     * @throws RPCXException {@link RPCXException.Code#INVALID} if the server's method has another shape
+     */
     int numberOf(ClientMethod method) {
         int[] known = numbers;
         int number = method.index < known.length ? known[method.index] : UNKNOWN;
-        return number == UNKNOWN ? lookUp(method) : Math.max(number, 0);
+        if (number > 0) {
+            return number;
+        }
+        return number == NOT_PUBLISHED ? 0 : lookUp(method);
     }
 
     private int lookUp(ClientMethod method) {
         if (!dictionaryComplete) {
             return 0;
         }
-        Integer found = dictionary.get(method.publishedName());
+        Entry found = dictionary.get(method.publishedName());
+        String difference = found == null ? null : method.difference(found.shape);
+        int number = found == null ? NOT_PUBLISHED : difference == null ? found.number : OTHER_SHAPE;
         synchronized (dictionary) {
             int[] known = numbers;
             if (method.index >= known.length) {
                 known = Arrays.copyOf(known, method.index * 2);
             }
-            known[method.index] = found == null ? NOT_PUBLISHED : found;
+            known[method.index] = number;
             numbers = known;
         }
-        return found == null ? 0 : found;
+        if (difference != null) {
+            throw new RPCXException(
+                    RPCXException.Code.INVALID,
+                    method + " at " + peer + " has another shape: " + difference
+                            + " (expected: the same, up to what one of the two has in addition)",
+                    RPCXException.Executed.NOT_EXECUTED);
+        }
+        return Math.max(number, 0);
     }
 
     /** Sends a call: from its own thread where nothing is under way, otherwise by the event loop. */
@@ -213,7 +236,6 @@ final class ClientConnection extends WireConnection {
     @Override
     void onPreface(int version) {
         keepAlive.start();
-        attempt.complete(this);
     }
 
     @Override
@@ -272,13 +294,17 @@ final class ClientConnection extends WireConnection {
     }
 
     private void onDictionary(ByteBuf payload, boolean more) {
-        MethodDictionary.read(payload, (name, number, hash) -> {
+        if (dictionaryComplete) {
+            throw new WireFault("a dictionary after the dictionary");
+        }
+        MethodDictionary.read(payload, (name, number, shape) -> {
             if (dictionary.size() < Wire.MAX_DICTIONARY) {
-                dictionary.put(name, number);
+                dictionary.put(name, new Entry(number, shape));
             }
         });
-        dictionaryComplete = !more;
         if (!more) {
+            dictionaryComplete = true;
+            attempt.complete(this);
             published.complete(dictionary.keySet().stream()
                     .map(name -> name.replace('\0', '/'))
                     .sorted()

@@ -37,6 +37,7 @@ final class ClientMethod {
     private final byte[] nameBytes;
     private final Codec<Object[]> parameters;
     private final Codec<Object> result;
+    private final int shape;
     private final long timeoutNanos;
     private final Route route;
 
@@ -56,6 +57,7 @@ final class ClientMethod {
             String name,
             Codec<Object[]> parameters,
             Codec<Object> result,
+            int shape,
             long timeoutNanos,
             Route route,
             int routedBy,
@@ -69,6 +71,7 @@ final class ClientMethod {
         this.nameBytes = name.getBytes(StandardCharsets.UTF_8);
         this.parameters = parameters;
         this.result = result;
+        this.shape = shape;
         this.timeoutNanos = timeoutNanos;
         this.route = route;
         this.routedBy = routedBy;
@@ -101,6 +104,17 @@ final class ClientMethod {
     /** @param maker of a stream, where its method was called: its subscribers come later, and get no more time for that */
     long deadline(@Nullable CallContext maker) {
         return CallContext.deadlineOf(timeoutNanos, route.ticker(), maker);
+    }
+
+    /** What keeps this side and the server's method from reading each other; null where nothing does. */
+    @Nullable
+    String difference(int serversShape) {
+        return MethodShape.difference(shape, serversShape, kind != Kind.ONE_WAY);
+    }
+
+    @Override
+    public String toString() {
+        return service + "/" + name;
     }
 
     String publishedName() {

@@ -74,6 +74,7 @@ final class ClientProxy implements InvocationHandler {
                 Names.checked(name),
                 items == null ? codecs.parameters(method) : Streams.NO_PARAMETERS,
                 codecs.result(method),
+                MethodShape.of(method, items, codecs),
                 timeoutNanos,
                 route,
                 routedBy(method),

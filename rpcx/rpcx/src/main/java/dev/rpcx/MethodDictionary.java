@@ -2,17 +2,19 @@ package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
 
-/** The entries of a DICTIONARY frame: a method's number, its published names, and a hash of its schema. */
+/** The entries of a DICTIONARY frame: a method's number, its published names, a hash of its schema, and its {@link MethodShape}. */
 final class MethodDictionary {
     private static final int ENTRY = 1 << 3 | 2;
     private static final int NUMBER = 1;
     private static final int SERVICE = 2;
     private static final int METHOD = 3;
     private static final int SCHEMA = 4;
+    private static final int SHAPE = 5;
 
     /** Told of each entry. */
     interface Reader {
-        void entry(String publishedName, int number, long schemaHash);
+        /** @param shape {@link MethodShape#UNKNOWN} where the server does not say */
+        void entry(String publishedName, int number, int shape);
     }
 
     private MethodDictionary() {}
@@ -22,12 +24,14 @@ final class MethodDictionary {
         return service + '\0' + method;
     }
 
-    static void write(ByteBuf out, ByteBuf scratch, String service, String method, int number, long schemaHash) {
+    static void write(
+            ByteBuf out, ByteBuf scratch, String service, String method, int number, long schemaHash, int shape) {
         scratch.clear();
         ProtoFields.writeNumber(scratch, NUMBER, number);
         ProtoFields.writeText(scratch, SERVICE, service);
         ProtoFields.writeText(scratch, METHOD, method);
         scratch.writeByte(SCHEMA << 3 | 1).writeLongLE(schemaHash);
+        scratch.writeByte(SHAPE << 3 | 5).writeIntLE(shape);
         out.writeByte(ENTRY);
         Varint.write(out, scratch.readableBytes());
         out.writeBytes(scratch);
@@ -50,18 +54,18 @@ final class MethodDictionary {
         int number = 0;
         String service = "";
         String method = "";
-        long schema = 0;
+        int shape = MethodShape.UNKNOWN;
         while (in.readerIndex() < end) {
             int tag = (int) Varint.read(in);
             switch (tag) {
                 case NUMBER << 3 -> number = (int) Varint.read(in);
                 case SERVICE << 3 | 2 -> service = ProtoFields.text(in, end);
                 case METHOD << 3 | 2 -> method = ProtoFields.text(in, end);
-                case SCHEMA << 3 | 1 -> {
-                    if (end - in.readerIndex() < 8) {
+                case SHAPE << 3 | 5 -> {
+                    if (end - in.readerIndex() < 4) {
                         throw new WireFault("a dictionary entry is cut off");
                     }
-                    schema = in.readLongLE();
+                    shape = in.readIntLE();
                 }
                 default -> ProtoFields.skip(in, tag, end);
             }
@@ -70,6 +74,6 @@ final class MethodDictionary {
         if (number <= 0) {
             throw new WireFault("method number " + number + " (expected: > 0)");
         }
-        reader.entry(key(service, method), number, schema);
+        reader.entry(key(service, method), number, shape);
     }
 }

@@ -135,6 +135,7 @@ public final class RegistryServer {
                     entry.service,
                     entry.name,
                     items == null ? codecs.schemaHash(entry.method) : 0,
+                    MethodShape.of(entry.method, items, codecs),
                     entry.place,
                     items == null ? codecs.parameters(entry.method) : Streams.NO_PARAMETERS,
                     List.copyOf(arguments),

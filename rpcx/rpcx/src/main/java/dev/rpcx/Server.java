@@ -113,7 +113,7 @@ public final class Server implements AutoCloseable {
         ByteBuf frame = Unpooled.buffer();
         for (ServerMethod m : methods) {
             entry.clear();
-            MethodDictionary.write(entry, scratch, m.service(), m.name(), m.number(), m.schemaHash());
+            MethodDictionary.write(entry, scratch, m.service(), m.name(), m.number(), m.schemaHash(), m.shape());
             if (frame.readableBytes() + entry.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
                 frames.add(frame);
                 frame = Unpooled.buffer();

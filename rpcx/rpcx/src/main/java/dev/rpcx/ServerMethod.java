@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
  * A published method: all that reflection had to say, found once.
  *
  * @param number on the wire, from 1
+ * @param shape as {@link MethodShape} has it, for clients to compare
  * @param arguments of single parameters, as classic requests carry them
  * @param handle takes the arguments as an array, returns the result
  * @param brings a stream: the result's codec is that of its items
@@ -21,6 +22,7 @@ record ServerMethod(
         String service,
         String name,
         long schemaHash,
+        int shape,
         RunOn.Place place,
         Codec<Object[]> parameters,
         List<Codec<Object>> arguments,

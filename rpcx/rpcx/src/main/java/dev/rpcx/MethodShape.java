@@ -1,0 +1,134 @@
+package dev.rpcx;
+
+import dev.rpcx.codec.Codecs;
+import dev.rpcx.schema.FieldType;
+import dev.rpcx.schema.MessageType;
+import java.lang.reflect.Method;
+import java.lang.reflect.Type;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How the bytes of a method's parameters and result are framed, in 32 bits that both sides can hold against each other: which of them is a
+ * message of its own and which a field of one, of what kind, and which are streams. What may change from one version to the next, such as a
+ * field more in a record or a parameter more at the end, does not change what both have in common. Source: rpcx/spec/wire.md, "Methods".
+ */
+final class MethodShape {
+    /** Nothing is known of the other side. */
+    static final int UNKNOWN = 0;
+
+    private static final int KNOWN = 1 << 31;
+    private static final int TAKES_STREAM = 1 << 30;
+    private static final int BRINGS_STREAM = 1 << 29;
+
+    /** The result's kind stands above those of the parameters. */
+    private static final int RESULT = 6;
+
+    private static final int PARAMETERS = RESULT;
+    private static final int KIND_BITS = 4;
+    private static final int KIND_MASK = (1 << KIND_BITS) - 1;
+
+    private static final String[] KINDS = {
+        "nothing",
+        "a whole number, a boolean or an enum",
+        "a number of 32 bits",
+        "a number of 64 bits",
+        "a text or bytes",
+        "a message inside a field, as for a nullable or an Optional one",
+        "a list of numbers",
+        "a list, a set or a map"
+    };
+
+    /** A message that is the whole body. */
+    private static final int WHOLE = 15;
+
+    private MethodShape() {}
+
+    /**
+     * As the method is declared on this side.
+     *
+     * @param items of the stream that the method takes; null if it takes none
+     */
+    static int of(Method method, @Nullable Type items, Codecs codecs) {
+        int shape = KNOWN;
+        if (items != null) {
+            shape |= TAKES_STREAM | kinds(codecs.schema().value(items));
+        } else {
+            shape |= kinds(codecs.schema().parameters(method));
+        }
+        if (Streams.brings(method)) {
+            shape |= BRINGS_STREAM;
+        }
+        return shape | (kinds(codecs.schema().result(method)) & KIND_MASK) << RESULT * KIND_BITS;
+    }
+
+    /** One kind for each of the fields 1 to 6, the first in the lowest bits. */
+    private static int kinds(MessageType type) {
+        if (type.kind() != MessageType.Kind.WRAPPER && type.kind() != MessageType.Kind.PARAMETERS) {
+            return WHOLE;
+        }
+        int kinds = 0;
+        for (FieldType field : type.fields()) {
+            if (field.number() <= PARAMETERS) {
+                kinds |= kind(field) << (field.number() - 1) * KIND_BITS;
+            }
+        }
+        return kinds;
+    }
+
+    private static int kind(FieldType field) {
+        return switch (field.holder()) {
+            case LIST, SET -> field.packed() ? 6 : 7;
+            case MAP -> 7;
+            case PLAIN, NULLABLE, OPTIONAL ->
+                switch (field.shape().wireType()) {
+                    case 0 -> 1;
+                    case 5 -> 2;
+                    case 1 -> 3;
+                    default -> isMessage(field) ? 5 : 4;
+                };
+        };
+    }
+
+    private static boolean isMessage(FieldType field) {
+        return !(field.shape() instanceof dev.rpcx.schema.Scalar);
+    }
+
+    /**
+     * What keeps the two sides from reading each other, in words; null where nothing does. What one side does not have is no difference: it
+     * was added or is gone.
+     *
+     * @param looksAtResult false for a call whose result nobody reads
+     */
+    static @Nullable String difference(int client, int server, boolean looksAtResult) {
+        if (client == UNKNOWN || server == UNKNOWN || client == server) {
+            return null;
+        }
+        if (((client ^ server) & TAKES_STREAM) != 0) {
+            return "the " + (isSet(client, TAKES_STREAM) ? "client" : "server") + " takes the parameter for a stream";
+        }
+        if (looksAtResult && ((client ^ server) & BRINGS_STREAM) != 0) {
+            return "the " + (isSet(client, BRINGS_STREAM) ? "client" : "server") + " takes the result for a stream";
+        }
+        for (int place = 0; place < (looksAtResult ? RESULT + 1 : PARAMETERS); place++) {
+            int here = kind(client, place);
+            int there = kind(server, place);
+            if (here != there && here != 0 && there != 0) {
+                return (place == RESULT ? "the result" : "parameter " + (place + 1)) + " is to the client " + name(here)
+                        + " and to the server " + name(there);
+            }
+        }
+        return null;
+    }
+
+    private static boolean isSet(int shape, int flag) {
+        return (shape & flag) != 0;
+    }
+
+    private static int kind(int shape, int place) {
+        return shape >>> place * KIND_BITS & KIND_MASK;
+    }
+
+    private static String name(int kind) {
+        return kind == WHOLE ? "a message of its own" : kind < KINDS.length ? KINDS[kind] : "of kind " + kind;
+    }
+}

@@ -1,0 +1,225 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Two sides that frame the bytes of a method in different ways learn of it before anything is executed. */
+@Timeout(60)
+class MethodShapeTest {
+    @Retention(RetentionPolicy.RUNTIME)
+    @interface Nullable {}
+
+    record Person(String name) {}
+
+    record Older(String name, Integer age, List<String> tags) {}
+
+    @RPCXServer("people")
+    static final class People {
+        final AtomicInteger executed = new AtomicInteger();
+
+        private <T> T executed(T result) {
+            executed.incrementAndGet();
+            return result;
+        }
+
+        @Method
+        @Nullable
+        Person nullableResult(String name) {
+            return executed(new Person(name));
+        }
+
+        @Method
+        Optional<Person> optionalResult(String name) {
+            return executed(Optional.of(new Person(name)));
+        }
+
+        @Method
+        String nullableParameter(@Nullable Person person) {
+            return executed(String.valueOf(person));
+        }
+
+        @Method
+        String another(Person person, int times) {
+            return executed(person.name.repeat(times));
+        }
+
+        @Method
+        String number(int number) {
+            return executed("" + number);
+        }
+
+        @Method
+        List<String> list(List<String> names) {
+            return executed(names);
+        }
+
+        @Method
+        Flow.Publisher<String> stream(String name) {
+            return executed(new StreamsTest.Made<>(1, i -> name));
+        }
+
+        @Method
+        CompletableFuture<String> taken(Flow.Publisher<String> names) {
+            StreamsTest.Collected<String> collected = new StreamsTest.Collected<>(1);
+            names.subscribe(collected);
+            return executed(collected.end.thenApply(all -> String.join(",", all)));
+        }
+
+        @Method
+        Older evolved(Older person, long factor, String added) {
+            return executed(person);
+        }
+
+        @Method
+        String answered(String text) {
+            return executed(text);
+        }
+    }
+
+    @RPCXClient(remoteServerName = "people")
+    interface Differing {
+        Person nullableResult(String name);
+
+        Person optionalResult(String name);
+
+        String nullableParameter(Person person);
+
+        String another(Person person);
+
+        String number(String number);
+
+        String list(List<String> names);
+
+        String stream(String name);
+
+        String taken(String names);
+
+        @Method("nullableResult")
+        CompletableFuture<Person> later(String name);
+
+        @Method("nullableResult")
+        Flow.Publisher<Person> asStream(String name);
+
+        @OneWay
+        @Method("nullableParameter")
+        void notice(Person person);
+    }
+
+    @RPCXClient(remoteServerName = "people")
+    interface Evolved {
+        Person evolved(Person person, int factor);
+
+        @Method("evolved")
+        void withoutResult(Person person, int factor, String added);
+
+        @OneWay
+        @Method("answered")
+        void notice(String text);
+
+        @Method("answered")
+        @Nullable
+        String nullable(@Nullable String text);
+
+        String notThere(String text);
+    }
+
+    private final People people = new People();
+    private Server server;
+    private Client client;
+
+    @BeforeEach
+    void start() {
+        server = new Server(0, RegistryServer.registry(people)).start();
+        client = Client.standard();
+    }
+
+    @AfterEach
+    void stop() {
+        client.close();
+        server.stop(Duration.ofMillis(200));
+    }
+
+    private static Object call(Differing calls, String method) {
+        return switch (method) {
+            case "nullableResult" -> calls.nullableResult("Bob");
+            case "optionalResult" -> calls.optionalResult("Bob");
+            case "nullableParameter" -> calls.nullableParameter(new Person("Bob"));
+            case "another" -> calls.another(new Person("Bob"));
+            case "number" -> calls.number("7");
+            case "list" -> calls.list(List.of("Bob"));
+            case "stream" -> calls.stream("Bob");
+            case "taken" -> calls.taken("Bob");
+            default -> throw new AssertionError(method);
+        };
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "nullableResult",
+                "optionalResult",
+                "nullableParameter",
+                "another",
+                "number",
+                "list",
+                "stream",
+                "taken"
+            })
+    void aMethodOfAnotherShapeIsRefusedBeforeAnythingIsSent(String method) {
+        Differing calls = client.create(Differing.class, "127.0.0.1", server.port());
+        // the first call on a connection, and one that knows the server's methods
+        for (int i = 0; i < 2; i++) {
+            assertThatThrownBy(() -> call(calls, method)).isInstanceOfSatisfying(RPCXException.class, e -> {
+                assertThat(e.code()).isEqualTo(RPCXException.Code.INVALID);
+                assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                assertThat(e).hasMessageContaining("people/" + method).hasMessageContaining("shape");
+            });
+        }
+        assertThat(people.executed).hasValue(0);
+    }
+
+    @Test
+    void soAreCallsThatNobodyBlocksForAndStreams() {
+        Differing calls = client.create(Differing.class, "127.0.0.1", server.port());
+        assertThatThrownBy(() -> calls.later("Bob").join()).hasMessageContaining("another shape");
+        StreamsTest.Collected<Person> collected = new StreamsTest.Collected<>(1);
+        calls.asStream("Bob").subscribe(collected);
+        assertThatThrownBy(collected::all).hasMessageContaining("stream");
+        assertThatThrownBy(() -> calls.notice(new Person("Bob"))).hasMessageContaining("parameter 1");
+        assertThat(people.executed).hasValue(0);
+    }
+
+    @Test
+    void whatOneVersionHasInAdditionIsNoDifference() {
+        Evolved calls = client.create(Evolved.class, "127.0.0.1", server.port());
+        assertThat(calls.evolved(new Person("Bob"), 3)).isEqualTo(new Person("Bob"));
+        calls.withoutResult(new Person("Bob"), 3, "x");
+        calls.notice("taken");
+        assertThat(calls.nullable("text")).isEqualTo("text");
+        assertThatThrownBy(() -> calls.notThere("x"))
+                .isInstanceOfSatisfying(
+                        RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.NOT_FOUND));
+    }
+
+    @Test
+    void aServerThatDoesNotSayItsShapesIsCalled() {
+        int ours = 1 << 31 | 4;
+        assertThat(MethodShape.difference(ours, MethodShape.UNKNOWN, true)).isNull();
+        assertThat(MethodShape.difference(ours, 1 << 31 | 14, true)).contains("of kind 14");
+    }
+}
