@@ -7,14 +7,24 @@ import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
+import dev.rpcx.Tls;
+import dev.rpcx.Tokens;
 import dev.rpcx.schema.Field;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.KeyStore;
+import java.util.Base64;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class CommandLineTest {
     record Person(@Field(1) String name, @Field(2) int age) {}
@@ -27,6 +37,20 @@ class CommandLineTest {
         }
 
         @Method
+        Flow.Publisher<String> watch() {
+            throw new IllegalStateException("not from here");
+        }
+
+        @Method
+        String steer(boolean asResult) {
+            String text = "\u001B[31mred\u009B0m\u007F\nand so on";
+            if (asResult) {
+                return text;
+            }
+            throw new IllegalArgumentException(text);
+        }
+
+        @Method
         String refuse() {
             throw new IllegalArgumentException("not today");
         }
@@ -35,6 +59,10 @@ class CommandLineTest {
     @RPCXClient(remoteServerName = "people")
     interface PeopleClient {
         CompletableFuture<List<Person>> older(List<Person> all, int years);
+
+        Flow.Publisher<String> watch();
+
+        String steer(boolean asResult);
 
         String refuse();
     }
@@ -73,9 +101,11 @@ class CommandLineTest {
     @Test
     void listsAndTellsHealth() {
         assertThat(run("list", address)).as(complained()).isZero();
-        assertThat(said()).hasToString("people/older\npeople/refuse\n".replace("\n", System.lineSeparator()));
+        assertThat(said())
+                .hasToString("people/older\npeople/refuse\npeople/steer\npeople/watch\n"
+                        .replace("\n", System.lineSeparator()));
         assertThat(run("health", address)).isZero();
-        assertThat(said()).startsWith("up").contains("2 methods");
+        assertThat(said()).startsWith("up").contains("4 methods");
         server.stop();
         assertThat(run("health", address)).isEqualTo(2);
         assertThat(complained()).contains("UNAVAILABLE");
@@ -112,5 +142,139 @@ class CommandLineTest {
     void printsAProto() {
         assertThat(run("proto", "people", PeopleClient.class.getName())).isZero();
         assertThat(said()).contains("service People", "rpc Older");
+    }
+
+    /** A certificate that is its own authority, for this host's address, and its key. */
+    private static Path[] certificate(Path folder, String name) throws Exception {
+        Path store = folder.resolve(name + ".p12");
+        Process keytool = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "keytool")
+                                .toString(),
+                        "-genkeypair",
+                        "-alias",
+                        name,
+                        "-keyalg",
+                        "EC",
+                        "-dname",
+                        "CN=" + name,
+                        "-ext",
+                        "SAN=ip:127.0.0.1",
+                        "-keystore",
+                        store.toString(),
+                        "-storepass",
+                        "changeit")
+                .redirectErrorStream(true)
+                .start();
+        keytool.getInputStream().readAllBytes();
+        assertThat(keytool.waitFor()).isZero();
+        KeyStore keys = KeyStore.getInstance(store.toFile(), "changeit".toCharArray());
+        Path chain = folder.resolve(name + ".crt");
+        Path key = folder.resolve(name + ".key");
+        Files.writeString(chain, pem("CERTIFICATE", keys.getCertificate(name).getEncoded()));
+        Files.writeString(
+                key,
+                pem("PRIVATE KEY", keys.getKey(name, "changeit".toCharArray()).getEncoded()));
+        return new Path[] {chain, key};
+    }
+
+    private static String pem(String what, byte[] bytes) {
+        return "-----BEGIN " + what + "-----\n" + Base64.getMimeEncoder().encodeToString(bytes) + "\n-----END " + what
+                + "-----\n";
+    }
+
+    @Test
+    void speaksTlsShowsACertificateAndSignsItsCalls(@TempDir Path folder) throws Exception {
+        Path[] its = certificate(folder, "server");
+        Path[] own = certificate(folder, "caller");
+        byte[] secret = "the own secret of alice".getBytes(StandardCharsets.UTF_8);
+        Path file = folder.resolve("alice.secret");
+        Files.write(file, secret);
+        Server closed = Server.builder(RegistryServer.registry(new People()))
+                .host("127.0.0.1")
+                .tls(Tls.server(its[0], its[1]).requiringClientsOf(own[0]))
+                .interceptor(Tokens.requiring(Map.of("alice", secret)::get))
+                .build()
+                .start();
+        try {
+            String at = "127.0.0.1:" + closed.port();
+            String type = PeopleClient.class.getName();
+            String[] tls = {"--ca", its[0].toString(), "--cert", own[0].toString(), "--key", own[1].toString()};
+            String[] signed = {"--token", "alice:" + file};
+            assertThat(run(all(tls, "list", at))).as(complained()).isZero();
+            assertThat(said()).contains("people/older");
+            assertThat(run(all(tls, "health", at))).as(complained()).isZero();
+            assertThat(run(all(tls, all(signed, "call", at, type, "older", "[[], 1]"))))
+                    .as(complained())
+                    .isZero();
+            // options may stand behind, too
+            assertThat(run(all(all(new String[] {"call", at, type, "older", "[[], 1]"}, signed), tls)))
+                    .as(complained())
+                    .isZero();
+            assertThat(run(all(tls, "call", at, type, "older", "[[], 1]"))).isEqualTo(3);
+            assertThat(complained()).contains("UNAUTHENTICATED", "NOT_EXECUTED");
+            assertThat(run("list", at)).isEqualTo(2);
+            assertThat(run("--tls", "list", at))
+                    .as("not one of the JDK's authorities")
+                    .isEqualTo(2);
+            assertThat(run("--ca", its[0].toString(), "list", at))
+                    .as("no certificate of its own")
+                    .isEqualTo(2);
+            assertThat(run(all(tls, "--server-name", "elsewhere.example", "list", at)))
+                    .isEqualTo(2);
+        } finally {
+            closed.stop();
+        }
+    }
+
+    private static String[] all(String[] first, String... rest) {
+        return Stream.concat(Stream.of(first), Stream.of(rest)).toArray(String[]::new);
+    }
+
+    @Test
+    void eachMistakeIsOneLine(@TempDir Path folder) throws Exception {
+        Path text = Files.writeString(folder.resolve("text"), "no certificate");
+        String type = PeopleClient.class.getName();
+        Map<String[], String> mistakes = Map.ofEntries(
+                Map.entry(new String[] {"lsit", address}, "lsit"),
+                Map.entry(new String[] {"list"}, "HOST:PORT"),
+                Map.entry(new String[] {"list", "localhost"}, "host:port"),
+                Map.entry(new String[] {"list", "localhost:99999"}, "65535"),
+                Map.entry(new String[] {"list", ":1"}, "host"),
+                Map.entry(new String[] {"list", address, "--tsl"}, "--tsl"),
+                Map.entry(new String[] {"list", address, "--ca"}, "--ca"),
+                Map.entry(new String[] {"list", address, "--ca", "/nowhere.pem"}, "/nowhere.pem"),
+                Map.entry(new String[] {"list", address, "--ca", text.toString()}, "PEM"),
+                Map.entry(new String[] {"list", address, "--cert", text.toString()}, "--key"),
+                Map.entry(new String[] {"list", address, "--token", "alice"}, "PRINCIPAL:FILE"),
+                Map.entry(new String[] {"list", address, "--token", "alice:/nowhere"}, "/nowhere"),
+                Map.entry(new String[] {"list", address, "--token", "alice:" + text}, "16"),
+                Map.entry(new String[] {"call", address, type}, "call HOST:PORT"),
+                Map.entry(new String[] {"call", address, type, "watch"}, "stream"),
+                Map.entry(new String[] {"call", address, type, "older", "[1, 2] [3]"}, "JSON"),
+                Map.entry(new String[] {"call", address, type, "older", ""}, "JSON"));
+        mistakes.forEach((asked, expected) -> {
+            assertThat(run(asked)).as(String.join(" ", asked) + complained()).isEqualTo(1);
+            assertThat(complained())
+                    .as(String.join(" ", asked))
+                    .contains(expected)
+                    .hasLineCount(1);
+            assertThat(said()).isEmpty();
+        });
+        assertThat(run("--help")).isZero();
+        assertThat(said()).contains("rpcx list HOST:PORT", "--token", "--ca");
+    }
+
+    @Test
+    void whatAServerSaysCannotSteerTheTerminal() {
+        assertThat(run("call", address, PeopleClient.class.getName(), "steer", "[false]"))
+                .isEqualTo(3);
+        assertThat(complained()).contains("red").hasLineCount(1);
+        assertThat(complained().chars().filter(c -> Character.isISOControl(c) && c != '\n' && c != '\r'))
+                .isEmpty();
+        assertThat(run("call", address, PeopleClient.class.getName(), "steer", "[true]"))
+                .isZero();
+        assertThat(said()).contains("red");
+        assertThat(said().chars().filter(c -> Character.isISOControl(c) && c != '\n' && c != '\r'))
+                .isEmpty();
     }
 }

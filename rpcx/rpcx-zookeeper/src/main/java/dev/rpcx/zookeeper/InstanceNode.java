@@ -1,29 +1,51 @@
 package dev.rpcx.zookeeper;
 
 import dev.rpcx.Endpoint;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The name of an instance's node. */
+/** Name of an instance's node: {@code host:port#weight@registration}. */
 final class InstanceNode {
     private InstanceNode() {}
 
-    static String name(Endpoint endpoint) {
+    /** @param registration different for each, so that no two processes ever share a node */
+    static String name(Endpoint endpoint, String registration) {
         String address = endpoint.host() + ":" + endpoint.port();
-        return endpoint.weight() == 1 ? address : address + "#" + endpoint.weight();
+        return (endpoint.weight() == 1 ? address : address + "#" + endpoint.weight()) + "@" + registration;
     }
 
     /** @return null for a node that is none of ours */
     static @Nullable Endpoint read(String name) {
-        int mark = name.indexOf('#');
-        String address = mark < 0 ? name : name.substring(0, mark);
+        int end = name.lastIndexOf('@');
+        String instance = end < 0 ? name : name.substring(0, end);
+        int mark = instance.indexOf('#');
+        String address = mark < 0 ? instance : instance.substring(0, mark);
         int colon = address.lastIndexOf(':');
         try {
             return new Endpoint(
                     address.substring(0, Math.max(0, colon)),
                     Integer.parseInt(address.substring(colon + 1)),
-                    mark < 0 ? 1 : Integer.parseInt(name.substring(mark + 1)));
+                    mark < 0 ? 1 : Integer.parseInt(instance.substring(mark + 1)));
         } catch (IllegalArgumentException other) {
             return null;
         }
+    }
+
+    /** Instances of these nodes. An address that has several, while one process takes over from another, is one instance: the heaviest. */
+    static List<Endpoint> all(Collection<String> names) {
+        Map<String, Endpoint> all = new LinkedHashMap<>();
+        for (String name : names) {
+            Endpoint endpoint = read(name);
+            if (endpoint != null) {
+                all.merge(
+                        endpoint.host() + ":" + endpoint.port(),
+                        endpoint,
+                        (one, other) -> one.weight() >= other.weight() ? one : other);
+            }
+        }
+        return List.copyOf(all.values());
     }
 }

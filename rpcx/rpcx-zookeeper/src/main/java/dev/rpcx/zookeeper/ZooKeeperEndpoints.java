@@ -1,8 +1,6 @@
 package dev.rpcx.zookeeper;
 
-import dev.rpcx.Endpoint;
 import dev.rpcx.Endpoints;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import org.apache.zookeeper.KeeperException;
@@ -22,10 +20,12 @@ import org.jspecify.annotations.Nullable;
 public final class ZooKeeperEndpoints implements Endpoints {
     private final String servers;
     private final String path;
+    private final ZooKeeperAccess access;
 
-    private ZooKeeperEndpoints(String servers, String path) {
+    private ZooKeeperEndpoints(String servers, String path, ZooKeeperAccess access) {
         this.servers = servers;
         this.path = path;
+        this.access = access;
     }
 
     /**
@@ -36,24 +36,44 @@ public final class ZooKeeperEndpoints implements Endpoints {
         if (!path.startsWith("/") || path.length() < 2) {
             throw new IllegalArgumentException("path: " + path + " (expected: absolute, as /services/greeter)");
         }
-        return new ZooKeeperEndpoints(servers, path);
+        return new ZooKeeperEndpoints(servers, path, ZooKeeperAccess.open());
+    }
+
+    /** Same asked by this identity, for a path that not everybody may read. */
+    public ZooKeeperEndpoints as(ZooKeeperAccess identity) {
+        return new ZooKeeperEndpoints(servers, path, identity);
     }
 
     @Override
     public Watch watch(Listener listener) {
         Asking asking = new Asking(path, listener);
-        ZooKeeperSession session = new ZooKeeperSession(servers, asking::ask, asking::failed);
+        ZooKeeperSession session = new ZooKeeperSession(servers, access, asking::ask, asking::failed);
         return session::close;
     }
 
-    /** Children are asked for with a watch, which tells of one change; then they are asked for again. */
-    private record Asking(String path, Listener listener) {
-        void ask(ZooKeeper zooKeeper) {
-            zooKeeper.getChildren(path, event -> changed(zooKeeper, event), this::answered, zooKeeper);
+    /**
+     * Children are asked for with a watch, which tells of one change; then they are asked for again. One object is the watcher for all: ZooKeeper
+     * keeps a set of them, so that asking again after a reconnection does not add one.
+     */
+    private static final class Asking implements Watcher {
+        private final String path;
+        private final Listener listener;
+        private volatile @Nullable ZooKeeper session;
+
+        Asking(String path, Listener listener) {
+            this.path = path;
+            this.listener = listener;
         }
 
-        private void changed(ZooKeeper zooKeeper, WatchedEvent event) {
-            if (event.getType() != Watcher.Event.EventType.None) {
+        void ask(ZooKeeper zooKeeper) {
+            session = zooKeeper;
+            zooKeeper.getChildren(path, this, this::answered, zooKeeper);
+        }
+
+        @Override
+        public void process(WatchedEvent event) {
+            ZooKeeper zooKeeper = session;
+            if (event.getType() != Watcher.Event.EventType.None && zooKeeper != null) {
                 ask(zooKeeper);
             }
         }
@@ -66,7 +86,7 @@ public final class ZooKeeperEndpoints implements Endpoints {
                     ZooKeeper zooKeeper = (ZooKeeper) context;
                     zooKeeper.exists(
                             path,
-                            event -> changed(zooKeeper, event),
+                            this,
                             (exists, p, c, stat) -> {
                                 if (exists == KeeperException.Code.OK.intValue()) {
                                     ask(zooKeeper);
@@ -80,15 +100,8 @@ public final class ZooKeeperEndpoints implements Endpoints {
         }
 
         private void found(List<String> children) {
-            List<Endpoint> all = new ArrayList<>();
-            for (String child : children) {
-                Endpoint endpoint = InstanceNode.read(child);
-                if (endpoint != null) {
-                    all.add(endpoint);
-                }
-            }
             synchronized (listener) {
-                listener.found(all);
+                listener.found(InstanceNode.all(children));
             }
         }
 
@@ -101,12 +114,15 @@ public final class ZooKeeperEndpoints implements Endpoints {
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof ZooKeeperEndpoints o && servers.equals(o.servers) && path.equals(o.path);
+        return other instanceof ZooKeeperEndpoints o
+                && servers.equals(o.servers)
+                && path.equals(o.path)
+                && access.equals(o.access);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(servers, path);
+        return Objects.hash(servers, path, access);
     }
 
     @Override

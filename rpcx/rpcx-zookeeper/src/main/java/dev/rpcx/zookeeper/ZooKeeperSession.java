@@ -13,6 +13,7 @@ final class ZooKeeperSession implements AutoCloseable {
     private static final int TIMEOUT_MILLIS = 10_000;
 
     private final String servers;
+    private final ZooKeeperAccess access;
     private final Consumer<ZooKeeper> connected;
     private final Consumer<Throwable> failed;
     private @Nullable ZooKeeper zooKeeper;
@@ -22,8 +23,10 @@ final class ZooKeeperSession implements AutoCloseable {
      * @param connected told after each time that the connection stands, on the event thread
      * @param failed told when it does not, on the event thread
      */
-    ZooKeeperSession(String servers, Consumer<ZooKeeper> connected, Consumer<Throwable> failed) {
+    ZooKeeperSession(
+            String servers, ZooKeeperAccess access, Consumer<ZooKeeper> connected, Consumer<Throwable> failed) {
         this.servers = servers;
+        this.access = access;
         this.connected = connected;
         this.failed = failed;
         open();
@@ -35,6 +38,7 @@ final class ZooKeeperSession implements AutoCloseable {
         }
         try {
             zooKeeper = new ZooKeeper(servers, TIMEOUT_MILLIS, this::changed);
+            access.introduce(zooKeeper);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

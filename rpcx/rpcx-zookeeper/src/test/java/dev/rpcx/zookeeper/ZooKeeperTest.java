@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.Client;
 import dev.rpcx.Endpoint;
+import dev.rpcx.Endpoints;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
@@ -19,9 +20,16 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.KeeperException;
+import org.apache.zookeeper.Watcher;
+import org.apache.zookeeper.ZooDefs;
+import org.apache.zookeeper.ZooKeeper;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -149,11 +157,113 @@ class ZooKeeperTest {
         }
     }
 
+    /** What a client would be told, last. */
+    private static AtomicReference<List<Endpoint>> watching(
+            ZooKeeperEndpoints endpoints, List<Endpoints.Watch> watches) {
+        AtomicReference<List<Endpoint>> last = new AtomicReference<>(List.of());
+        watches.add(endpoints.watch(new Endpoints.Listener() {
+            @Override
+            public void found(List<Endpoint> all) {
+                last.set(all);
+            }
+
+            @Override
+            public void failed(Throwable why) {}
+        }));
+        return last;
+    }
+
+    @Test
+    void twoProcessesOfOneAddressLeaveEachOthersNodesAlone() throws Exception {
+        List<Endpoints.Watch> watches = new ArrayList<>();
+        Endpoint address = new Endpoint("10.0.0.5", 9000);
+        Endpoint marker = new Endpoint("10.0.0.6", 9000);
+        try (ZooKeeperProcess zooKeeper = new ZooKeeperProcess(folder);
+                ZooKeeperRegistration one = ZooKeeperRegistration.of(zooKeeper.servers(), PATH, address)) {
+            one.registered().get(30, TimeUnit.SECONDS);
+            AtomicReference<List<Endpoint>> found = watching(ZooKeeperEndpoints.of(zooKeeper.servers(), PATH), watches);
+            try (ZooKeeperRegistration other =
+                    ZooKeeperRegistration.of(zooKeeper.servers(), PATH, new Endpoint("10.0.0.5", 9000, 7))) {
+                other.registered().get(30, TimeUnit.SECONDS);
+                // one address is one instance, however many nodes it has
+                await().untilAsserted(() -> assertThat(found.get()).containsExactly(new Endpoint("10.0.0.5", 9000, 7)));
+            }
+            try (ZooKeeperRegistration third = ZooKeeperRegistration.of(zooKeeper.servers(), PATH, address)) {
+                third.registered().get(30, TimeUnit.SECONDS);
+            }
+            // whatever the third has taken with it is seen together with what comes after it
+            try (ZooKeeperRegistration last = ZooKeeperRegistration.of(zooKeeper.servers(), PATH, marker)) {
+                last.registered().get(30, TimeUnit.SECONDS);
+                await().until(() -> found.get().contains(marker));
+                await().untilAsserted(() -> assertThat(found.get()).containsExactlyInAnyOrder(address, marker));
+            }
+        } finally {
+            watches.forEach(Endpoints.Watch::close);
+        }
+    }
+
+    private static ZooKeeper session(String servers) throws Exception {
+        CountDownLatch connected = new CountDownLatch(1);
+        ZooKeeper session = new ZooKeeper(servers, 10_000, event -> {
+            if (event.getState() == Watcher.Event.KeeperState.SyncConnected) {
+                connected.countDown();
+            }
+        });
+        assertThat(connected.await(30, TimeUnit.SECONDS)).isTrue();
+        return session;
+    }
+
+    @Test
+    void withAnIdentityNobodyElseChangesWhatIsRegistered() throws Exception {
+        List<Endpoints.Watch> watches = new ArrayList<>();
+        Endpoint address = new Endpoint("10.0.0.5", 9000);
+        try (ZooKeeperProcess zooKeeper = new ZooKeeperProcess(folder);
+                ZooKeeperRegistration ours = ZooKeeperRegistration.of(
+                        zooKeeper.servers(), PATH, address, ZooKeeperAccess.digest("counted", "a secret"))) {
+            ours.registered().get(30, TimeUnit.SECONDS);
+            ZooKeeper stranger = session(zooKeeper.servers());
+            try {
+                List<String> nodes = stranger.getChildren(PATH, false);
+                assertThat(nodes).hasSize(1);
+                assertThatThrownBy(() -> stranger.delete(PATH + "/" + nodes.get(0), -1))
+                        .isInstanceOf(KeeperException.NoAuthException.class);
+                assertThatThrownBy(() -> stranger.create(
+                                PATH + "/10.6.6.6:9000",
+                                new byte[0],
+                                ZooDefs.Ids.OPEN_ACL_UNSAFE,
+                                CreateMode.EPHEMERAL))
+                        .isInstanceOf(KeeperException.NoAuthException.class);
+            } finally {
+                stranger.close();
+            }
+            // told, and not waited for in vain
+            try (ZooKeeperRegistration strangers = ZooKeeperRegistration.of(
+                    zooKeeper.servers(), PATH, address, ZooKeeperAccess.digest("other", "a secret"))) {
+                assertThatThrownBy(() -> strangers.registered().get(30, TimeUnit.SECONDS))
+                        .hasCauseInstanceOf(KeeperException.NoAuthException.class);
+            }
+            AtomicReference<List<Endpoint>> found = watching(ZooKeeperEndpoints.of(zooKeeper.servers(), PATH), watches);
+            await().untilAsserted(() -> assertThat(found.get()).containsExactly(address));
+            try (ZooKeeperRegistration another = ZooKeeperRegistration.of(
+                    zooKeeper.servers(),
+                    PATH,
+                    new Endpoint("10.0.0.6", 9000),
+                    ZooKeeperAccess.digest("counted", "a secret"))) {
+                another.registered().get(30, TimeUnit.SECONDS);
+                await().untilAsserted(() -> assertThat(found.get()).hasSize(2));
+            }
+        } finally {
+            watches.forEach(Endpoints.Watch::close);
+        }
+    }
+
     @Test
     void nodesNameTheirInstance() {
         for (Endpoint endpoint : List.of(new Endpoint("10.0.0.5", 9000), new Endpoint("::1", 9000, 7))) {
-            assertThat(InstanceNode.read(InstanceNode.name(endpoint))).isEqualTo(endpoint);
+            assertThat(InstanceNode.read(InstanceNode.name(endpoint, "1-2"))).isEqualTo(endpoint);
         }
+        // as versions before this one name them
+        assertThat(InstanceNode.read("10.0.0.5:9000#7")).isEqualTo(new Endpoint("10.0.0.5", 9000, 7));
         assertThat(InstanceNode.read("lock-0000000001")).isNull();
         assertThat(InstanceNode.read("host:port")).isNull();
         assertThat(InstanceNode.read("")).isNull();
