@@ -15,7 +15,7 @@ final class FloodGuard {
     static final int PINGS_PER_SECOND = 100;
 
     /** Said once by those who keep to the wire. */
-    static final int SETTINGS = 8;
+    static final int SETTINGS = 1;
 
     private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -40,7 +40,7 @@ final class FloodGuard {
 
     void settled() {
         if (++settings > SETTINGS) {
-            throw new WireFault("settings again and again (expected: once)");
+            throw new WireFault("settings twice (expected: once)");
         }
     }
 

@@ -61,7 +61,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private @Nullable Principal peer;
     private final FloodGuard guard;
     private volatile boolean leaving;
-    private boolean clientLeft;
+    private volatile boolean clientLeft;
     private boolean greeted;
 
     ServerConnection(Channel channel, Server server, Account account) {
@@ -93,7 +93,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @return false if the reply has to go by the event loop
      */
     boolean replyHere(ServerCall call) {
-        return underWay <= QUIET_CALLS && !leaving && call.isSmall() && sendHere(call);
+        return underWay <= QUIET_CALLS && !leaving && !clientLeft && call.isSmall() && sendHere(call);
     }
 
     /** The reply is about to leave: the client may use its slot again, and the event loop has to know that before it sees the next request. */
@@ -103,7 +103,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             last = leftHere.get();
             call.next = last;
         } while (!leftHere.compareAndSet(last, call));
-        if (leaving) {
+        if (leaving || clientLeft) {
             inLoopOrHere(this::beforeRead);
         }
     }
@@ -162,7 +162,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             case Wire.ITEM -> onItem(head, id, payload);
             case Wire.END -> onEnd(id);
-            case Wire.CREDIT -> onCredit(id, Streams.credit(payload));
+            case Wire.CREDIT -> onCredit(id, payload);
             case Wire.SETTINGS -> {
                 guard.settled();
                 client = Settings.read(payload);
@@ -170,11 +170,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             case Wire.GOAWAY -> {
                 clientLeft = true;
+                // a handler's thread that has just sent a reply either sees that the client has left, or is seen here
+                beforeRead();
                 closeIfLeft();
             }
             case Wire.PING -> {
                 guard.pinged();
                 sendNow(Wire.PONG, id);
+            }
+            case Wire.ERROR -> {
+                if (id == 0) {
+                    close("the client ended the connection");
+                }
             }
             default -> {
                 // a type of a later version, or one that has no meaning to a server
@@ -184,6 +191,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void onRequest(int head, int id, ByteBuf payload, boolean notice) {
         int slot = id & Wire.SLOT_MASK;
+        if (slot == id) {
+            throw new WireFault("call id " + id + " (expected: a generation that is not 0)");
+        }
         if (slot >= server.settings().maxCalls()) {
             refuse(id, RPCXException.Code.OVERLOADED, "more calls under way than the server takes on one connection");
             return;
@@ -203,12 +213,20 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         ServerMethod method = method(head, payload);
         long micros = (head & Wire.TIME) != 0 ? Varint.read(payload) : client.defaultMicros();
         Metadata metadata = (head & Wire.METADATA) != 0 ? Metadata.read(payload) : Metadata.EMPTY;
-        if (leaving && clientLeft) {
-            refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
+        if (clientLeft) {
+            refuse(id, RPCXException.Code.UNAVAILABLE, "a request after the client's GOAWAY");
             return;
         }
         if (method == null) {
             refuse(id, RPCXException.Code.NOT_FOUND, "no such service or method");
+            return;
+        }
+        if (notice && (method.brings() || method.items() != null)) {
+            refuse(id, RPCXException.Code.INVALID, "a notice of a method with a stream (expected: a request)");
+            return;
+        }
+        if (micros == 0) {
+            refuse(id, RPCXException.Code.DEADLINE_EXCEEDED, "the call came without time");
             return;
         }
         if (payload.readableBytes() > server.settings().maxMessageBytes()) {
@@ -259,29 +277,35 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private @Nullable ServerMethod method(int head, ByteBuf payload) {
         if ((head & Wire.NAMED) == 0) {
-            return server.method((int) Varint.read(payload));
+            long number = Varint.read(payload);
+            return number == (int) number ? server.method((int) number) : null;
         }
         return server.method(MethodDictionary.key(name(payload), name(payload)));
     }
 
     private static String name(ByteBuf payload) {
-        int bytes = Varint.readLength(payload, Wire.MAX_NAME_BYTES);
+        int bytes = payload.isReadable() ? payload.readUnsignedByte() : Integer.MAX_VALUE;
+        if (bytes > payload.readableBytes()) {
+            throw new WireFault("a name is cut off");
+        }
         return payload.readCharSequence(bytes, StandardCharsets.UTF_8).toString();
     }
 
     private void onPart(int head, int id, ByteBuf payload) {
         ServerCall call = call(id);
-        StreamReceiver stream = call == null ? null : call.receiver;
-        if (call != null && stream != null && stream.isReceiving()) {
+        if (call == null) {
+            return;
+        }
+        StreamReceiver stream = call.receiver;
+        if (stream != null && stream.isReceiving()) {
             if (!stream.onPart(
                     payload, (head & Wire.MORE) != 0, server.settings().maxMessageBytes())) {
-                drop(call);
-                refuse(id, RPCXException.Code.TOO_LARGE, "an item larger than the server takes");
+                endOverLargeItem(call);
             }
             return;
         }
-        if (call == null || !call.receiving) {
-            return;
+        if (!call.receiving) {
+            throw new WireFault("a part of a message that has not begun");
         }
         if (call.body.readableBytes() + payload.readableBytes()
                 > server.settings().maxMessageBytes()) {
@@ -354,25 +378,50 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void onItem(int head, int id, ByteBuf payload) {
         ServerCall call = call(id);
-        StreamReceiver stream = call == null ? null : call.receiver;
-        if (stream != null) {
+        if (call == null) {
+            return;
+        }
+        StreamReceiver stream = call.receiver;
+        if (stream == null) {
+            throw new WireFault("an item for a call that takes none");
+        }
+        if (payload.readableBytes() > server.settings().maxMessageBytes()) {
+            endOverLargeItem(call);
+        } else {
             stream.onItem(payload, (head & Wire.MORE) != 0);
         }
     }
 
-    private void onEnd(int id) {
-        ServerCall call = call(id);
-        StreamReceiver stream = call == null ? null : call.receiver;
-        if (stream != null) {
-            stream.end(null);
-        }
+    private void endOverLargeItem(ServerCall call) {
+        int id = call.id;
+        drop(call);
+        refuse(
+                id,
+                RPCXException.Code.TOO_LARGE,
+                "an item of more than " + server.settings().maxMessageBytes() + " bytes",
+                RPCXException.Executed.EXECUTED);
     }
 
-    private void onCredit(int id, long items) {
+    private void onEnd(int id) {
         ServerCall call = call(id);
         if (call == null) {
             return;
         }
+        if (call.receiving) {
+            throw new WireFault("the end of a stream within a request");
+        }
+        StreamReceiver stream = call.receiver;
+        if (stream != null) {
+            stream.onEnd();
+        }
+    }
+
+    private void onCredit(int id, ByteBuf payload) {
+        ServerCall call = call(id);
+        if (call == null) {
+            return;
+        }
+        long items = Streams.credit(payload);
         StreamSender sender = call.sender;
         if (sender == null) {
             call.credit = Math.min(Long.MAX_VALUE - items, call.credit) + items;
@@ -482,7 +531,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                     id,
                     RPCXException.Code.CANCELLED,
                     "cancelled",
-                    call.handling ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED);
+                    call.receiving ? RPCXException.Executed.NOT_EXECUTED : RPCXException.Executed.MAYBE);
         }
     }
 
@@ -537,6 +586,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private void freeSlot(ServerCall call) {
         calls[call.id & Wire.SLOT_MASK] = null;
         underWay--;
+        closeIfLeft();
     }
 
     /** The last byte of the reply is on its way. */
@@ -547,7 +597,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         freeSlot(call);
         recycle(call);
-        closeIfLeft();
     }
 
     /** Whether a reply leaves now or later; false if it is dropped, with its connection. While the client reads this is one look. */

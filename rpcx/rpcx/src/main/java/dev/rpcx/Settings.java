@@ -30,11 +30,15 @@ record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
                 default -> ProtoFields.skip(in, tag, end);
             }
         }
-        if (maxMessage <= 0 || maxCalls <= 0 || defaultMicros <= 0) {
-            throw new WireFault("settings " + maxMessage + ", " + maxCalls + ", " + defaultMicros + " (expected: > 0)");
-        }
         return new Settings(
-                (int) Math.min(maxMessage, Integer.MAX_VALUE), (int) Math.min(maxCalls, Wire.MAX_SLOTS), defaultMicros);
+                (int) bounded(maxMessage, INITIAL.maxMessageBytes, Integer.MAX_VALUE),
+                (int) bounded(maxCalls, INITIAL.maxCalls, Wire.MAX_SLOTS),
+                bounded(defaultMicros, INITIAL.defaultMicros, Long.MAX_VALUE));
+    }
+
+    /** 0 is as good as unsaid, as it is in all of Protobuf; what is negative here is larger than any limit. */
+    private static long bounded(long said, long initial, long most) {
+        return said == 0 ? initial : said < 0 ? most : Math.min(said, most);
     }
 
     void write(ByteBuf out) {

@@ -23,6 +23,9 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     private final ByteBuf parts = Unpooled.buffer(0);
     private boolean receiving;
 
+    /** The peer has said that no more items come. */
+    private boolean peerEnded;
+
     // guarded by this
     private Flow.@Nullable Subscriber<? super Object> subscriber;
     private boolean open;
@@ -103,13 +106,36 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     // ---- on the event loop
 
-    /** An item or its first part. */
+    /** An item or its first part, which costs one credit. */
     void onItem(ByteBuf payload, boolean more) {
+        refuseAfterEnd("an item");
+        synchronized (this) {
+            if (granted == 0) {
+                throw new WireFault("an item without credit");
+            }
+            granted--;
+        }
         if (more) {
             parts.clear().writeBytes(payload);
             receiving = true;
         } else {
             tell(payload);
+        }
+    }
+
+    /** The peer has no more items. */
+    void onEnd() {
+        refuseAfterEnd("an end");
+        peerEnded = true;
+        end(null);
+    }
+
+    private void refuseAfterEnd(String what) {
+        if (receiving) {
+            throw new WireFault(what + " within an item (expected: its last part first)");
+        }
+        if (peerEnded) {
+            throw new WireFault(what + " after the end of the stream");
         }
     }
 
@@ -134,9 +160,6 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         Flow.Subscriber<? super Object> to;
         synchronized (this) {
             to = told || ended ? null : subscriber;
-            if (granted-- == 0) {
-                throw new WireFault("an item without credit");
-            }
         }
         if (to == null) {
             return;

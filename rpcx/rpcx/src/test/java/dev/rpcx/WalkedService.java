@@ -1,0 +1,219 @@
+package dev.rpcx;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Methods of every kind whose handlers do nothing but what the {@link Gate} of their call lets them: for walks through all states. */
+@RPCXServer("walked")
+final class WalkedService {
+    /** Metadata that names the gate of a call. */
+    static final String GATE = "gate";
+
+    /** Items that a stream to the client has. */
+    static final int ITEMS = 3;
+
+    /** A call, as its handler sees it and a test steers it. */
+    static final class Gate {
+        /** Whether the handler stays in its method until {@link #leave}. */
+        final boolean blocks;
+
+        final AtomicInteger runs = new AtomicInteger();
+        final CompletableFuture<Void> begun = new CompletableFuture<>();
+        final CountDownLatch leave = new CountDownLatch(1);
+        final CompletableFuture<Void> ended = new CompletableFuture<>();
+
+        /** What the caller gets, for those that bring one result. */
+        final CompletableFuture<Object> result = new CompletableFuture<>();
+
+        final CompletableFuture<Flow.Subscription> incoming = new CompletableFuture<>();
+        final List<Integer> received = Collections.synchronizedList(new ArrayList<>());
+        final CompletableFuture<Void> allReceived = new CompletableFuture<>();
+        final CompletableFuture<Void> subscribed = new CompletableFuture<>();
+
+        Gate(boolean blocks) {
+            this.blocks = blocks;
+        }
+
+        /** Lets the handler end, however it is steered. */
+        void open() {
+            leave.countDown();
+            result.complete(null);
+        }
+
+        private void enter() {
+            runs.incrementAndGet();
+            begun.complete(null);
+            if (blocks) {
+                try {
+                    leave.await();
+                } catch (InterruptedException cancelled) {
+                    throw new IllegalStateException(cancelled);
+                } finally {
+                    ended.complete(null);
+                }
+            }
+        }
+
+        private void take(Flow.Publisher<Integer> items) {
+            items.subscribe(new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    incoming.complete(subscription);
+                }
+
+                @Override
+                public void onNext(Integer item) {
+                    received.add(item);
+                }
+
+                @Override
+                public void onError(Throwable thrown) {
+                    allReceived.completeExceptionally(thrown);
+                }
+
+                @Override
+                public void onComplete() {
+                    allReceived.complete(null);
+                }
+            });
+        }
+
+        private Flow.Publisher<String> bring() {
+            return subscriber -> {
+                subscriber.onSubscribe(new Flow.Subscription() {
+                    private int sent;
+                    private boolean over;
+
+                    @Override
+                    public synchronized void request(long items) {
+                        for (long i = 0; i < items && !over; i++) {
+                            subscriber.onNext(item(sent++));
+                            if (sent == ITEMS) {
+                                over = true;
+                                subscriber.onComplete();
+                            }
+                        }
+                    }
+
+                    @Override
+                    public synchronized void cancel() {
+                        over = true;
+                    }
+                });
+                subscribed.complete(null);
+            };
+        }
+    }
+
+    private final Map<String, Gate> gates = new ConcurrentHashMap<>();
+
+    static String item(int number) {
+        return "item " + number;
+    }
+
+    Gate gate(String name, boolean blocks) {
+        Gate gate = new Gate(blocks);
+        gates.put(name, gate);
+        return gate;
+    }
+
+    void forget(String name) {
+        gates.remove(name);
+    }
+
+    private Gate gate() {
+        String name = CallContext.current().orElseThrow().metadata().get(GATE);
+        Gate gate = name == null ? null : gates.get(name);
+        if (gate == null) {
+            throw new IllegalStateException("no gate " + name);
+        }
+        return gate;
+    }
+
+    private CompletableFuture<String> unary(String text) {
+        Gate gate = gate();
+        gate.enter();
+        return gate.result.thenApply(ignored -> {
+            gate.ended.complete(null);
+            return text;
+        });
+    }
+
+    private Flow.Publisher<String> brings() {
+        Gate gate = gate();
+        gate.enter();
+        return gate.bring();
+    }
+
+    private CompletableFuture<Integer> takes(Flow.Publisher<Integer> items) {
+        Gate gate = gate();
+        gate.take(items);
+        gate.enter();
+        return gate.result.thenApply(
+                ignored -> gate.received.stream().mapToInt(Integer::intValue).sum());
+    }
+
+    private Flow.Publisher<String> both(Flow.Publisher<Integer> items) {
+        Gate gate = gate();
+        gate.take(items);
+        gate.enter();
+        return gate.bring();
+    }
+
+    @Method
+    CompletableFuture<String> unaryElsewhere(String text) {
+        return unary(text);
+    }
+
+    @Method
+    @RunOn(RunOn.Place.EVENT_LOOP)
+    CompletableFuture<String> unaryLoop(String text) {
+        return unary(text);
+    }
+
+    @Method
+    Flow.Publisher<String> bringsElsewhere(String text) {
+        return brings();
+    }
+
+    @Method
+    @RunOn(RunOn.Place.EVENT_LOOP)
+    Flow.Publisher<String> bringsLoop(String text) {
+        return brings();
+    }
+
+    @Method
+    CompletableFuture<Integer> takesElsewhere(Flow.Publisher<Integer> items) {
+        return takes(items);
+    }
+
+    @Method
+    @RunOn(RunOn.Place.EVENT_LOOP)
+    CompletableFuture<Integer> takesLoop(Flow.Publisher<Integer> items) {
+        return takes(items);
+    }
+
+    @Method
+    Flow.Publisher<String> bothElsewhere(Flow.Publisher<Integer> items) {
+        return both(items);
+    }
+
+    @Method
+    @RunOn(RunOn.Place.EVENT_LOOP)
+    Flow.Publisher<String> bothLoop(Flow.Publisher<Integer> items) {
+        return both(items);
+    }
+
+    @Method
+    @RunOn(RunOn.Place.EVENT_LOOP)
+    String echo(String text) {
+        return text;
+    }
+}
