@@ -15,6 +15,10 @@ import java.util.concurrent.atomic.AtomicLong;
  * is no such moment: but whenever the limit has sunk to half, and now and then it is halved for that, it can be seen. Where as many calls
  * end as before, they had been waiting for each other; where fewer end, the time is the handlers' own, and the limit comes back.
  *
+ * <p>Callers decide how much time they give, so none of it may steer the limit for the others. Calls that never ran, that failed or were
+ * cancelled in good time, or that were given less than calls take which do not wait, say nothing. Nobody is given more than the usual time,
+ * which a twentieth of the calls have at most. Where calls take no longer than ever, no limit is lowered, however many are late.
+ *
  * <p>One method each, because methods wait for different things: one that is overloaded takes no place from the others. Handlers on the
  * event loop need no limit: there is one a loop.
  *
@@ -41,17 +45,36 @@ final class AdmissionLimit {
     /** Above this, what a handler needs leaves no room for a limit to help. */
     private static final double MOST_OWN = 0.95;
 
-    /** Of {@link #ended}: the upper bits count calls, the lower sum up what part of their time they took, in units of 1/1024, at most 2. */
-    private static final int ENDED_SHIFT = 40;
+    /** Of {@link #ended}: the upper bits count calls, the lower sum up how long they took, in units of 2^16 ns, at most a minute each. */
+    private static final int COUNT_SHIFT = 40;
+
+    private static final int TIME_UNIT_SHIFT = 16;
+
+    /** Of {@link #shares}: the upper bits count those that were late, the lower sum up what part of their time calls took, at most 2. */
+    private static final int LATE_SHIFT = 40;
 
     private static final double SHARE_UNIT = 1024;
     private static final double MOST_SHARE = 2;
 
-    /** Of {@link #inTime}: the upper bits count calls, the lower sum up their time, in units of 2^16 ns, at most a minute each. */
-    private static final int IN_TIME_SHIFT = 42;
+    /** Calls that are given less say nothing: any pause of the process makes them late. */
+    private static final long MIN_GIVEN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-    private static final int TIME_UNIT_SHIFT = 16;
-    private static final long MOST_TIME_NANOS = TimeUnit.MINUTES.toNanos(1);
+    private static final long MAX_GIVEN_NANOS = TimeUnit.MINUTES.toNanos(1);
+
+    /** The usual time is what a twentieth of calls are given at most: a limit for the hasty serves the patient too. */
+    private static final int USUAL_PART = 20;
+
+    /** In one step the usual time rises no more than so much: a few calls with much time may come together. It sinks at once. */
+    private static final double MAX_RISE = 1.25;
+
+    /** A call that brought no result was late if it took this part of its time: its caller's clock and this one differ a little. */
+    private static final double NEARLY_ALL = 0.9;
+
+    /** Calls that take at most this much longer than the least that was seen lately have not waited. */
+    private static final double UNHINDERED = 1.25;
+
+    /** A call that is given this part of the usual time counts in any case. */
+    private static final double NEARLY_USUAL = 0.75;
 
     private final int most;
 
@@ -63,7 +86,8 @@ final class AdmissionLimit {
 
     // since the last step
     private final AtomicLong ended = new AtomicLong();
-    private final AtomicLong inTime = new AtomicLong();
+    private final AtomicLong shares = new AtomicLong();
+    private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
     private volatile boolean refused;
     private volatile boolean gap;
 
@@ -81,8 +105,17 @@ final class AdmissionLimit {
     private double leastBefore = MOST_OWN;
     private long memoryEndNanos;
 
-    /** The time that each call was given which ended in time lately. */
-    private double givenNanos;
+    /** See {@link #USUAL_PART}. Unlimited while it is not known. */
+    private volatile long usualNanos = MAX_GIVEN_NANOS;
+
+    /** Calls that are given less are late whatever is done for them. */
+    private volatile long minGivenNanos = MIN_GIVEN_NANOS;
+
+    /** What calls take that do not wait: the least mean that was seen lately; see {@link #own}. 0 while it is not known. */
+    private double ownNanos;
+
+    private double leastNanosNow = MAX_GIVEN_NANOS;
+    private double leastNanosBefore = MAX_GIVEN_NANOS;
 
     private long cutNanos;
     private int refusingSteps;
@@ -126,8 +159,18 @@ final class AdmissionLimit {
         return true;
     }
 
-    /** Each that has entered leaves once. */
-    void leave(long beganNanos, long deadlineNanos, long nowNanos) {
+    /** A call that has entered leaves, and says nothing: its handler never ran. */
+    void leave() {
+        all.decrementAndGet();
+        running.decrementAndGet();
+    }
+
+    /**
+     * Each that has entered leaves once.
+     *
+     * @param isDone whether the handler brought a result. One that failed or was cancelled in good time says nothing: callers decide that
+     */
+    void leave(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
         all.decrementAndGet();
         if (running.getAndDecrement() == 1) {
             // it was alone: no wait to learn from, and what follows may be idle time
@@ -136,14 +179,21 @@ final class AdmissionLimit {
             }
             return;
         }
-        long given = Math.max(1, deadlineNanos - beganNanos);
-        double share = Math.max(0, nowNanos - beganNanos) / (double) given;
-        if (share < 1) {
-            inTime.addAndGet(1L << IN_TIME_SHIFT | Math.min(MOST_TIME_NANOS, given) >>> TIME_UNIT_SHIFT);
+        long givenNanos = deadlineNanos - beganNanos;
+        long took = Math.max(0, nowNanos - beganNanos);
+        if (!isDone && took < NEARLY_ALL * givenNanos) {
+            return;
         }
-        long sum = ended.addAndGet(1L << ENDED_SHIFT | (long) (SHARE_UNIT * Math.min(MOST_SHARE, share)));
+        if (givenNanos >= minGivenNanos) {
+            long held = Math.min(givenNanos, usualNanos);
+            double share = took / (double) held;
+            boolean isLate = !isDone || share >= 1;
+            given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
+            shares.addAndGet((isLate ? 1L << LATE_SHIFT : 0) + (long) (SHARE_UNIT * Math.min(MOST_SHARE, share)));
+        }
+        long sum = ended.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT);
         if (nowNanos - nextStepNanos >= 0
-                && sum >>> ENDED_SHIFT >= LEAST_COUNT
+                && sum >>> COUNT_SHIFT >= LEAST_COUNT
                 && stepping.compareAndSet(false, true)) {
             try {
                 step(nowNanos);
@@ -158,7 +208,8 @@ final class AdmissionLimit {
             return;
         }
         long sum = ended.getAndSet(0);
-        long good = inTime.getAndSet(0);
+        long shareSum = shares.getAndSet(0);
+        given.take(USUAL_PART);
         boolean refusing = refused;
         refused = false;
         boolean idle = gap;
@@ -166,20 +217,31 @@ final class AdmissionLimit {
         double elapsed = now - windowBeganNanos;
         windowBeganNanos = now;
         nextStepNanos = now + STEP_NANOS;
-        long count = sum >>> ENDED_SHIFT;
+        long count = sum >>> COUNT_SHIFT;
         if (count == 0 || idle && elapsed > 2 * STEP_NANOS) {
             // a rate over time in which there was nothing to do would say too little
             return;
         }
-        double used = Math.max(1 / SHARE_UNIT, (sum & (1L << ENDED_SHIFT) - 1) / SHARE_UNIT / count);
-        long goodCount = good >>> IN_TIME_SHIFT;
-        if (2 * goodCount < count) {
-            cut(now, used);
+        double took = Math.max(1, (sum & (1L << COUNT_SHIFT) - 1) * (double) (1L << TIME_UNIT_SHIFT) / count);
+        long counted = given.count();
+        learnTime(now, refusing, took);
+        if (counted == 0) {
             return;
         }
-        givenNanos = (good & (1L << IN_TIME_SHIFT) - 1) * (double) (1L << TIME_UNIT_SHIFT) / goodCount;
+        if (counted >= LEAST_COUNT) {
+            usualNanos = (long) Math.min(MAX_RISE * usualNanos, given.usualNanos());
+        }
+        minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
+        double used = Math.max(1 / SHARE_UNIT, (shareSum & (1L << LATE_SHIFT) - 1) / SHARE_UNIT / counted);
+        boolean isUnhindered = took < UNHINDERED * ownNanos;
+        if (2 * (shareSum >>> LATE_SHIFT) > counted) {
+            if (!isUnhindered) {
+                cut(now, took);
+            }
+            return;
+        }
         // what a change has changed is not seen before calls have ended that came after it
-        nextStepNanos = now + Math.max(STEP_NANOS, (long) (used * givenNanos));
+        nextStepNanos = now + Math.max(STEP_NANOS, (long) took);
         double current = count / elapsed;
         if (isProbe) {
             if (now - probeEndNanos >= 0) {
@@ -187,16 +249,19 @@ final class AdmissionLimit {
             }
             return;
         }
+        if (isUnhindered && used > own) {
+            remember(Math.min(MOST_OWN, used));
+        }
         learn(now, refusing, used);
         int before = limit;
-        adapt(refusing, used, current * givenNanos);
+        adapt(refusing, used, current * usualNanos);
         if (limit == most) {
             refusingSteps = 0;
             sinkingFrom = 0;
             return;
         }
         if (sinkingFrom == 0 || limit > sinkingFrom) {
-            sinkingFrom = Math.min(before, current * used * givenNanos);
+            sinkingFrom = Math.min(before, current * took);
             sinkingRate = current;
         }
         if (limit <= sinkingFrom / 2) {
@@ -206,19 +271,29 @@ final class AdmissionLimit {
             sinkingRate = current;
             isProbe = true;
             limit /= 2;
-            probeEndNanos = now + (long) (used * givenNanos) + STEP_NANOS;
+            probeEndNanos = now + (long) took + STEP_NANOS;
         }
     }
 
-    /** Most end too late. The limit is halved, and then left alone until calls have ended that have come since. */
-    private void cut(long now, double used) {
-        if (now - cutNanos >= used * givenNanos) {
+    /** Most end too late, and not because they were given too little. The limit is halved, and then left alone until others have ended. */
+    private void cut(long now, double took) {
+        if (now - cutNanos >= Math.min(took, usualNanos)) {
             cutNanos = now;
             double from = isProbe ? sinkingFrom : limit;
             isProbe = false;
             sinkingFrom = 0;
             limit = (int) Math.max(LEAST, Math.min(from, running.get()) / 2);
         }
+    }
+
+    /** As {@link #learn}, in time: callers decide what share of theirs it is. */
+    private void learnTime(long now, boolean refusing, double took) {
+        leastNanosNow = Math.min(leastNanosNow, took);
+        if (now - memoryEndNanos >= 0 && !refusing) {
+            leastNanosBefore = leastNanosNow;
+            leastNanosNow = took;
+        }
+        ownNanos = Math.min(leastNanosBefore, leastNanosNow);
     }
 
     /** The limit is half of what it was. If about as many calls end as before, then those that are missing had only waited. */

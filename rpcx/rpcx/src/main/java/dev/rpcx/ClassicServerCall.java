@@ -21,6 +21,9 @@ final class ClassicServerCall implements Runnable {
     private final AtomicBoolean ended = new AtomicBoolean();
     private @Nullable Thread runner;
 
+    /** Whether the handler has begun. */
+    private boolean entered;
+
     ClassicServerCall(
             ClassicServerConnection connection,
             ServerMethod method,
@@ -114,6 +117,7 @@ final class ClassicServerCall implements Runnable {
             return false;
         }
         runner = Thread.currentThread();
+        entered = true;
         CallContext.set(context);
         return true;
     }
@@ -121,10 +125,8 @@ final class ClassicServerCall implements Runnable {
     private synchronized void exit() {
         runner = null;
         CallContext.set(null);
-        if (context.isCancelled()) {
-            // the interrupt was this call's: the thread's next task must not see it
-            Thread.interrupted();
-        }
+        // the interrupt was this call's, a cancel's or its own: neither its reply nor the thread's next task must meet it
+        Thread.interrupted();
     }
 
     /** Nobody waits for the result any more. On the event loop. */
@@ -165,7 +167,7 @@ final class ClassicServerCall implements Runnable {
     }
 
     private void fail(RPCXException error) {
-        end(ClassicWire.reply(id(), null, error));
+        end(ClassicWire.reply(id(), null, error), false);
     }
 
     @SuppressWarnings("NullAway") // the codec decides where null can be
@@ -186,7 +188,7 @@ final class ClassicServerCall implements Runnable {
         } catch (Throwable t) {
             frame = unsendable(t);
         }
-        end(frame);
+        end(frame, true);
     }
 
     private byte[] tooLarge(String text) {
@@ -205,13 +207,17 @@ final class ClassicServerCall implements Runnable {
     }
 
     /** The one place where a call ends. A stage that completes twice is heard once. */
-    private void end(byte[] frame) {
+    private void end(byte[] frame, boolean isDone) {
         if (!ended.compareAndSet(false, true)) {
             return;
         }
         AdmissionLimit admission = method.admission();
         if (admission != null) {
-            admission.leave(beganNanos, deadlineNanos, connection.nanoTime());
+            if (entered) {
+                admission.leave(beganNanos, deadlineNanos, connection.nanoTime(), isDone);
+            } else {
+                admission.leave();
+            }
         }
         connection.ended(this, frame);
     }

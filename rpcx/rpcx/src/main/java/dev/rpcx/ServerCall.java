@@ -33,6 +33,9 @@ final class ServerCall extends Outbound implements Runnable {
     private @Nullable CallContext context;
     private @Nullable Thread runner;
 
+    /** Whether the handler has begun: a call whose time was over before that says nothing about how long handlers take. */
+    private boolean entered;
+
     // the event loop's alone
     boolean receiving;
     boolean handling;
@@ -88,6 +91,7 @@ final class ServerCall extends Outbound implements Runnable {
         abandoned = false;
         waits = false;
         ended = false;
+        entered = false;
         receiver = null;
         sender = null;
         credit = 0;
@@ -148,7 +152,7 @@ final class ServerCall extends Outbound implements Runnable {
             return;
         }
         if (called.brings()) {
-            leave();
+            leave(true);
             connection.stream(this, result);
         } else if (result instanceof CompletionStage<?> stage) {
             stage.whenComplete((value, thrown) -> finish(value, thrown == null ? null : failedHere(thrown)));
@@ -163,6 +167,7 @@ final class ServerCall extends Outbound implements Runnable {
             return false;
         }
         runner = Thread.currentThread();
+        entered = true;
         CallContext.set(context);
         return true;
     }
@@ -220,16 +225,24 @@ final class ServerCall extends Outbound implements Runnable {
 
     /** The handler has ended: it is no longer counted. Once for each that was. */
     void leave() {
+        leave(false);
+    }
+
+    private void leave(boolean isDone) {
         AdmissionLimit counted = admitted;
         if (counted != null) {
             admitted = null;
-            counted.leave(beganNanos, deadlineNanos, connection.nanoTime());
+            if (entered) {
+                counted.leave(beganNanos, deadlineNanos, connection.nanoTime(), isDone);
+            } else {
+                counted.leave();
+            }
         }
     }
 
     /** Encodes how the call ended, and sends it. From any thread, once. */
     void finish(@Nullable Object result, @Nullable RPCXException error) {
-        leave();
+        leave(error == null);
         clearBody();
         if (error == null) {
             encode(result);

@@ -7,9 +7,11 @@ import java.util.PriorityQueue;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The limit against services of known capacity, in simulated time: what it does is decided by arithmetic, not by this machine's mood. */
@@ -21,7 +23,11 @@ class AdmissionLimitTest {
      * queue, as a handler does that is interrupted, or works for nobody.
      */
     private static final class Service {
-        private record Job(long beganNanos, long deadlineNanos) {}
+        /** @param kind null for good traffic */
+        private record Job(
+                long beganNanos,
+                long deadlineNanos,
+                @Nullable Attack kind) {}
 
         private record Event(long atNanos, Job ending) {}
 
@@ -56,22 +62,40 @@ class AdmissionLimitTest {
 
         /** Offers so many calls a second for this time, then forgets what it has counted before. */
         Service offer(double perSecond, double seconds) {
+            return offer(perSecond, 0, null, seconds);
+        }
+
+        /** Beside an attacker's calls. */
+        Service offer(double perSecond, double attackPerSecond, @Nullable Attack attack, double seconds) {
             good = 0;
             late = 0;
             refused = 0;
             long until = nowNanos + (long) (seconds * 1e9);
             while (true) {
-                long arrival = nowNanos + (long) (-Math.log(1 - random.nextDouble()) * 1e9 / perSecond);
+                double all = perSecond + attackPerSecond;
+                long arrival = nowNanos + (long) (-Math.log(1 - random.nextDouble()) * 1e9 / all);
                 endUntil(Math.min(arrival, until));
                 if (arrival >= until) {
                     return this;
                 }
+                Attack kind = random.nextDouble() * all < attackPerSecond ? attack : null;
                 if (limit.enter()) {
-                    waiting.add(new Job(nowNanos, nowNanos + TimeUnit.MILLISECONDS.toNanos(callersMillis)));
+                    long given = kind == null ? TimeUnit.MILLISECONDS.toNanos(callersMillis) : kind.givenMicros * 1000;
+                    waiting.add(new Job(nowNanos, nowNanos + given, kind));
                     startSome();
-                } else {
+                } else if (kind == null) {
                     refused++;
                 }
+            }
+        }
+
+        private void leave(Job job) {
+            if (job.kind() == null || job.kind() == Attack.ALL_THE_TIME_THERE_IS) {
+                limit.leave(job.beganNanos(), job.deadlineNanos(), nowNanos, true);
+            } else if (job.kind().begins) {
+                limit.leave(job.beganNanos(), job.deadlineNanos(), nowNanos, job.kind().isDone);
+            } else {
+                limit.leave();
             }
         }
 
@@ -94,12 +118,14 @@ class AdmissionLimitTest {
                 } else {
                     job = waiting.remove();
                 }
-                if (nowNanos < job.deadlineNanos()) {
-                    good++;
-                } else {
-                    late++;
+                if (job.kind() == null) {
+                    if (nowNanos < job.deadlineNanos()) {
+                        good++;
+                    } else {
+                        late++;
+                    }
                 }
-                limit.leave(job.beganNanos(), job.deadlineNanos(), nowNanos);
+                leave(job);
                 startSome();
             }
         }
@@ -107,10 +133,78 @@ class AdmissionLimitTest {
         private void startSome() {
             while (busy < workers && !waiting.isEmpty()) {
                 busy++;
+                Job job = waiting.remove();
+                double mean = job.kind() == null ? workMillis : job.kind().workShare * workMillis;
                 // between 0.7 and 1.3 of the mean
-                double millis = workMillis * (0.7 + 0.6 * random.nextDouble());
-                ends.add(new Event(nowNanos + (long) (millis * 1e6), waiting.remove()));
+                double millis = mean * (0.7 + 0.6 * random.nextDouble());
+                ends.add(new Event(nowNanos + (long) (millis * 1e6), job));
             }
+        }
+    }
+
+    /** What callers can make of their calls, each by itself harmless: none of them costs the service more than a good call. */
+    private enum Attack {
+        /** Over before the handler begins. */
+        NO_TIME(1, 0, false, false),
+        /** Over when the handler ends, which does not look at the time. */
+        TOO_LITTLE_TIME(3_000, 1, true, true),
+        LITTLE_TIME(6_000, 1, true, true),
+        /** Half of what good callers give, and less than the handler needs. */
+        HALF_THE_TIME(100_000, 1, true, true),
+        /** A variant of the call that takes nearly none of the handler's time, and is given hardly more than that. */
+        HARDLY_ENOUGH_FOR_A_CHEAP_CALL(5_100, 0.05, true, true),
+        CANCELS_AT_ONCE(200_000, 0.01, true, false),
+        CANCELS_LATE(200_000, 0.85, true, false),
+        FAILS_AT_ONCE(200_000, 0.01, true, false),
+        /** 2^50 µs. */
+        ALL_THE_TIME_THERE_IS(1L << 50, 1, true, true);
+
+        private final long givenMicros;
+        private final double workShare;
+        private final boolean begins;
+        private final boolean isDone;
+
+        Attack(long givenMicros, double workShare, boolean begins, boolean isDone) {
+            this.givenMicros = givenMicros;
+            this.workShare = workShare;
+            this.begins = begins;
+            this.isDone = isDone;
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Attack.class)
+    void whatOthersGiveTheirCallsDoesNotSteerTheLimit(Attack attack) {
+        for (double workMillis : new double[] {4, 120}) {
+            for (int factor = 1; factor <= LongForm.of(9, 81); factor *= 3) {
+                // so many workers that the calls of both need not wait
+                Service service = new Service(100_000, workMillis, 200, false);
+                service.offer(1000, 10);
+                service.offer(1000, factor * 1000, attack, 5);
+                service.offer(1000, factor * 1000, attack, 15);
+                assertThat(service.good / 15.0)
+                        .as(
+                                "in time a second, %s ms of work beside %s × as many; limit %s",
+                                workMillis, factor, service.limit.limit())
+                        .isGreaterThan(0.95 * 1000);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Attack.class)
+    void inOverloadGoodCallsKeepTheirPartWhateverTheOthersGive(Attack attack) {
+        for (int factor : new int[] {1, 3, 9}) {
+            Service service = new Service(4, 4, 200, false);
+            service.offer(500, 10);
+            double cost = 1 + factor * attack.workShare;
+            service.offer(2000, factor * 2000, attack, 5);
+            service.offer(2000, factor * 2000, attack, 30);
+            assertThat(service.good / 30.0)
+                    .as(
+                            "in time a second beside %s × as many; late %s, limit %s",
+                            factor, service.late, service.limit.limit())
+                    .isGreaterThan(0.9 * Math.min(2000, service.capacity() / cost));
         }
     }
 
@@ -196,6 +290,28 @@ class AdmissionLimitTest {
         assertThat(service.offer(900, 5).refused).isZero();
     }
 
+    /** What was seen: 3,000 calls a second that had hardly any time left cut 1,000 good ones to 79. */
+    @Test
+    void callsWhoseTimeIsNearlyOverDoNotCloseTheMethodToTheOthers() {
+        Service service = new Service(100_000, 4, 10_000, false);
+        service.offer(1000, 10);
+        assertThat(service.offer(1000, 3000, Attack.TOO_LITTLE_TIME, 10).good / 10.0)
+                .isGreaterThan(0.95 * 1000);
+        // nor do they where no good call has ever been seen
+        Service fresh = new Service(100_000, 4, 10_000, false);
+        fresh.offer(0, 3000, Attack.LITTLE_TIME, 10);
+        assertThat(fresh.offer(1000, 3000, Attack.LITTLE_TIME, 10).good / 10.0).isGreaterThan(0.95 * 1000);
+    }
+
+    @Test
+    void aServerThatIsOverloadedFromItsFirstCallFindsItsLimit() {
+        for (boolean isInterrupted : new boolean[] {true, false}) {
+            Service service = new Service(4, 4, 200, isInterrupted);
+            service.offer(5000, 5);
+            assertThat(service.offer(5000, 20).good / 20.0).isGreaterThan(0.95 * service.capacity());
+        }
+    }
+
     @Test
     void methodsShareOneGreatestNumberAndNothingElse() {
         AtomicInteger all = new AtomicInteger();
@@ -209,7 +325,7 @@ class AdmissionLimitTest {
         }
         assertThat(one.enter()).isFalse();
         assertThat(other.enter()).isFalse();
-        one.leave(0, 1, 1);
+        one.leave(0, 1, 1, true);
         assertThat(other.enter()).isTrue();
         assertThat(one.running()).isEqualTo(5);
         assertThat(other.running()).isEqualTo(5);

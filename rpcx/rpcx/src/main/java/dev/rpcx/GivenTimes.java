@@ -1,0 +1,65 @@
+package dev.rpcx;
+
+import java.util.concurrent.atomic.AtomicLongArray;
+
+/** How many calls were given how long, by classes that are a fifth wide. Any thread adds; one at a time takes, and then asks. */
+final class GivenTimes {
+    /** Bits below the first that tell classes apart. */
+    private static final int FINE_BITS = 2;
+
+    /** The upper bits of a class count calls, the lower sum up their times, in units of 2^16 ns. */
+    private static final int COUNT_SHIFT = 42;
+
+    private static final int UNIT_SHIFT = 16;
+
+    private final int lowest;
+    private final AtomicLongArray now;
+    private final long[] taken;
+    private long count;
+    private double usualNanos;
+
+    GivenTimes(long minNanos, long maxNanos) {
+        lowest = position(minNanos);
+        now = new AtomicLongArray(position(maxNanos) - lowest + 1);
+        taken = new long[now.length()];
+    }
+
+    private static int position(long nanos) {
+        int bits = 63 - Long.numberOfLeadingZeros(nanos);
+        return bits << FINE_BITS | (int) (nanos >>> bits - FINE_BITS) & (1 << FINE_BITS) - 1;
+    }
+
+    /** @param nanos within the bounds */
+    void add(long nanos) {
+        now.addAndGet(position(nanos) - lowest, 1L << COUNT_SHIFT | nanos >>> UNIT_SHIFT);
+    }
+
+    /** Takes what has been added since the last time. @param part the usual time is the mean of the first class that this part reaches */
+    void take(int part) {
+        count = 0;
+        for (int i = 0; i < taken.length; i++) {
+            taken[i] = now.getAndSet(i, 0);
+            count += taken[i] >>> COUNT_SHIFT;
+        }
+        usualNanos = 0;
+        long below = 0;
+        for (int i = 0; i < taken.length && usualNanos == 0; i++) {
+            below += taken[i] >>> COUNT_SHIFT;
+            if (below * part >= count && count > 0) {
+                usualNanos = mean(taken[i]);
+            }
+        }
+    }
+
+    private static double mean(long of) {
+        return (of & (1L << COUNT_SHIFT) - 1) * (double) (1L << UNIT_SHIFT) / (of >>> COUNT_SHIFT);
+    }
+
+    long count() {
+        return count;
+    }
+
+    double usualNanos() {
+        return usualNanos;
+    }
+}
