@@ -121,7 +121,7 @@ public final class CallLog implements Interceptor {
             char c = text.charAt(i);
             if (c == '"' || c == '\\') {
                 line.append('\\').append(c);
-            } else if (c < ' ' || c == '\u2028' || c == '\u2029' || c == '\u007F') {
+            } else if (Character.isISOControl(c) || c == '\u2028' || c == '\u2029') {
                 line.append(String.format("\\u%04x", (int) c));
             } else {
                 line.append(c);

@@ -119,4 +119,25 @@ class CallLogTest {
             server.stop(Duration.ofMillis(200));
         }
     }
+
+    @Test
+    void nothingThatACallerSendsSteersTheTerminalOfWhoReadsTheLog() {
+        Server server = Server.builder(RegistryServer.registry(new Greetings()))
+                .interceptor(CallLog.ofServer())
+                .inProcess()
+                .build()
+                .start();
+        String hostile = "\u001B[31m\u009B31m\u0085\u007F\n\r\t\"\\";
+        Interceptor traced = (call, next) -> next.proceed(call.with("traceparent", "00-" + hostile.repeat(4)));
+        try (Client client = Client.builder().interceptor(traced).inProcess().build()) {
+            assertThat(client.create(Greeter.class, "here", server.port()).hello("world"))
+                    .isEqualTo("Hello world");
+            await().until(() -> written.lines.size() == 1);
+            assertThat(written.lines.get(0)).contains("\\u009b31m");
+            assertThat(written.lines.get(0).chars().filter(Character::isISOControl))
+                    .isEmpty();
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
 }
