@@ -76,15 +76,37 @@ final class ConsulAgent {
         return ask(request(path).PUT(HttpRequest.BodyPublishers.ofByteArray(body)), millis);
     }
 
+    /** Ends the threads of the HTTP client. By the thread that asks, when it asks no more. */
+    void end() {
+        // from Java 21 on; before that they end when the client is collected
+        if (client instanceof AutoCloseable threads) {
+            boolean interrupted = Thread.interrupted();
+            try {
+                // interrupted, it ends what is under way instead of waiting for it
+                Thread.currentThread().interrupt();
+                threads.close();
+            } catch (Exception e) {
+                System.getLogger(ConsulAgent.class.getName()).log(System.Logger.Level.DEBUG, "not closed", e);
+            } finally {
+                if (Thread.interrupted() && interrupted) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+        }
+    }
+
     private HttpRequest.Builder request(String pathAndQuery) {
         HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(base + pathAndQuery));
         return token == null ? builder : builder.header("X-Consul-Token", token);
     }
 
     private HttpResponse<byte[]> ask(HttpRequest.Builder request, long millis) throws IOException {
-        CompletableFuture<HttpResponse<byte[]>> question =
-                client.sendAsync(request.build(), HttpResponse.BodyHandlers.ofByteArray());
+        CompletableFuture<HttpResponse<byte[]>> question = client.sendAsync(request.build(), head -> new LimitedBody());
         asked = question;
+        if (isClosed()) {
+            // closed between the last look and the question
+            question.cancel(true);
+        }
         try {
             return question.get(millis, TimeUnit.MILLISECONDS);
         } catch (ExecutionException | CancellationException e) {

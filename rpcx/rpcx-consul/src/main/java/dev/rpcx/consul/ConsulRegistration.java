@@ -47,7 +47,15 @@ public final class ConsulRegistration implements AutoCloseable {
                 .put("Status", "passing")
                 .put("DeregisterCriticalServiceAfter", FORGOTTEN_AFTER);
         this.entry = JSON.writeValueAsString(body).getBytes(StandardCharsets.UTF_8);
-        this.thread = new Thread(this::run, "rpcx-consul-registration");
+        this.thread = new Thread(
+                () -> {
+                    try {
+                        run();
+                    } finally {
+                        agent.end();
+                    }
+                },
+                "rpcx-consul-registration");
         thread.setDaemon(true);
     }
 
@@ -113,11 +121,11 @@ public final class ConsulRegistration implements AutoCloseable {
     public void close() {
         agent.close();
         registered.cancel(false);
+        ConsulAgent last = new ConsulAgent(base, token);
         try {
             // what it may just be saying must not come after what is said now
             thread.join(ANSWER_MILLIS);
-            expect(new ConsulAgent(base, token)
-                    .put("/v1/agent/service/deregister/" + ConsulAgent.encoded(id), new byte[0], ANSWER_MILLIS));
+            expect(last.put("/v1/agent/service/deregister/" + ConsulAgent.encoded(id), new byte[0], ANSWER_MILLIS));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (IOException e) {
@@ -127,6 +135,8 @@ public final class ConsulRegistration implements AutoCloseable {
                             "{0} stays registered until its check is late: {1}",
                             id,
                             e.getMessage());
+        } finally {
+            last.end();
         }
     }
 }

@@ -55,6 +55,14 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
 
     @Override
     public void run() {
+        try {
+            ask();
+        } finally {
+            agent.end();
+        }
+    }
+
+    private void ask() {
         long index = 0;
         int failures = 0;
         while (!agent.isClosed()) {

@@ -81,8 +81,9 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     public void run() {
         int failures = 0;
         while (!isClosed()) {
+            HttpClient client = null;
             try {
-                HttpClient client = server.client();
+                client = server.client();
                 String version = list(client);
                 failures = 0;
                 while (version != null && !isClosed()) {
@@ -98,6 +99,26 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                     listener.failed(e);
                     failures++;
                     pause(failures);
+                }
+            } finally {
+                end(client);
+            }
+        }
+    }
+
+    /** Ends its threads; before Java 21 they end when it is collected. */
+    private static void end(@Nullable HttpClient client) {
+        if (client instanceof AutoCloseable threads) {
+            boolean interrupted = Thread.interrupted();
+            try {
+                // interrupted, it ends what is under way instead of waiting for it
+                Thread.currentThread().interrupt();
+                threads.close();
+            } catch (Exception e) {
+                System.getLogger(SliceWatch.class.getName()).log(System.Logger.Level.DEBUG, "not closed", e);
+            } finally {
+                if (Thread.interrupted() && interrupted) {
+                    Thread.currentThread().interrupt();
                 }
             }
         }
@@ -116,9 +137,14 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
 
     /** @return where the list stands */
     private String list(HttpClient client) throws IOException {
-        HttpResponse<byte[]> answer = ask(client, "", HttpResponse.BodyHandlers.ofByteArray());
-        expectOk(answer.statusCode());
-        JsonNode list = JSON.readTree(answer.body());
+        HttpResponse<InputStream> answer = ask(client, "", HttpResponse.BodyHandlers.ofInputStream());
+        JsonNode list;
+        try (InputStream in = limited(answer.body(), ANSWER_MILLIS)) {
+            expectOk(answer.statusCode());
+            list = JSON.readTree(in);
+        } catch (JacksonException e) {
+            throw new IOException("the list broke off: " + e.getOriginalMessage(), e);
+        }
         slices.clear();
         for (JsonNode item : list.path("items")) {
             slices.put(name(item), Slice.of(item, port));
@@ -134,25 +160,34 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                 "&watch=1&allowWatchBookmarks=true&timeoutSeconds=" + WATCH_SECONDS + "&resourceVersion="
                         + encoded(from),
                 HttpResponse.BodyHandlers.ofInputStream());
-        CompletableFuture<Void> timer = new CompletableFuture<>();
-        try (InputStream in = answer.body()) {
+        try (InputStream in = limited(answer.body(), WATCH_MILLIS)) {
             if (answer.statusCode() == GONE) {
                 return null;
             }
             expectOk(answer.statusCode());
-            abort = () -> end(in);
-            if (isClosed()) {
-                return null;
-            }
-            timer.orTimeout(WATCH_MILLIS, TimeUnit.MILLISECONDS).whenComplete((over, late) -> {
-                if (late != null) {
-                    end(in);
-                }
-            });
-            return read(JSON.readerFor(JsonNode.class).readValues(in), from);
-        } finally {
-            timer.complete(null);
+            return isClosed() ? null : read(JSON.readerFor(JsonNode.class).readValues(in), from);
         }
+    }
+
+    /** Ends after this time, when the watch is closed, or where it is too long. To be closed. */
+    private InputStream limited(InputStream body, long millis) {
+        CompletableFuture<Void> timer = new CompletableFuture<>();
+        abort = () -> end(body);
+        if (isClosed()) {
+            end(body);
+        }
+        timer.orTimeout(millis, TimeUnit.MILLISECONDS).whenComplete((over, late) -> {
+            if (late != null) {
+                end(body);
+            }
+        });
+        return new LimitedStream(body) {
+            @Override
+            public void close() throws IOException {
+                timer.complete(null);
+                super.close();
+            }
+        };
     }
 
     private static void end(InputStream in) {

@@ -1,0 +1,102 @@
+package dev.rpcx.consul;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import dev.rpcx.Endpoint;
+import dev.rpcx.Endpoints;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Who answers in the registry's place, and never stops. */
+@Timeout(120)
+class HostileRegistryTest {
+    private static final long LIMIT = 8 << 20;
+
+    private final ConcurrentLinkedQueue<Throwable> failures = new ConcurrentLinkedQueue<>();
+
+    private final Endpoints.Listener heard = new Endpoints.Listener() {
+        @Override
+        public void found(List<Endpoint> all) {}
+
+        @Override
+        public void failed(Throwable why) {
+            failures.add(why);
+        }
+    };
+
+    private static long threads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().startsWith("rpcx-consul")
+                        || thread.getName().startsWith("HttpClient-"))
+                .count();
+    }
+
+    /** @param first what comes before the same again and again */
+    private static void endless(HttpExchange exchange, String first, String again, AtomicLong sent) throws IOException {
+        byte[] block = again.repeat(1 + 65_536 / again.length()).getBytes(StandardCharsets.UTF_8);
+        exchange.getResponseHeaders().set("X-Consul-Index", "7");
+        exchange.sendResponseHeaders(200, 0);
+        try (OutputStream out = exchange.getResponseBody()) {
+            out.write(first.getBytes(StandardCharsets.UTF_8));
+            // far more than any limit, and then an end: a test must not fill the heap that it tests
+            while (sent.addAndGet(block.length) < 8 * LIMIT) {
+                out.write(block);
+            }
+        }
+    }
+
+    private void hears(List<String> firsts, List<String> agains) throws Exception {
+        AtomicLong sent = new AtomicLong();
+        AtomicInteger asked = new AtomicInteger();
+        ExecutorService serving = Executors.newCachedThreadPool();
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext("/", exchange -> {
+            int answer = Math.min(asked.getAndIncrement(), firsts.size() - 1);
+            if (agains.get(answer).isEmpty()) {
+                byte[] whole = firsts.get(answer).getBytes(StandardCharsets.UTF_8);
+                exchange.sendResponseHeaders(200, whole.length);
+                exchange.getResponseBody().write(whole);
+                exchange.close();
+            } else {
+                endless(exchange, firsts.get(answer), agains.get(answer), sent);
+            }
+        });
+        server.setExecutor(serving);
+        server.start();
+        try {
+            URI uri = URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+            try (Endpoints.Watch watch = ConsulEndpoints.of(uri, "counted").watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> !failures.isEmpty());
+            }
+            assertThat(failures.peek()).hasMessageContaining("more than");
+            // nothing that asked is left
+            if (Runtime.version().feature() >= 21) {
+                await().until(() -> threads() == 0);
+            }
+        } finally {
+            server.stop(0);
+            serving.shutdownNow();
+        }
+    }
+
+    @Test
+    void anEndlessAnswerIsAFailureAndNothingIsLeftBehind() throws Exception {
+        hears(List.of("["), List.of("{\"Service\":{\"Address\":\"10.0.0.1\",\"Port\":9000}},"));
+    }
+}
