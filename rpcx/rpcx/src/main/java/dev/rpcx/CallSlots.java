@@ -18,6 +18,9 @@ final class CallSlots {
 
     private volatile int limit = Wire.MAX_SLOTS;
 
+    /** Begins and ends of {@link #trim}: odd while the free slots are off their list. Written under the lock. */
+    private volatile int trims;
+
     CallSlots(ClientConnection connection) {
         this.connection = connection;
     }
@@ -31,13 +34,53 @@ final class CallSlots {
         return limit;
     }
 
+    /** @throws RPCXException {@link RPCXException.Code#OVERLOADED} if all slots that the server allows are in use */
     ClientCall acquire(long deadlineNanos) {
         ClientCall call = pop();
         if (call == null) {
-            call = make();
+            call = acquireSlowly();
         }
         call.begin(deadlineNanos);
         return call;
+    }
+
+    private ClientCall acquireSlowly() {
+        while (true) {
+            int before = trims;
+            ClientCall call = pop();
+            if (call == null) {
+                call = make();
+            }
+            if (call != null) {
+                return call;
+            }
+            if (before == trims && (before & 1) == 0) {
+                throw new RPCXException(
+                        RPCXException.Code.OVERLOADED,
+                        limit + " calls are under way on one connection (expected: fewer, or more connections)",
+                        RPCXException.Executed.NOT_EXECUTED);
+            }
+            // those that are free are being trimmed, and come back at once
+            Thread.onSpinWait();
+        }
+    }
+
+    /** Gives back what the free slots keep. From any thread. */
+    synchronized void trim() {
+        trims++;
+        ClientCall taken = null;
+        for (ClientCall call = pop(); call != null; call = pop()) {
+            call.trim();
+            call.nextTrimmed = taken;
+            taken = call;
+        }
+        while (taken != null) {
+            ClientCall call = taken;
+            taken = call.nextTrimmed;
+            call.nextTrimmed = null;
+            release(call);
+        }
+        trims++;
     }
 
     private @Nullable ClientCall pop() {
@@ -54,13 +97,10 @@ final class CallSlots {
         }
     }
 
-    private ClientCall make() {
+    private @Nullable ClientCall make() {
         int slot = made.getAndUpdate(n -> n < limit ? n + 1 : n);
         if (slot >= limit) {
-            throw new RPCXException(
-                    RPCXException.Code.OVERLOADED,
-                    limit + " calls are under way on one connection (expected: fewer, or more connections)",
-                    RPCXException.Executed.NOT_EXECUTED);
+            return null;
         }
         ClientCall call = new ClientCall(connection, slot);
         calls[slot] = call;

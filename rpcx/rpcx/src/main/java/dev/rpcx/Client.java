@@ -76,6 +76,7 @@ public final class Client implements AutoCloseable {
     final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
 
     private final AtomicInteger methods = new AtomicInteger();
+    private final long maxCloseNanos;
     private volatile boolean closed;
 
     private Client(Builder builder) {
@@ -86,6 +87,7 @@ public final class Client implements AutoCloseable {
         keepAliveNanos = builder.keepAlive.toNanos();
         connectNanos = builder.connectTimeout.toNanos();
         choice = builder.choice;
+        maxCloseNanos = builder.maxClose.toNanos();
         failureShare = builder.failureShare;
         tls = builder.tls;
         faults = builder.faults;
@@ -315,7 +317,8 @@ public final class Client implements AutoCloseable {
 
     /**
      * Ends the connections, and the threads unless other clients use them too. Calls under way end with
-     * {@link RPCXException.Code#UNAVAILABLE}. Blocks until that is done; a second time does nothing.
+     * {@link RPCXException.Code#UNAVAILABLE}. Blocks until that is done, but at most 10 s: what a callback holds up on an event loop ends when
+     * the callback does. A second time does nothing.
      *
      * @throws IllegalStateException on an event loop, which it would have to wait for
      */
@@ -326,9 +329,10 @@ public final class Client implements AutoCloseable {
         if (over == null) {
             return;
         }
-        over.join();
+        long begin = System.nanoTime();
+        over.completeOnTimeout(null, maxCloseNanos, TimeUnit.NANOSECONDS).join();
         if (shared == null) {
-            loops.close();
+            loops.close(Math.max(0, maxCloseNanos - (System.nanoTime() - begin)));
         } else {
             shared.giveBack();
         }
@@ -366,6 +370,7 @@ public final class Client implements AutoCloseable {
         private @Nullable Faults faults;
         private double failureShare = NO_BREAKER;
         private Choice choice = Choice.LEAST_LOADED;
+        private Duration maxClose = Duration.ofSeconds(10);
         private int connections = 1;
         private int mostConnections = 4;
         private @Nullable Integer eventLoops;
@@ -467,6 +472,12 @@ public final class Client implements AutoCloseable {
          */
         public Builder inProcess() {
             inProcess = true;
+            return this;
+        }
+
+        /** The longest that {@link Client#close} blocks. */
+        Builder maxClose(Duration time) {
+            maxClose = time;
             return this;
         }
 

@@ -204,6 +204,16 @@ final class ClientAddress extends Route {
         }
     }
 
+    /** A connection is over: nothing of it is held any longer. */
+    void forget(ClientConnection connection) {
+        for (int index = 0; index < connections.length(); index++) {
+            CompletableFuture<ClientConnection> held = connections.get(index);
+            if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
+                connections.compareAndSet(index, held, null);
+            }
+        }
+    }
+
     /** From now on there is a connection, or an attempt at one, until the address is retired. */
     void keepConnected() {
         for (int index = 0; index < kept; index++) {

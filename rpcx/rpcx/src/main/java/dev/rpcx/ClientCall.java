@@ -16,6 +16,9 @@ import org.jspecify.annotations.Nullable;
  * race each other.
  */
 final class ClientCall extends Outbound {
+    /** A buffer up to this is not counted while its slot is free: there can be as many as there are slots. */
+    private static final int COUNTED_BYTES = 4 * 1024;
+
     private static final int COMPLETED = 1;
     private static final int WIRE_DONE = 2;
     private static final int CALLER_DONE = 4;
@@ -36,6 +39,16 @@ final class ClientCall extends Outbound {
 
     /** Link of the free list. */
     int nextFree;
+
+    /** Link of those that {@link CallSlots#trim} has in hand. */
+    @Nullable
+    ClientCall nextTrimmed;
+
+    /** What the account has been charged for {@link #body} while the slot is free; whoever has taken the slot owns it. */
+    private int keptBytes;
+
+    /** What the account has been charged for a reply in parts, from its first part until the slot is free. */
+    private int replyBytes;
 
     private volatile int state = BOTH_DONE;
 
@@ -81,6 +94,9 @@ final class ClientCall extends Outbound {
 
     /** Takes the slot for a new call: a new generation, an empty body. */
     void begin(long deadline) {
+        if (keptBytes > 0) {
+            forgetKept();
+        }
         serial++;
         id += Wire.SLOT_MASK + 1;
         if (id == slot) {
@@ -104,7 +120,43 @@ final class ClientCall extends Outbound {
     /** Gives the slot back before the call was queued. */
     void dropUnsent() {
         state = BOTH_DONE;
+        free();
+    }
+
+    /** Nobody uses the slot now. What its buffer has grown to for one call is kept for the next one as far as the account allows. */
+    private void free() {
+        if (replyBytes > 0) {
+            connection.account.give(Resource.REPLY_BYTES, replyBytes);
+            replyBytes = 0;
+        }
+        int bytes = body.capacity();
+        boolean keeps = bytes > COUNTED_BYTES && keep(bytes);
         connection.slots.release(this);
+        if (keeps) {
+            connection.onKept();
+        }
+    }
+
+    private boolean keep(int bytes) {
+        if (bytes > KEPT_BYTES || connection.isClosed() || !connection.account.take(Resource.KEPT_BYTES, bytes)) {
+            shrinkBody();
+            return false;
+        }
+        keptBytes = bytes;
+        return true;
+    }
+
+    private void forgetKept() {
+        connection.account.give(Resource.KEPT_BYTES, keptBytes);
+        keptBytes = 0;
+    }
+
+    /** Gives the buffer back of a slot that is free and has been taken off the list for that. */
+    void trim() {
+        if (keptBytes > 0) {
+            shrinkBody();
+            forgetKept();
+        }
     }
 
     // ---- the caller
@@ -146,7 +198,7 @@ final class ClientCall extends Outbound {
     private void done(int bits) {
         int before = (int) STATE.getAndBitwiseOr(this, bits);
         if ((before & BOTH_DONE) != BOTH_DONE && ((before | bits) & BOTH_DONE) == BOTH_DONE) {
-            connection.slots.release(this);
+            free();
         }
     }
 
@@ -239,7 +291,9 @@ final class ClientCall extends Outbound {
         if (more) {
             arriving = Wire.REPLY;
             body.clear();
-            body.writeBytes(payload);
+            if (hold(payload, false)) {
+                body.writeBytes(payload);
+            }
         } else if (async != null) {
             completeAsync(payload);
         } else {
@@ -297,6 +351,9 @@ final class ClientCall extends Outbound {
             end(tooLarge("a result", maxBytes), !more);
             return;
         }
+        if (!hold(payload, !more)) {
+            return;
+        }
         body.writeBytes(payload);
         if (!more) {
             if (async != null) {
@@ -305,6 +362,22 @@ final class ClientCall extends Outbound {
                 complete(null, true);
             }
         }
+    }
+
+    /** Charges a part of a reply. @return false if this client holds too much of replies; the call has ended then */
+    private boolean hold(ByteBuf part, boolean isFinal) {
+        int bytes = part.readableBytes();
+        if (connection.account.take(Resource.REPLY_BYTES, bytes)) {
+            replyBytes += bytes;
+            return true;
+        }
+        end(
+                new RPCXException(
+                        RPCXException.Code.OVERLOADED,
+                        "too many bytes of replies on their way to this client (expected: fewer calls with large results at once)",
+                        RPCXException.Executed.EXECUTED),
+                isFinal);
+        return false;
     }
 
     /** Whether this frame is the last word of the server on this call. */

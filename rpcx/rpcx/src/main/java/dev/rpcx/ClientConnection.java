@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -34,12 +35,17 @@ final class ClientConnection extends WireConnection {
     /** A quarter of a connection's slots: far above what makes a second connection worth its cost, far below where calls are refused. */
     private static final int CROWDED = Wire.MAX_SLOTS / 4;
 
+    /** Buffers that were used for large messages are given back when there have been none for this long, up to twice. */
+    private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
+
+    private static final VarHandle TRIMS;
     private static final VarHandle UNDER_WAY;
     private static final VarHandle UNDER_WAY_HERE;
 
     static {
         try {
             UNDER_WAY = MethodHandles.lookup().findVarHandle(ClientConnection.class, "underWay", int.class);
+            TRIMS = MethodHandles.lookup().findVarHandle(ClientConnection.class, "trims", boolean.class);
             UNDER_WAY_HERE = MethodHandles.lookup().findVarHandle(ClientConnection.class, "underWayHere", int.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
@@ -84,6 +90,14 @@ final class ClientConnection extends WireConnection {
 
     /** Replies in a row to callers who were alone. The event loop's alone. */
     private int loneReplies;
+
+    /** How many times a large buffer was kept, roughly; tells that large messages come and go. */
+    private int kept;
+
+    private int keptSeen;
+
+    /** A look at kept buffers is due. */
+    private volatile boolean trims;
 
     private volatile long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
@@ -212,6 +226,37 @@ final class ClientConnection extends WireConnection {
                 return call.isOnWire(serial);
             }
         });
+    }
+
+    /** A free slot keeps a large buffer. */
+    void onKept() {
+        kept++;
+        if (isClosed()) {
+            // whoever closes may have looked before
+            slots.trim();
+        } else if (!trims && TRIMS.compareAndSet(this, false, true)) {
+            trimLater();
+        }
+    }
+
+    private void trimLater() {
+        try {
+            loop().schedule(this::trimIfIdle, TRIM_NANOS, TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException ended) {
+            slots.trim();
+        }
+    }
+
+    private void trimIfIdle() {
+        int now = kept;
+        if (now != keptSeen && !isClosed()) {
+            keptSeen = now;
+            trimLater();
+            return;
+        }
+        // before the look, so that a buffer kept from here on is looked after again
+        trims = false;
+        slots.trim();
     }
 
     RPCXException lostError(RPCXException.Executed executed) {
@@ -457,5 +502,7 @@ final class ClientConnection extends WireConnection {
         if (!attempt.completeExceptionally(new IllegalStateException(why)) && !leaving) {
             address.lost(this);
         }
+        slots.trim();
+        address.forget(this);
     }
 }

@@ -41,8 +41,8 @@ final class ClientMethod {
     private final long timeoutNanos;
     private final Route route;
 
-    /** Which argument decides on the instance; -1 for none. */
-    private final int routedBy;
+    /** Of the argument that decides on the instance; null for none. */
+    private final @Nullable RouteKey routedBy;
 
     private final boolean idempotent;
     private final long hedgeNanos;
@@ -60,7 +60,7 @@ final class ClientMethod {
             int shape,
             long timeoutNanos,
             Route route,
-            int routedBy,
+            @Nullable RouteKey routedBy,
             @Nullable Method marked,
             @Nullable Codec<Object> items) {
         this.index = index;
@@ -90,11 +90,14 @@ final class ClientMethod {
 
     /** By which the instance is chosen; 0 where no argument decides. */
     int key(Object[] arguments) {
-        if (routedBy < 0) {
+        if (routedBy == null) {
             return 0;
         }
-        int hash = java.util.Objects.hashCode(arguments[routedBy]);
-        return hash == 0 ? 1 : hash;
+        try {
+            return routedBy.of(arguments);
+        } catch (CodecException e) {
+            throw unusable(e);
+        }
     }
 
     private long deadline() {

@@ -77,7 +77,7 @@ final class ClientProxy implements InvocationHandler {
                 MethodShape.of(method, items, codecs),
                 timeoutNanos,
                 route,
-                routedBy(method),
+                RouteKey.of(method, codecs),
                 marked(method),
                 items == null ? null : codecs.value(items));
         return interceptors.isEmpty()
@@ -127,20 +127,6 @@ final class ClientProxy implements InvocationHandler {
             throw new IllegalArgumentException(type.getName() + " (expected: an interface with @RPCXClient)");
         }
         return marked;
-    }
-
-    /** The parameter that decides which instance is called; -1 for none. */
-    private static int routedBy(Method method) {
-        int found = -1;
-        for (int i = 0; i < method.getParameterCount(); i++) {
-            if (method.getParameters()[i].isAnnotationPresent(RouteBy.class)) {
-                if (found >= 0) {
-                    throw new IllegalArgumentException(method + ": @RouteBy twice (expected: once)");
-                }
-                found = i;
-            }
-        }
-        return found;
     }
 
     private static ClientMethod.Kind kind(Method method) {

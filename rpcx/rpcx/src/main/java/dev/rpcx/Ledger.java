@@ -45,6 +45,9 @@ final class Ledger {
 
     private static final int MIN_CALLS = 4 * Wire.MAX_SLOTS;
 
+    /** A client's share for replies, in those of a server: half of the heap, of which one connection gets a half. */
+    private static final int CLIENT_REPLIES = 4;
+
     private static final int IPV6_PREFIX_BYTES = 8;
 
     private static final int KINDS = Resource.values().length;
@@ -94,8 +97,13 @@ final class Ledger {
 
     /** A client's: it chooses its peers, so their number has no limit. */
     static Ledger ofClient(String owner) {
-        return live(new Ledger(
-                owner, ofHeap(Wire.MAX_MESSAGE_BYTES), ofConnection(Wire.MAX_MESSAGE_BYTES), Integer.MAX_VALUE));
+        Map<Resource, Long> most = ofHeap(Wire.MAX_MESSAGE_BYTES);
+        Map<Resource, Long> mostOfConnection = ofConnection(Wire.MAX_MESSAGE_BYTES);
+        // replies come because they were asked for, and are lost when they are refused: more than what a server gives
+        // to strangers
+        most.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);
+        mostOfConnection.remove(Resource.REPLY_BYTES);
+        return live(new Ledger(owner, most, mostOfConnection, Integer.MAX_VALUE));
     }
 
     private static Ledger live(Ledger made) {

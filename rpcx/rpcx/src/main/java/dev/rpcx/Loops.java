@@ -136,11 +136,17 @@ class Loops {
 
     /** Ends the threads, and returns when they have ended. Not on one of them. */
     void close() {
+        close(Long.MAX_VALUE);
+    }
+
+    /** The same, but waits no longer than this: a thread that is held up by the user's code ends with that. */
+    void close(long maxNanos) {
         end();
         boolean interrupted = false;
-        while (!group.isTerminated()) {
+        long begin = System.nanoTime();
+        for (long left = maxNanos; left > 0 && !group.isTerminated(); left = maxNanos - (System.nanoTime() - begin)) {
             try {
-                group.awaitTermination(1, TimeUnit.SECONDS);
+                group.awaitTermination(Math.min(left, TimeUnit.SECONDS.toNanos(1)), TimeUnit.NANOSECONDS);
             } catch (InterruptedException e) {
                 interrupted = true;
             }

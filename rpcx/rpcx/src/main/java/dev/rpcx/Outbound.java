@@ -15,7 +15,7 @@ abstract class Outbound {
     static final int SMALL_BYTES = 4 * 1024;
 
     /** A body above this is not kept for the next call: a burst of large messages must not stay in memory. Fits 100 000 characters. */
-    private static final int KEPT_BYTES = 128 * 1024;
+    static final int KEPT_BYTES = 128 * 1024;
 
     private static final int FIRST_BYTES = 256;
 

@@ -5,7 +5,7 @@ enum Resource {
     /** Bytes of requests that are not whole, or whose handlers have not ended. */
     REQUEST_BYTES,
 
-    /** Bytes that go out and wait for a reader: replies, and what stands in a socket's queue. */
+    /** Bytes that go out and wait for a reader: replies, and what stands in a socket's queue. At a client, replies that no caller has taken. */
     REPLY_BYTES,
 
     /** Bytes of stream items that have arrived and that nobody has taken. */

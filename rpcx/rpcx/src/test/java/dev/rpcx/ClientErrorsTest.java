@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -162,5 +163,25 @@ class ClientErrorsTest {
             }
         }));
         assertThatThrownBy(requested::join).hasMessageContaining("nothing to be had");
+    }
+
+    @Test
+    void aCallbackThatNeverEndsHoldsNoCloseUp() throws Exception {
+        CountDownLatch free = new CountDownLatch(1);
+        CountDownLatch blocked = new CountDownLatch(1);
+        for (boolean own : new boolean[] {true, false}) {
+            Client.Builder builder = Client.builder().maxClose(Duration.ofMillis(100));
+            Client stuck = (own ? builder.eventLoops(1) : builder).build();
+            stuck.create(Calls.class, "127.0.0.1", server.port()).evenLater(2).thenAccept(even -> {
+                blocked.countDown();
+                // spins, since a loop that waits is what the whole suite looks for
+                while (free.getCount() > 0) {
+                    Thread.onSpinWait();
+                }
+            });
+            blocked.await();
+            CompletableFuture.runAsync(stuck::close).get(30, TimeUnit.SECONDS);
+        }
+        free.countDown();
     }
 }

@@ -1,0 +1,137 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a client holds after its calls have ended: little, for a while, and nothing once it is closed. */
+@Timeout(60)
+class ClientMemoryTest {
+    private static final int CALLS = 300;
+    private static final int BYTES = 100_000;
+
+    @RPCXServer("large")
+    static final class Large {
+        final CountDownLatch all = new CountDownLatch(CALLS);
+
+        /** Answers when all have come, so that each call has a slot of its own. */
+        @Method
+        String together(int bytes) throws InterruptedException {
+            all.countDown();
+            all.await();
+            return "x".repeat(bytes);
+        }
+
+        @Method
+        String echo(String text) {
+            return text;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "large")
+    interface Calls {
+        CompletableFuture<String> together(int bytes);
+
+        String echo(String text);
+    }
+
+    private Server server;
+    private Client client;
+    private Calls calls;
+
+    @BeforeEach
+    void start() {
+        server = Server.builder(RegistryServer.registry(new Large()))
+                .maxRunning(2 * CALLS)
+                .build()
+                .start();
+        client = Client.builder().connections(1).build();
+        calls = client.create(Calls.class, "127.0.0.1", server.port());
+    }
+
+    @AfterEach
+    void stop() {
+        client.close();
+        server.stop(Duration.ofMillis(200));
+    }
+
+    private ClientConnection connection() {
+        return client.channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
+    }
+
+    private static long bytes(ClientConnection connection) {
+        long bytes = 0;
+        for (int slot = 0; slot < connection.slots.top(); slot++) {
+            bytes += connection.slots.at(slot).body.capacity();
+        }
+        return bytes;
+    }
+
+    private void burst() throws Exception {
+        List<CompletableFuture<String>> all = new ArrayList<>();
+        for (int i = 0; i < CALLS; i++) {
+            all.add(calls.together(BYTES));
+        }
+        for (CompletableFuture<String> one : all) {
+            assertThat(one.get(30, TimeUnit.SECONDS)).hasSize(BYTES);
+        }
+        await().until(() -> connection().load() == 0);
+    }
+
+    @Test
+    void aBurstOfLargeRepliesLeavesNoMoreThanTheBoundOfAConnection() throws Exception {
+        burst();
+        assertThat(connection().slots.top()).isEqualTo(CALLS);
+        long small = CALLS * 4L * 1024;
+        assertThat(bytes(connection())).isBetween(1L, Account.MAX_KEPT_BYTES + small);
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isBetween(1L, Account.MAX_KEPT_BYTES);
+        assertThat(client.ledger().held(Resource.REPLY_BYTES)).isZero();
+    }
+
+    @Test
+    void whatIsKeptIsGivenBackWhenNothingNeedsItAnyMore() throws Exception {
+        burst();
+        await().until(() -> client.ledger().held(Resource.KEPT_BYTES) == 0);
+        assertThat(bytes(connection())).isLessThanOrEqualTo(CALLS * 4L * 1024);
+        assertThat(calls.echo("still")).isEqualTo("still");
+    }
+
+    @Test
+    void aClosedClientKeepsNothing() throws Exception {
+        burst();
+        ClientConnection connection = connection();
+        client.close();
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
+        assertThat(bytes(connection)).isLessThanOrEqualTo(CALLS * 4L * 1024);
+    }
+
+    @Test
+    void slotsThatAreTrimmedAreNotMissing() throws Exception {
+        assertThat(calls.echo("first")).isEqualTo("first");
+        ClientConnection connection = connection();
+        connection.slots.limit(2);
+        CountDownLatch over = new CountDownLatch(1);
+        Thread trims = new Thread(() -> {
+            while (over.getCount() > 0) {
+                connection.slots.trim();
+            }
+        });
+        trims.start();
+        for (int i = 0; i < 5_000; i++) {
+            connection.slots.acquire(0).dropUnsent();
+        }
+        over.countDown();
+        trims.join();
+        assertThat(calls.echo("last")).isEqualTo("last");
+    }
+}
