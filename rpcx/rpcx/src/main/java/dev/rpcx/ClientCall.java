@@ -279,8 +279,16 @@ final class ClientCall extends Outbound {
         return sent ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
     }
 
+    /** Messages of one call do not mix: else a part would not say of which it is. */
+    private void refuseWithin(String what) {
+        if (arriving != 0) {
+            throw new WireFault(what + " within a message in parts (expected: its last part first)");
+        }
+    }
+
     /** A reply, or its first part. */
     void onReply(ByteBuf payload, boolean more) {
+        refuseWithin("a reply");
         if (completed) {
             arriving = more ? Wire.REPLY : 0;
             if (!more) {
@@ -290,6 +298,11 @@ final class ClientCall extends Outbound {
         }
         if (more) {
             arriving = Wire.REPLY;
+            if (!sent) {
+                // the server wants no more of the request, and its reply needs the room
+                connection.recall(this);
+                sent = true;
+            }
             body.clear();
             if (hold(payload, false)) {
                 body.writeBytes(payload);
@@ -311,7 +324,7 @@ final class ClientCall extends Outbound {
 
     /** The reply, read by the caller, who has the {@link ReadTurn}. @return false if it is not its any more */
     boolean onOwnReply(ByteBuf payload) {
-        if (completed || !onWire || upload != null) {
+        if (completed || !onWire || upload != null || arriving != 0) {
             return false;
         }
         body.clear();
@@ -325,6 +338,9 @@ final class ClientCall extends Outbound {
 
     /** More of a reply or an item. Only the last part of a reply is a final frame, also when nobody waits any more. */
     void onPart(ByteBuf payload, boolean more, int maxBytes) {
+        if (arriving == 0) {
+            throw new WireFault("a part of a message that has no beginning");
+        }
         if (completed) {
             if (isFinal(Wire.PART, more)) {
                 done(finalFrame());
@@ -333,16 +349,14 @@ final class ClientCall extends Outbound {
             }
             return;
         }
-        switch (arriving) {
-            case Wire.ITEM -> {
-                arriving = more ? Wire.ITEM : 0;
-                StreamReceiver stream = stream();
-                if (stream != null && stream.isReceiving() && !stream.onPart(payload, more, maxBytes)) {
-                    end(tooLarge("an item", maxBytes), false);
-                }
-            }
-            case Wire.REPLY -> onReplyPart(payload, more, maxBytes);
-            default -> throw new WireFault("a part of a message that has no beginning");
+        if (arriving == Wire.REPLY) {
+            onReplyPart(payload, more, maxBytes);
+            return;
+        }
+        arriving = more ? Wire.ITEM : 0;
+        StreamReceiver stream = stream();
+        if (stream != null && stream.isReceiving() && !stream.onPart(payload, more, maxBytes)) {
+            end(tooLarge("an item", maxBytes), false);
         }
     }
 
@@ -404,17 +418,27 @@ final class ClientCall extends Outbound {
 
     /** An item of the stream that the call brings, or its first part. */
     void onItem(ByteBuf payload, boolean more) {
-        arriving = more ? Wire.ITEM : 0;
-        StreamReceiver stream = stream();
-        if (stream != null && !completed) {
-            java.util.Objects.requireNonNull(async).arrived();
-            stream.onItem(payload, more);
+        refuseWithin("an item");
+        if (completed) {
+            arriving = more ? Wire.ITEM : 0;
+            return;
         }
+        StreamReceiver stream = stream();
+        if (stream == null) {
+            throw new WireFault("an item for a call that brings none");
+        }
+        arriving = more ? Wire.ITEM : 0;
+        java.util.Objects.requireNonNull(async).arrived();
+        stream.onItem(payload, more);
     }
 
-    void onCredit(long items) {
+    void onCredit(ByteBuf payload) {
+        if (completed) {
+            return;
+        }
+        long items = Streams.credit(payload);
         StreamSender sender = upload;
-        if (sender != null && !completed) {
+        if (sender != null) {
             sender.onCredit(items);
         }
     }

@@ -69,6 +69,9 @@ final class ClientConnection extends WireConnection {
 
     private record Entry(int number, int shape) {}
 
+    /** The server has sent its settings; event loop only. */
+    private boolean settled;
+
     private volatile boolean dictionaryComplete;
     private final CompletableFuture<List<String>> published = new CompletableFuture<>();
 
@@ -323,7 +326,7 @@ final class ClientConnection extends WireConnection {
                 case Wire.REPLY -> call.onReply(payload, more);
                 case Wire.PART -> call.onPart(payload, more, Wire.MAX_MESSAGE_BYTES);
                 case Wire.ITEM -> call.onItem(payload, more);
-                case Wire.CREDIT -> call.onCredit(Streams.credit(payload));
+                case Wire.CREDIT -> call.onCredit(payload);
                 default -> call.onError(WireError.read(payload));
             }
         } catch (WireFault brokenWire) {
@@ -334,6 +337,10 @@ final class ClientConnection extends WireConnection {
     }
 
     private void onSettings(Settings settings) {
+        if (settled) {
+            throw new WireFault("settings twice (expected: once)");
+        }
+        settled = true;
         maxRequestBytes = settings.maxMessageBytes();
         slots.limit(settings.maxCalls());
     }

@@ -51,14 +51,14 @@ final class MethodDictionary {
     }
 
     private static void readEntry(ByteBuf in, int end, Reader reader) {
-        int number = 0;
+        long number = 0;
         String service = "";
         String method = "";
         int shape = MethodShape.UNKNOWN;
         while (in.readerIndex() < end) {
             int tag = (int) Varint.read(in);
             switch (tag) {
-                case NUMBER << 3 -> number = (int) Varint.read(in);
+                case NUMBER << 3 -> number = Varint.read(in);
                 case SERVICE << 3 | 2 -> service = ProtoFields.text(in, end);
                 case METHOD << 3 | 2 -> method = ProtoFields.text(in, end);
                 case SHAPE << 3 | 5 -> {
@@ -71,9 +71,9 @@ final class MethodDictionary {
             }
         }
         ProtoFields.expectEnd(in, end);
-        if (number <= 0) {
-            throw new WireFault("method number " + number + " (expected: > 0)");
+        if (number <= 0 || number > Integer.MAX_VALUE) {
+            throw new WireFault("method number " + number + " (expected: 1 to " + Integer.MAX_VALUE + ")");
         }
-        reader.entry(key(service, method), number, shape);
+        reader.entry(key(service, method), (int) number, shape);
     }
 }

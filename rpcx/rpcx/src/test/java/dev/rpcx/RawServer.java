@@ -58,9 +58,21 @@ final class RawServer implements AutoCloseable {
             in = new DataInputStream(socket.getInputStream());
         }
 
-        void send(int head, int id, ByteBuf payload) throws IOException {
-            out.write(ByteBufUtil.getBytes(RawPeer.frame(head, id, payload)));
+        void timeout(int millis) throws IOException {
+            socket.setSoTimeout(millis);
+        }
+
+        void shutdownOutput() throws IOException {
+            socket.shutdownOutput();
+        }
+
+        void write(ByteBuf bytes) throws IOException {
+            out.write(ByteBufUtil.getBytes(bytes));
             out.flush();
+        }
+
+        void send(int head, int id, ByteBuf payload) throws IOException {
+            write(RawPeer.frame(head, id, payload));
         }
 
         void send(int head, int id) throws IOException {
