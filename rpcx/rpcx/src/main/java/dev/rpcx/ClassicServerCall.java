@@ -125,7 +125,8 @@ final class ClassicServerCall implements Runnable {
     private synchronized void exit() {
         runner = null;
         CallContext.set(null);
-        // the interrupt was this call's, a cancel's or its own: neither its reply nor the thread's next task must meet it
+        // the interrupt was this call's, a cancel's or its own: neither its reply nor the thread's next task must meet
+        // it
         Thread.interrupted();
     }
 
