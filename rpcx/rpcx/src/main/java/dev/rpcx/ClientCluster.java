@@ -39,7 +39,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     ClientCluster start(Endpoints endpoints) {
-        watch = endpoints.watch(this);
+        watch = SharedWatch.of(endpoints, this);
         return this;
     }
 

@@ -7,8 +7,7 @@ import java.util.List;
 /**
  * Where the instances of a service are: a fixed list, DNS, a registry. Given to {@link Client#create(Class, Endpoints)}. Whoever implements
  * it tells what the registry says, no more: that an empty or failing registry does not empty a working list is the client's care. Has value
- * equality where it can: a client makes one watch for all endpoints that are equal. All that are made here have it, and those of
- * {@link #dns} and {@link #srv} share one watch in the whole process.
+ * equality where it can, as all that are made here: the clients of a process make one watch for all endpoints that are equal.
  */
 @FunctionalInterface
 public interface Endpoints {

@@ -2,13 +2,10 @@ package dev.rpcx;
 
 import java.net.InetSocketAddress;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 
 /**
- * Asks DNS again and again. Equal ones share one watch in the whole process, however many clients there are: it runs on an event loop of
- * theirs, from the first one's listener to the last one's end.
+ * Asks DNS again and again, on an event loop of those that clients share.
  *
  * @param nameServers empty for those of the system
  */
@@ -18,9 +15,6 @@ record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSocketAddre
 
     private static final Duration MIN_REFRESH = Duration.ofMillis(100);
     private static final Duration MAX_REFRESH = Duration.ofHours(1);
-
-    /** Those with a listener. Guarded by itself. */
-    private static final Map<EndpointsDns, DnsWatch> WATCHES = new HashMap<>();
 
     EndpointsDns {
         if (refresh.compareTo(MIN_REFRESH) < 0 || refresh.compareTo(MAX_REFRESH) > 0) {
@@ -36,25 +30,6 @@ record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSocketAddre
 
     @Override
     public Watch watch(Listener listener) {
-        synchronized (WATCHES) {
-            return WATCHES.computeIfAbsent(this, DnsWatch::new).add(listener);
-        }
-    }
-
-    /** Ends the watch where this was its last listener. */
-    static void removed(DnsWatch watch) {
-        synchronized (WATCHES) {
-            if (watch.remove()) {
-                WATCHES.remove(watch.asked());
-                watch.end();
-            }
-        }
-    }
-
-    /** Watches under way in this process. */
-    static int watches() {
-        synchronized (WATCHES) {
-            return WATCHES.size();
-        }
+        return new DnsWatch(this, listener).start();
     }
 }

@@ -62,14 +62,14 @@ class EndpointsDnsTest {
                 }
             }
             await().until(() -> nameServer.asked.get() > 0);
-            assertThat(EndpointsDns.watches()).isEqualTo(2);
+            assertThat(SharedWatch.count()).isEqualTo(2);
             assertThat(threadsOfDns()).isZero();
             clients.remove(0).close();
-            assertThat(EndpointsDns.watches()).isEqualTo(2);
+            assertThat(SharedWatch.count()).isEqualTo(2);
         } finally {
             clients.forEach(Client::close);
         }
-        assertThat(EndpointsDns.watches()).isZero();
+        assertThat(SharedWatch.count()).isZero();
     }
 
     private static EndpointsDns asking(NameServer nameServer, DnsQuestion question) {
@@ -100,10 +100,10 @@ class EndpointsDnsTest {
             EndpointsDns endpoints = asking(nameServer, new DnsQuestion.Addresses("who.example.org", 9000));
             Heard first = new Heard();
             Heard second = new Heard();
-            try (Endpoints.Watch one = endpoints.watch(first)) {
+            try (Endpoints.Watch one = SharedWatch.of(endpoints, first)) {
                 assertThat(one).isNotNull();
                 await().until(() -> first.found.contains(List.of(new Endpoint("127.0.0.1", 9000))));
-                try (Endpoints.Watch other = endpoints.watch(second)) {
+                try (Endpoints.Watch other = SharedWatch.of(endpoints, second)) {
                     assertThat(other).isNotNull();
                     await().until(() -> second.found.contains(List.of(new Endpoint("127.0.0.1", 9000))));
                     // a record's time to live is a minute, and still the next look finds what has changed
@@ -114,7 +114,7 @@ class EndpointsDnsTest {
                 await().until(() -> first.found.contains(List.of(new Endpoint("127.0.0.3", 9000))));
             }
             assertThat(second.found).doesNotContain(List.of(new Endpoint("127.0.0.3", 9000)));
-            assertThat(EndpointsDns.watches()).isZero();
+            assertThat(SharedWatch.count()).isZero();
         }
     }
 
@@ -225,6 +225,61 @@ class EndpointsDnsTest {
             assertThat(who.who("x")).isZero();
             assertThat(nameServer.asked.get()).isPositive();
         }
+    }
+
+    /** A registry of anybody's, which has value equality. */
+    private record Registry(String name, Queue<Listener> watching, AtomicInteger closed) implements Endpoints {
+        @Override
+        public Watch watch(Listener listener) {
+            watching.add(listener);
+            return closed::incrementAndGet;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Registry o && name.equals(o.name);
+        }
+
+        @Override
+        public int hashCode() {
+            return name.hashCode();
+        }
+    }
+
+    @Test
+    void equalEndpointsOfAllClientsHaveOneWatch() throws Exception {
+        Queue<Endpoints.Listener> watching = new ConcurrentLinkedQueue<>();
+        AtomicInteger closed = new AtomicInteger();
+        try (Instances instances = new Instances(1);
+                Client second = Client.standard()) {
+            Client first = Client.standard();
+            Instances.Who one = first.create(Instances.Who.class, new Registry("r", watching, closed));
+            assertThat(watching).hasSize(1);
+            watching.element().found(List.of(instances.endpoints()));
+            assertThat(one.who("x")).isZero();
+            // empty, then gone: what was found before holds, also for who comes now
+            watching.element().found(List.of());
+            watching.element().failed(new IllegalStateException("gone"));
+            Instances.Who other = second.create(Instances.Who.class, new Registry("r", watching, closed));
+            assertThat(watching).hasSize(1);
+            assertThat(other.who("x")).isZero();
+            first.close();
+            assertThat(closed).hasValue(0);
+            watching.element().found(List.of(instances.endpoints()));
+            assertThat(other.who("x")).isZero();
+        }
+        assertThat(closed).hasValue(1);
+        // one that cannot watch is not kept
+        Endpoints failing = listener -> {
+            throw new IllegalStateException("no cluster here");
+        };
+        int before = SharedWatch.count();
+        try (Client client = Client.standard()) {
+            for (int i = 0; i < 2; i++) {
+                assertThrows(IllegalStateException.class, () -> client.create(Instances.Who.class, failing));
+            }
+        }
+        assertThat(SharedWatch.count()).isEqualTo(before);
     }
 
     private static Platform asking(List<InetSocketAddress> nameServers) {

@@ -225,4 +225,51 @@ class TokensPerAttemptTest {
         }
         assertThat(store.handled).hasValue(6);
     }
+
+    /** More of them than a connection has slots: what a failed attempt has taken is given back. */
+    @Test
+    void anEntryThatCannotBeComputedEndsItsCallAndNoOther() {
+        Interceptor signing = Tokens.signing("alice", ALICE);
+        boolean[] broken = {true};
+        Interceptor breaking = (call, next) -> next.proceed(
+                broken[0]
+                        ? call.withEachAttempt("broken", () -> {
+                            throw new IllegalStateException("no value");
+                        })
+                        : call.withEachAttempt("broken", () -> "once").with("broken", "whole"));
+        try (Client other = Client.builder()
+                .interceptor(signing)
+                .interceptor(breaking)
+                .connections(1)
+                .build()) {
+            StoreClient calls = other.create(StoreClient.class, "127.0.0.1", serving(requiring()));
+            for (int i = 0; i < 5000; i++) {
+                assertThatThrownBy(calls::secondTime).hasMessage("no value");
+                assertThatThrownBy(() -> calls.pretendLater().join()).hasMessageContaining("no value");
+            }
+            broken[0] = false;
+            assertThat(calls.secondTime()).isEqualTo("stored");
+        }
+    }
+
+    @Test
+    void metadataHasOneEntryOfAName() {
+        AtomicInteger computed = new AtomicInteger();
+        Metadata each = Metadata.EMPTY
+                .with("a", "1")
+                .withEachAttempt("a", () -> String.valueOf(computed.incrementAndGet()))
+                .with("b", "2");
+        assertThat(each.entries()).containsOnlyKeys("b");
+        assertThat(each.isEmpty()).isFalse();
+        assertThat(Metadata.EMPTY.withEachAttempt("a", () -> "x").isEmpty()).isFalse();
+        assertThat(each.get("a")).isEqualTo("1");
+        assertThat(each.get("a")).isEqualTo("2");
+        io.netty.buffer.ByteBuf out = io.netty.buffer.Unpooled.buffer();
+        each.write(out);
+        assertThat(computed).hasValue(3);
+        assertThat(Metadata.read(out).entries()).containsOnly(Map.entry("a", "3"), Map.entry("b", "2"));
+        assertThat(each.with("a", "4").get("a")).isEqualTo("4");
+        assertThat(each.toString()).contains("a", "b").doesNotContain("2");
+        assertThatThrownBy(() -> Metadata.EMPTY.withEachAttempt("", () -> "x")).hasMessageContaining("empty");
+    }
 }
