@@ -3,6 +3,7 @@ package dev.rpcx;
 import io.netty.buffer.ByteBuf;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -68,6 +69,11 @@ final class ClientCall extends Outbound {
 
     long deadlineNanos;
 
+    /** Where a request that may have to wait for the socket carries its time, and in how many bytes; 0 bytes for any other. */
+    private int timeAt;
+
+    private int timeBytes;
+
     /** The thread that waits for this call may read the reply itself: a virtual one would hold up the others of its carrier. */
     boolean mayRead;
 
@@ -114,6 +120,7 @@ final class ClientCall extends Outbound {
         sent = false;
         begun = false;
         arriving = 0;
+        timeBytes = 0;
         state = 0;
     }
 
@@ -235,6 +242,20 @@ final class ClientCall extends Outbound {
         begun = true;
         sent = true;
         body.clear();
+    }
+
+    /** The request has so many bytes for its time, which is to be what is left when it leaves. Before the call is queued. */
+    void timeAt(int index, int bytes) {
+        timeAt = index;
+        timeBytes = bytes;
+    }
+
+    @Override
+    void begins() {
+        if (timeBytes > 0) {
+            long left = TimeUnit.NANOSECONDS.toMicros(deadlineNanos - connection.nanoTime());
+            Varint.writePadded(body, timeAt, timeBytes, Math.max(1, left));
+        }
     }
 
     @Override

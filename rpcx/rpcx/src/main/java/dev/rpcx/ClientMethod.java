@@ -220,13 +220,15 @@ final class ClientMethod {
             if (left <= 0) {
                 throw late();
             }
-            // measured here, whatever thread this is and however long the call has waited: the default stands for
-            // nothing but
-            // a full time, and anything less is told, rounded down so that time never grows on its way
+            // measured here, whatever thread this is and however long the call has waited; the default stands for a
+            // full time
+            // only, and anything less is told, rounded down so that time never grows on its way
             long standard = connection.defaultNanos();
+            long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
+            int timeAt = out.writerIndex();
             if (left > standard || standard - left > UNTOLD_NANOS || !CallContext.isAbsent()) {
                 head |= Wire.TIME;
-                Varint.write(out, Math.max(1, TimeUnit.NANOSECONDS.toMicros(left)));
+                Varint.write(out, micros);
             }
             if (!metadata.isEmpty()) {
                 head |= Wire.METADATA;
@@ -241,6 +243,14 @@ final class ClientMethod {
                         "a request of " + bytes + " bytes (expected: at most " + connection.maxRequestBytes() + ")",
                         RPCXException.Executed.NOT_EXECUTED);
             }
+            if (out.writerIndex() > Wire.MAX_PAYLOAD_BYTES) {
+                // may wait for the socket: its time is told when it leaves
+                if ((head & Wire.TIME) == 0) {
+                    head |= Wire.TIME;
+                    insert(out, timeAt, micros);
+                }
+                call.timeAt(timeAt, Varint.size(micros));
+            }
             call.head = head;
             if (items != null) {
                 java.util.Objects.requireNonNull(arguments[0], "the stream to send is null (expected: a publisher)");
@@ -253,6 +263,16 @@ final class ClientMethod {
             call.dropUnsent();
             throw e;
         }
+    }
+
+    private static void insert(ByteBuf out, int index, long number) {
+        int bytes = Varint.size(number);
+        int behind = out.writerIndex() - index;
+        out.ensureWritable(bytes);
+        out.setBytes(index + bytes, out, index, behind);
+        out.writerIndex(index);
+        Varint.write(out, number);
+        out.writerIndex(index + bytes + behind);
     }
 
     private static StreamSender upload(ClientConnection connection, ClientCall call, Codec<Object> items) {

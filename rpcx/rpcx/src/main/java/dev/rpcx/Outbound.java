@@ -54,6 +54,9 @@ abstract class Outbound {
     /** Called on the event loop before the first byte leaves; false drops the message. */
     abstract boolean leaving();
 
+    /** Called on the event loop before the first byte of a message leaves that had to wait for the socket. */
+    void begins() {}
+
     /** Called on the event loop when the last byte stands in the socket's buffer. */
     abstract void left();
 

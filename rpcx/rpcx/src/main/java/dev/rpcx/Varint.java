@@ -55,4 +55,14 @@ final class Varint {
         }
         return (int) length;
     }
+
+    /** Overwrites a number by one that is no larger, in as many bytes as it has. */
+    static void writePadded(ByteBuf out, int index, int bytes, long value) {
+        long rest = value;
+        for (int i = 0; i < bytes - 1; i++) {
+            out.setByte(index + i, (int) rest & 0x7F | 0x80);
+            rest >>>= 7;
+        }
+        out.setByte(index + bytes - 1, (int) rest & 0x7F);
+    }
 }

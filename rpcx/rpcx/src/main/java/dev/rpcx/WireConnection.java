@@ -326,6 +326,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             if (message == null) {
                 break;
             }
+            if (!message.begun) {
+                message.begins();
+            }
             int rest = message.body.readableBytes();
             int bytes = Math.min(rest, Wire.MAX_PAYLOAD_BYTES);
             int head = message.begun ? Wire.PART : message.head;

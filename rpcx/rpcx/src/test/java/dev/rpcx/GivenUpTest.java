@@ -35,6 +35,8 @@ class GivenUpTest {
         @Method(timeoutMillis = 20_000)
         CompletableFuture<String> call(String text);
 
+        CompletableFuture<String> standard(String text);
+
         @Method(timeoutMillis = 20_000)
         String blocking(String text);
 
@@ -180,6 +182,23 @@ class GivenUpTest {
         }
         assertThat(last.get(10, TimeUnit.SECONDS)).isEqualTo("got");
         assertThat(types).doesNotContain(Wire.CANCEL);
+    }
+
+    @Test
+    void theTimeThatALargeRequestWaitsForTheSocketIsTakenOff() throws Exception {
+        connect(MAX_CALLS);
+        fill();
+        calls.call("y".repeat(20_000));
+        calls.standard("y".repeat(20_000));
+        failure(calls.shortly("z".repeat(20_000)));
+        for (int i = 0; i < 2; i++) {
+            RawServer.Request request;
+            do {
+                request = RawServer.Request.of(peer.read(Wire.REQUEST));
+            } while (request.method().equals("filling"));
+            assertThat(request.micros()).isBetween(1L, request.method().equals("call") ? 19_950_000L : 9_950_000L);
+            assertThat(request.body()).startsWith(0x0A, 0xA0, 0x9C, 0x01, 'y', 'y');
+        }
     }
 
     @Test
