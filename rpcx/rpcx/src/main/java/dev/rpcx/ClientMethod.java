@@ -152,10 +152,17 @@ final class ClientMethod {
     private @Nullable Object callBlocking(Object[] arguments, Metadata metadata, long deadline) {
         int key = key(arguments);
         boolean trial = route.called();
+        boolean mayHaveRun = false;
         for (int attempt = 1; ; attempt++) {
-            ClientConnection connection = route.await(key, deadline, trial);
-            ClientCall call = connection.slots.acquire(deadline);
-            encode(connection, call, arguments, metadata, deadline);
+            ClientConnection connection;
+            ClientCall call;
+            try {
+                connection = route.await(key, deadline, trial);
+                call = connection.slots.acquire(deadline);
+                encode(connection, call, arguments, metadata, deadline);
+            } catch (RPCXException unsent) {
+                throw mayHaveRun ? unsent.afterAnother() : unsent;
+            }
             StreamSender upload = call.upload;
             call.sendBlocking();
             if (upload != null) {
@@ -172,8 +179,9 @@ final class ClientMethod {
             }
             call.callerDone();
             if (!mayTryAgain(error, attempt, connection)) {
-                throw error;
+                throw mayHaveRun ? error.afterAnother() : error;
             }
+            mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
         }
     }
 
@@ -343,6 +351,10 @@ final class ClientMethod {
         private final RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
         private int attempt;
         private boolean trial;
+
+        /** An earlier attempt may have been executed; so the call may have been, whatever becomes of this one. */
+        private boolean mayHaveRun;
+
         private volatile @Nullable ClientConnection connection;
 
         /** Has a call of the same kind under way already. */
@@ -392,18 +404,23 @@ final class ClientMethod {
                     if (connected != null) {
                         trySendOn(connected);
                     } else {
-                        future.completeExceptionally(java.util.Objects.requireNonNull(failure));
+                        end(java.util.Objects.requireNonNull(failure));
                     }
                 });
             }
             return future;
         }
 
+        private void end(Throwable failure) {
+            future.completeExceptionally(
+                    mayHaveRun && failure instanceof RPCXException known ? known.afterAnother() : failure);
+        }
+
         private void trySendOn(ClientConnection ready) {
             try {
                 sendOn(ready);
             } catch (Throwable e) {
-                future.completeExceptionally(e);
+                end(e);
             }
         }
 
@@ -444,13 +461,14 @@ final class ClientMethod {
             ended(error);
             ClientConnection last = connection;
             if (last != null && method.mayTryAgain(error, attempt, last)) {
+                mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
                 try {
                     attempt();
                 } catch (Throwable e) {
-                    future.completeExceptionally(e);
+                    end(e);
                 }
             } else {
-                future.completeExceptionally(error);
+                end(error);
             }
         }
     }

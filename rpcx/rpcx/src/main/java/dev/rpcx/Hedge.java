@@ -17,6 +17,10 @@ final class Hedge {
 
     // guarded by this
     private int underWay;
+
+    /** One of the two has failed and may have been executed. */
+    private boolean mayHaveRun;
+
     private ClientMethod.@Nullable Async first;
     private ClientMethod.@Nullable Async second;
 
@@ -75,15 +79,20 @@ final class Hedge {
     /** A failure counts only when nobody else can still succeed. */
     private void ended(@Nullable Object value, @Nullable Throwable failure) {
         boolean last;
+        boolean other;
         synchronized (this) {
             last = --underWay == 0;
+            other = mayHaveRun;
+            mayHaveRun |= !(failure instanceof RPCXException known
+                    && known.executed() == RPCXException.Executed.NOT_EXECUTED);
         }
         if (failure == null) {
             if (result.complete(value)) {
                 cancelAll();
             }
         } else if (last) {
-            result.completeExceptionally(failure);
+            result.completeExceptionally(
+                    other && failure instanceof RPCXException known ? known.afterAnother() : failure);
         }
     }
 

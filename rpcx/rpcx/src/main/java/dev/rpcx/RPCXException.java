@@ -111,6 +111,13 @@ public final class RPCXException extends RuntimeException {
         return executed;
     }
 
+    /** The same end of a call of which an earlier attempt may have been executed. */
+    RPCXException afterAnother() {
+        return executed == Executed.NOT_EXECUTED
+                ? new RPCXException(code, String.valueOf(getMessage()), Executed.MAYBE, this)
+                : this;
+    }
+
     @Override
     public String toString() {
         return "RPCXException: " + code + " (" + executed + "): " + getMessage();

@@ -150,6 +150,10 @@ abstract class Route {
                             }
                         },
                         Math.max(0, deadlineNanos - ticker().nanoTime()));
+        if (timer == null && !coming.isDone()) {
+            // without a timer nobody would end the call in its time
+            coming = CompletableFuture.failedFuture(new IllegalStateException("the client is closed"));
+        }
         coming.whenComplete((connected, failure) -> {
             if (timer != null) {
                 timer.cancel(false);

@@ -540,10 +540,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         recall(call);
         freeSlot(call);
         call.abandoned = true;
-        endStreams(call);
-        if (call.handling) {
+        abandon(call);
+    }
+
+    /** Nobody waits for the call any more; it is recycled here or, where its handler runs, at the handler's end. */
+    private void abandon(ServerCall call) {
+        // before its stream ends, by which its handler may end here and now: then that has recycled the call
+        boolean handled = call.handling;
+        if (handled) {
             call.cancel();
-        } else {
+        }
+        endStreams(call);
+        if (!handled) {
             call.leave();
             recycle(call);
         }
@@ -659,13 +667,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         keepAlive.stop();
         for (ServerCall call : calls) {
             if (call != null) {
-                endStreams(call);
-                if (call.handling) {
-                    call.cancel();
-                } else {
-                    call.leave();
-                    recycle(call);
-                }
+                abandon(call);
             }
         }
         Arrays.fill(calls, null);
