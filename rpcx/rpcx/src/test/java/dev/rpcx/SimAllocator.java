@@ -1,0 +1,66 @@
+package dev.rpcx;
+
+import io.netty.buffer.AbstractByteBufAllocator;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.UnpooledHeapByteBuf;
+
+/** Counts the buffers of one process, those of its sockets; all lie on the heap, which a simulation can afford. */
+final class SimAllocator extends AbstractByteBufAllocator {
+    private long bytes;
+    private long peakBytes;
+    private int buffers;
+
+    /** Not released. */
+    int buffers() {
+        return buffers;
+    }
+
+    long bytes() {
+        return bytes;
+    }
+
+    long peakBytes() {
+        return peakBytes;
+    }
+
+    @Override
+    protected ByteBuf newHeapBuffer(int initialCapacity, int maxCapacity) {
+        return new Counted(initialCapacity, maxCapacity);
+    }
+
+    @Override
+    protected ByteBuf newDirectBuffer(int initialCapacity, int maxCapacity) {
+        return new Counted(initialCapacity, maxCapacity);
+    }
+
+    @Override
+    public boolean isDirectBufferPooled() {
+        return false;
+    }
+
+    private final class Counted extends UnpooledHeapByteBuf {
+        Counted(int initialCapacity, int maxCapacity) {
+            super(SimAllocator.this, initialCapacity, maxCapacity);
+            buffers++;
+        }
+
+        @Override
+        protected byte[] allocateArray(int initialCapacity) {
+            bytes += initialCapacity;
+            peakBytes = Math.max(peakBytes, bytes);
+            return super.allocateArray(initialCapacity);
+        }
+
+        @Override
+        protected void freeArray(byte[] array) {
+            bytes -= array.length;
+            super.freeArray(array);
+        }
+
+        @Override
+        protected void deallocate() {
+            buffers--;
+            super.deallocate();
+        }
+    }
+}

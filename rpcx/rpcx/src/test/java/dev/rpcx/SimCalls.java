@@ -1,0 +1,198 @@
+package dev.rpcx;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** Everything that the callers and handlers of a {@link SimWorld} know of their calls, and what must be true of it. */
+final class SimCalls {
+    /** A deadline is looked at this much later at most: a connection's timer finds those that are close together by one look. */
+    private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
+
+    /** A time that is shorter than the connection's standard one by no more than this need not be told. */
+    private static final long UNTOLD_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+
+    /** One call, as its caller sees it, and the handlers that it has had. */
+    final class Call {
+        final String id;
+        final String kind;
+        final long begunNanos;
+        final long timeNanos;
+        final boolean mayRunTwice;
+        private final long laggedBefore;
+        private final @Nullable SimPlatform caller;
+        private int handlers;
+        private boolean ended;
+        private boolean replied;
+        private RPCXException.@Nullable Executed executed;
+        private @Nullable String outcome;
+
+        private Call(String id, String kind, long timeNanos, boolean mayRunTwice) {
+            this.id = id;
+            this.kind = kind;
+            this.begunNanos = world.now();
+            this.timeNanos = timeNanos;
+            this.mayRunTwice = mayRunTwice;
+            this.laggedBefore = world.laggedNanos();
+            this.caller = world.process();
+        }
+
+        void succeeded(Object value, Object expected) {
+            if (!expected.equals(value)) {
+                world.violation(this + " was answered with " + brief(value) + " (expected: " + brief(expected) + ")");
+            }
+            replied = true;
+            end("replied");
+        }
+
+        void failed(Throwable thrown) {
+            Throwable cause =
+                    thrown instanceof CompletionException && thrown.getCause() != null ? thrown.getCause() : thrown;
+            if (cause instanceof RPCXException known) {
+                executed = known.executed();
+                end(known.code() + " " + known.executed() + ": " + known.getMessage());
+            } else if (cause instanceof CancellationException) {
+                end("given up");
+            } else {
+                world.violation(this + " ended with " + cause);
+                end(String.valueOf(cause));
+            }
+        }
+
+        /** The caller has given it up, or it has been said to have ended. */
+        void end(String how) {
+            world.note(how.length(), "%s: %s", this, how);
+            if (ended) {
+                world.violation(this + " ended twice: " + outcome + ", then " + how);
+            }
+            ended = true;
+            outcome = how;
+            long late = world.now() - begunNanos - timeNanos - (world.laggedNanos() - laggedBefore);
+            if (late > TICK_NANOS) {
+                world.violation(this + " ended " + late / 1000 + " µs after its time: " + how);
+            }
+        }
+
+        boolean isEnded() {
+            return ended;
+        }
+
+        boolean isReplied() {
+            return replied;
+        }
+
+        @Override
+        public String toString() {
+            return kind + " " + id + " (" + timeNanos / 1000 + " µs)";
+        }
+
+        private void check() {
+            if (!ended && (caller == null || !caller.isKilled())) {
+                world.violation(this + " never ended; handlers: " + handlers);
+            }
+            if (replied && handlers == 0) {
+                world.violation(this + " was answered without a handler");
+            }
+            if (executed == RPCXException.Executed.NOT_EXECUTED && handlers > 0) {
+                world.violation(this + " was executed, and its caller heard " + outcome);
+            }
+            if (executed == RPCXException.Executed.EXECUTED && handlers == 0) {
+                world.violation(this + " was not executed, and its caller heard " + outcome);
+            }
+            if (handlers > 1 && !mayRunTwice) {
+                world.violation(this + " was executed " + handlers + " times");
+            }
+        }
+    }
+
+    /** A handler, or a publisher that a handler or caller has given: begins once, ends once. */
+    final class Handler {
+        private final String what;
+        private final @Nullable SimPlatform process = world.process();
+        private boolean ended;
+
+        private Handler(String what) {
+            this.what = what;
+        }
+
+        void end() {
+            ended = true;
+        }
+
+        private void check() {
+            if (!ended && (process == null || !process.isKilled())) {
+                world.violation(what + " never ended");
+            }
+        }
+    }
+
+    private final SimWorld world;
+    private final Map<String, Call> calls = new HashMap<>();
+    private final List<Call> all = new ArrayList<>();
+    private final List<Handler> handlers = new ArrayList<>();
+
+    SimCalls(SimWorld world) {
+        this.world = world;
+    }
+
+    Call begin(String kind, long timeNanos, boolean mayRunTwice) {
+        Call call = new Call("c" + all.size(), kind, timeNanos, mayRunTwice);
+        world.note(all.size(), "%s begins", call);
+        all.add(call);
+        calls.put(call.id, call);
+        return call;
+    }
+
+    /** On the handler's thread. @param id of the call; another for a peer's that no caller made */
+    Handler handling(String id) {
+        Call call = calls.get(id);
+        world.note(2, "handler of %s", call == null ? id : call);
+        if (call != null) {
+            call.handlers++;
+            long left = CallContext.current().orElseThrow().remainingNanos();
+            if (left > call.timeNanos + UNTOLD_NANOS) {
+                world.violation(call + " had " + left / 1000 + " µs left when its handler began");
+            }
+        }
+        return open("handler of " + (call == null ? id : call));
+    }
+
+    Handler open(String what) {
+        Handler handler = new Handler(what);
+        handlers.add(handler);
+        return handler;
+    }
+
+    int count() {
+        return all.size();
+    }
+
+    List<Call> all() {
+        return all;
+    }
+
+    boolean allEnded() {
+        for (int i = 0; i < all.size(); i++) {
+            if (!all.get(i).ended) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** When nothing happens any more. */
+    void check() {
+        all.forEach(Call::check);
+        handlers.forEach(Handler::check);
+    }
+
+    private static String brief(Object value) {
+        String text = String.valueOf(value);
+        return text.length() <= 60 ? text : text.substring(0, 60) + "… of " + text.length();
+    }
+}

@@ -1,0 +1,514 @@
+package dev.rpcx;
+
+import io.netty.channel.Channel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What happens in one {@link SimWorld}: some servers, some clients, a few dozen calls of every kind, and whatever the seed wants to go wrong;
+ * then everything is left in peace, everybody closes, and nothing may be left.
+ */
+final class SimScenario {
+    private static final ThreadLocal<@Nullable SimScenario> CURRENT = new ThreadLocal<>();
+    private static final RegistryServer REGISTRY = RegistryServer.registry(SimService.SERVICE);
+    private static final int PORT = 7000;
+    private static final long MILLISECOND = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+
+    /** No call, connection attempt or silence lasts longer. */
+    private static final long QUIET_NANOS = 30 * SECOND;
+
+    /** Instances that do not change; equal if they are the same, so that maps of them have one order. */
+    private record Fixed(List<Endpoint> instances) implements Endpoints {
+        @Override
+        public Watch watch(Listener listener) {
+            listener.found(instances);
+            return () -> {};
+        }
+    }
+
+    private final class Host {
+        final String name;
+        SimPlatform platform;
+        Server server;
+
+        /** Begun to stop, or gone. */
+        boolean stopping;
+
+        Host(String name) {
+            this.name = name;
+            this.platform = new SimPlatform(world, network, name);
+            this.server = start();
+        }
+
+        private Server start() {
+            world.note(1, "server %s starts", name);
+            server = Server.builder(REGISTRY)
+                    .platform(platform)
+                    .host(name)
+                    .port(PORT)
+                    .eventLoops(1 + world.random.nextInt(2))
+                    .keepAlive(keepAlive(500 * MILLISECOND))
+                    .maxCalls(world.oneIn(3) ? 1 + world.random.nextInt(8) : Wire.MAX_SLOTS)
+                    .maxRunning(world.oneIn(4) ? 4 + world.random.nextInt(8) : 10_000)
+                    .maxMessageBytes(world.oneIn(4) ? 64 * 1024 : Wire.MAX_MESSAGE_BYTES)
+                    .build();
+            stopping = false;
+            return server.start();
+        }
+
+        void drain() {
+            if (stopping) {
+                return;
+            }
+            stopping = true;
+            Server old = server;
+            SimPlatform under = platform;
+            long time = world.spread(0, 2 * SECOND);
+            world.note(time, "server %s stops within %d ms", name, time / MILLISECOND);
+            // what Server.stop does, but for the waiting
+            old.drain(Duration.ofNanos(time)).whenComplete((done, failure) -> under.end());
+        }
+
+        void kill() {
+            if (platform.isKilled()) {
+                return;
+            }
+            stopping = true;
+            boolean power = world.oneIn(2);
+            world.note(power ? 1 : 2, "server %s is killed, power: %s", name, power);
+            platform.kill();
+            server.ledger().forget();
+            if (power) {
+                network.silence(name);
+            } else {
+                network.reset(name);
+            }
+        }
+
+        void startAgain() {
+            if (stopping && (platform.isKilled() || platform.isEnded())) {
+                network.unsilence(name);
+                SimPlatform under = platform;
+                Server old = server;
+                ended.add(() -> check(old, under));
+                platform = new SimPlatform(world, network, name);
+                server = start();
+            }
+        }
+
+        void check() {
+            check(server, platform);
+        }
+
+        private void check(Server server, SimPlatform platform) {
+            if (platform.isKilled()) {
+                return;
+            }
+            expectNone(server.running(), "handlers counted at " + name);
+            expectNothing(server.ledger());
+            expectNone(server.connections(), "connections at " + name);
+            expectNone(platform.allocator.buffers(), "buffers at " + name);
+            for (int number = 1; server.method(number) != null; number++) {
+                AdmissionLimit admission = server.method(number).admission();
+                if (admission != null) {
+                    expectNone(
+                            admission.running(),
+                            "handlers of " + server.method(number).name() + " at " + name);
+                }
+            }
+        }
+    }
+
+    private final class Caller {
+        final SimPlatform platform;
+        final Client client;
+        final SimService.Remote remote;
+        final long callNanos;
+        final List<SimWorld.Worker> threads = new ArrayList<>();
+        private boolean closed;
+        private boolean over;
+
+        Caller(String name, List<Host> to) {
+            platform = new SimPlatform(world, network, name);
+            callNanos = world.spread(20 * MILLISECOND, 5 * SECOND) / 1000 * 1000;
+            int kept = 1;
+            Client.Builder builder = Client.builder()
+                    .platform(platform)
+                    .eventLoops(1 + world.random.nextInt(2))
+                    .connections(kept, 1 + world.random.nextInt(3))
+                    .callTimeout(Duration.ofNanos(callNanos))
+                    .connectTimeout(Duration.ofNanos(world.spread(20 * MILLISECOND, 3 * SECOND)))
+                    .keepAlive(keepAlive(300 * MILLISECOND))
+                    .choice(Choice.values()[world.random.nextInt(3)])
+                    .interceptor((call, next) ->
+                            call.method().equals("takes") || call.method().equals("both")
+                                    ? next.proceed(call.with("id", streamId))
+                                    : next.proceed(call));
+            if (world.oneIn(4)) {
+                builder.circuitBreaker(0.5);
+            }
+            client = builder.build();
+            if (to.size() == 1 && world.oneIn(2)) {
+                remote = client.create(SimService.Remote.class, to.get(0).name, PORT);
+            } else {
+                List<Endpoint> instances = to.stream()
+                        .map(host -> new Endpoint(host.name, PORT, 1 + world.random.nextInt(3)))
+                        .toList();
+                remote = client.create(SimService.Remote.class, new Fixed(instances));
+            }
+            for (int i = 1 + world.random.nextInt(3); i > 0; i--) {
+                threads.add(new SimWorld.Worker(world, platform));
+            }
+        }
+
+        SimWorld.Worker thread() {
+            return threads.get(world.random.nextInt(threads.size()));
+        }
+
+        void close() {
+            if (!closed) {
+                closed = true;
+                world.note(3, "client %s closes", platform.host);
+                CompletableFuture<Void> ended = client.end();
+                if (ended == null) {
+                    over = true;
+                } else {
+                    ended.whenComplete((done, failure) -> over = true);
+                }
+            }
+        }
+
+        /** When all of its calls have ended, and their servers have said so. */
+        void checkIdle() {
+            for (Channel channel : client.channels.keySet()) {
+                ClientConnection connection = channel.pipeline().get(ClientConnection.class);
+                if (connection != null && !connection.isClosed()) {
+                    expectNone(connection.load(), "calls counted at " + platform.host);
+                    expectNone(connection.slots.taken(), "slots taken at " + platform.host);
+                }
+            }
+        }
+
+        void check() {
+            if (!over) {
+                world.violation("client " + platform.host + " has not closed");
+            }
+            expectNothing(client.ledger());
+            expectNone(client.channels.size(), "connections of " + platform.host);
+            expectNone(platform.allocator.buffers(), "buffers of " + platform.host);
+        }
+    }
+
+    final SimWorld world;
+    final SimNetwork network;
+    final SimCalls calls;
+    private final List<Host> hosts = new ArrayList<>();
+    private final List<Caller> callers = new ArrayList<>();
+
+    /** Looks at servers that have been replaced; their handlers may go on for a while. */
+    private final List<Runnable> ended = new ArrayList<>();
+
+    private final Caller inner;
+    private long beganNanos;
+
+    /** The longest of all; a peer that is gone is noticed within it. */
+    private long keepAliveNanos;
+
+    private Duration keepAlive(long least) {
+        long nanos = world.spread(least, 10 * SECOND);
+        keepAliveNanos = Math.max(keepAliveNanos, nanos);
+        return Duration.ofNanos(nanos);
+    }
+
+    /** What the next call that takes a stream is called; its handler learns it from the metadata. */
+    private String streamId = "";
+
+    private SimScenario(SimWorld world) {
+        CURRENT.set(this);
+        this.world = world;
+        this.network = new SimNetwork(world);
+        this.calls = new SimCalls(world);
+        int servers = 1 + world.random.nextInt(3);
+        for (int i = 0; i < servers; i++) {
+            hosts.add(new Host("10.0.0." + (1 + i)));
+        }
+        int clients = 1 + world.random.nextInt(3);
+        for (int i = 0; i < clients; i++) {
+            callers.add(new Caller("10.0.1." + (1 + i), hosts.subList(0, 1 + world.random.nextInt(servers))));
+        }
+        inner = new Caller("10.0.2.1", hosts);
+        callers.add(inner);
+    }
+
+    static SimScenario current() {
+        SimScenario scenario = CURRENT.get();
+        if (scenario == null) {
+            throw new IllegalStateException("no simulation runs on this thread");
+        }
+        return scenario;
+    }
+
+    /** Runs the world of this seed to its end. @return the world, with what was wrong in it */
+    static SimWorld run(long seed, boolean logging) {
+        SimWorld world = new SimWorld(seed, logging);
+        try {
+            new SimScenario(world).run();
+        } finally {
+            CallContext.set(null);
+            CURRENT.remove();
+            SimWorld.leave();
+        }
+        return world;
+    }
+
+    // ---- what services and streams ask for
+
+    /** On a thread of the process that asks, after so long. */
+    void later(long nanos, Runnable task) {
+        SimPlatform process = world.process();
+        world.in(nanos, () -> new SimWorld.Worker(world, process).run(task));
+    }
+
+    CompletableFuture<String> hop(long micros) {
+        long left = CallContext.current().orElseThrow().remainingNanos();
+        SimCalls.Call call = calls.begin("inner", Math.min(left, inner.callNanos), false);
+        CompletableFuture<String> result = new CompletableFuture<>();
+        try {
+            inner.remote.later(call.id, micros).whenComplete((value, thrown) -> {
+                ended(call, value, call.id, thrown);
+                result.complete("inner");
+            });
+        } catch (RPCXException refused) {
+            call.failed(refused);
+            result.complete("refused");
+        }
+        return result;
+    }
+
+    // ---- the course of things
+
+    private void run() {
+        beganNanos = world.now();
+        long lasting = world.spread(10 * MILLISECOND, 3 * SECOND);
+        int count = 5 + world.random.nextInt(45);
+        for (int i = 0; i < count; i++) {
+            Caller caller = callers.get(world.random.nextInt(callers.size() - 1));
+            world.in(world.random.nextLong(lasting), () -> caller.thread().run(() -> call(caller)));
+        }
+        boolean peaceful = world.oneIn(3);
+        for (int i = peaceful ? 0 : 1 + world.random.nextInt(8); i > 0; i--) {
+            world.in(world.random.nextLong(lasting), this::disturb);
+        }
+        world.runUntil(beganNanos + lasting);
+        // from here on nothing goes wrong any more, and what is under way comes to its end
+        network.links().forEach(link -> {
+            if (!network.isSilent(link.server.local.getHostString())) {
+                link.lighten();
+            }
+        });
+        world.run(calls::allEnded, world.now() + QUIET_NANOS);
+        world.runUntil(world.now() + keepAliveNanos + SECOND);
+        callers.forEach(Caller::checkIdle);
+        callers.forEach(caller -> caller.thread().run(caller::close));
+        world.runUntil(world.now() + SECOND);
+        hosts.forEach(Host::drain);
+        world.runUntil(world.now() + 3 * SECOND);
+        callers.forEach(Caller::check);
+        hosts.forEach(Host::check);
+        ended.forEach(Runnable::run);
+        callers.forEach(caller -> caller.platform.end());
+        world.runUntil(world.now() + SECOND);
+        calls.check();
+    }
+
+    private void expectNone(long count, String what) {
+        if (count != 0) {
+            world.violation(count + " " + what + " are left");
+        }
+    }
+
+    private void expectNothing(Ledger ledger) {
+        String left = ledger.audit();
+        if (!left.isEmpty()) {
+            world.violation(left.strip());
+        }
+    }
+
+    private void disturb() {
+        List<SimNetwork.Link> links = network.links();
+        Host host = hosts.get(world.random.nextInt(hosts.size()));
+        int what = world.random.nextInt(10);
+        if (what < 3 && !links.isEmpty()) {
+            world.note(4, "a connection is reset");
+            links.get(world.random.nextInt(links.size())).reset();
+        } else if (what < 6 && !links.isEmpty()) {
+            SimNetwork.Link link = links.get(world.random.nextInt(links.size()));
+            long time = world.spread(MILLISECOND, 5 * SECOND);
+            world.note(time, "a connection is silent for %d ms", time / MILLISECOND);
+            link.darken();
+            world.in(time, link::lighten);
+        } else if (what == 6) {
+            host.kill();
+            world.in(world.spread(MILLISECOND, SECOND), host::startAgain);
+        } else if (what < 9) {
+            host.drain();
+            world.in(world.spread(MILLISECOND, 3 * SECOND), host::startAgain);
+        } else {
+            Caller caller = callers.get(world.random.nextInt(callers.size() - 1));
+            caller.thread().run(caller::close);
+        }
+    }
+
+    // ---- calls
+
+    private void call(Caller caller) {
+        long time = caller.callNanos;
+        if (world.oneIn(2)) {
+            time = Math.min(time, world.spread(10_000, 2 * SECOND));
+            CallContext.set(new CallContext(world.now() + time, Metadata.EMPTY, null, world.ticker));
+        }
+        try {
+            call(caller.remote, time);
+        } finally {
+            CallContext.set(null);
+        }
+    }
+
+    private void call(SimService.Remote remote, long time) {
+        String text = "x".repeat((int) (world.oneIn(4) ? world.spread(0, 200_000) : world.spread(0, 200)));
+        long micros = world.spread(1, 200_000);
+        switch (world.random.nextInt(18)) {
+            case 0 -> unary("echo", time, false, id -> remote.echo(id, text), id -> id + ":" + text);
+            case 1 -> unary("echoAgain", time, true, id -> remote.echoAgain(id, text), id -> id + ":" + text);
+            case 2 -> unary("inline", time, false, id -> remote.inline(id, text), id -> id + ":" + text);
+            case 3 -> unary("pooled", time, false, id -> remote.pooled(id, text), id -> id + ":" + text);
+            case 4 -> unary("later", time, false, id -> remote.later(id, micros), id -> id);
+            case 5 -> unary("laterAgain", time, true, id -> remote.laterAgain(id, micros), id -> id);
+            case 6 -> unary("laterHedged", time, true, id -> remote.laterHedged(id, micros), id -> id);
+            case 7 -> {
+                int bytes = (int) world.spread(0, 300_000);
+                unary("large", time, false, id -> remote.large(id, bytes), id -> id + ":" + "y".repeat(bytes));
+            }
+            case 8 -> unary("hang", time, false, remote::hang, id -> "cancelled");
+            case 9 -> unary("fail", time, false, remote::fail, id -> "");
+            case 10 -> unary("error", time, false, remote::error, id -> "");
+            case 11 -> {
+                int number = world.random.nextInt(10);
+                unary(
+                        "picky",
+                        time,
+                        false,
+                        id -> remote.picky(id, new SimService.Number(number)),
+                        id -> id + ":" + number);
+            }
+            case 12 -> unary("missing", time, false, remote::missing, id -> "");
+            case 13 -> unary("hop", time, false, id -> remote.hop(id, micros), id -> id);
+            case 14 -> {
+                SimCalls.Call call = calls.begin("note", Long.MAX_VALUE / 2, false);
+                try {
+                    remote.note(call.id, text);
+                    call.end("sent");
+                } catch (RPCXException refused) {
+                    call.failed(refused);
+                }
+            }
+            case 15 -> brings(remote, time);
+            case 16 -> takes(remote, time);
+            case 17 -> both(remote, time);
+            default -> throw new AssertionError();
+        }
+    }
+
+    private void unary(
+            String kind,
+            long time,
+            boolean mayRunTwice,
+            Function<String, RPCXFuture<String>> made,
+            Function<String, String> expected) {
+        SimCalls.Call call = calls.begin(kind, time, mayRunTwice);
+        RPCXFuture<String> future;
+        try {
+            future = made.apply(call.id);
+        } catch (RPCXException refused) {
+            call.failed(refused);
+            return;
+        }
+        future.whenComplete((value, thrown) -> ended(call, value, expected.apply(call.id), thrown));
+        if (kind.equals("hang") ? world.oneIn(2) : world.oneIn(10)) {
+            later(world.spread(1, 50 * MILLISECOND), () -> future.cancel(true));
+        }
+    }
+
+    private static void ended(SimCalls.Call call, @Nullable Object value, Object expected, @Nullable Throwable thrown) {
+        if (thrown == null) {
+            call.succeeded(String.valueOf(value), expected);
+        } else {
+            call.failed(thrown);
+        }
+    }
+
+    private void brings(SimService.Remote remote, long time) {
+        SimCalls.Call call = calls.begin("brings", streamTime(time), false);
+        int items = (int) world.spread(0, 60);
+        int bytes = (int) (world.oneIn(4) ? world.spread(0, 60_000) : world.spread(0, 100));
+        int end = world.random.nextInt(SimStreams.Source.End.values().length);
+        subscribe(call, remote.brings(call.id, items, bytes, end));
+    }
+
+    private void both(SimService.Remote remote, long time) {
+        SimCalls.Call call = calls.begin("both", streamTime(time), false);
+        streamId = call.id;
+        subscribe(call, remote.both(source(call)));
+    }
+
+    /** A stream has all the time that its caller has, and without one it is given up at some time. */
+    private long streamTime(long time) {
+        return CallContext.isAbsent() ? Long.MAX_VALUE / 2 : time;
+    }
+
+    private void subscribe(SimCalls.Call call, Flow.Publisher<String> stream) {
+        SimStreams.Sink sink = new SimStreams.Sink(this, call.id, n -> {});
+        sink.end().whenComplete((received, thrown) -> {
+            if (thrown == null) {
+                call.end("complete after " + received);
+            } else {
+                call.failed(thrown);
+            }
+        });
+        stream.subscribe(sink);
+        later(world.spread(MILLISECOND, 3 * SECOND), sink::cancel);
+    }
+
+    private void takes(SimService.Remote remote, long time) {
+        SimCalls.Call call = calls.begin("takes", time, false);
+        streamId = call.id;
+        RPCXFuture<String> future;
+        try {
+            future = remote.takes(source(call));
+        } catch (RPCXException refused) {
+            call.failed(refused);
+            return;
+        }
+        future.whenComplete((value, thrown) -> {
+            if (thrown == null) {
+                call.succeeded(value.substring(0, value.indexOf(':')), call.id);
+            } else {
+                call.failed(thrown);
+            }
+        });
+    }
+
+    private SimStreams.Source source(SimCalls.Call call) {
+        int items = (int) world.spread(0, 60);
+        int bytes = (int) (world.oneIn(4) ? world.spread(0, 60_000) : world.spread(0, 100));
+        SimStreams.Source.End[] ends = SimStreams.Source.End.values();
+        return new SimStreams.Source(this, call.id, items, bytes, ends[world.random.nextInt(ends.length)]);
+    }
+}
