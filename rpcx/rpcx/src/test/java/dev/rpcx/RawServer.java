@@ -18,6 +18,7 @@ final class RawServer implements AutoCloseable {
 
     RawServer() throws IOException {
         listening = new ServerSocket();
+        listening.setSoTimeout(20_000);
         // small, so that a client soon has to wait when nobody reads
         listening.setReceiveBufferSize(4096);
         listening.bind(new java.net.InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
