@@ -13,11 +13,18 @@ import java.util.Set;
  * there is no room the token is refused. Thread-safe.
  */
 final class UsedTokens implements Tokens.OneUse {
-    /** Tokens remembered at once: about 130 MB where all of it is needed, which is 26,000 calls a second. */
-    static final int MAX_REMEMBERED = 1 << 20;
+    /** Heap of one remembered token, measured: its text of 43 characters, its entry, its part of a table. */
+    private static final int TOKEN_BYTES = 130;
+
+    /** Part of the heap that all remembered tokens together may take. */
+    private static final int HEAP_PART = 8;
+
+    /** Tokens remembered at once, at 40 s each: for each GB of heap some 26,000 calls a second, and at most 100,000. */
+    static final int MAX_REMEMBERED =
+            (int) Math.min(1 << 22, Runtime.getRuntime().maxMemory() / HEAP_PART / TOKEN_BYTES);
 
     /** Part of the room that one signer may take, so that a busy or hostile one leaves room for the others. */
-    private static final int SIGNERS_PART = 4;
+    private static final int SIGNERS_PART = 2;
 
     /** Tokens that end within one second. */
     private static final class Second {
