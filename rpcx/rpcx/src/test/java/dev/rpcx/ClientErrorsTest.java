@@ -106,7 +106,7 @@ class ClientErrorsTest {
     }
 
     @Test
-    void aSubscriberThatThrowsHurtsNobodyElse() {
+    void aSubscriberThatThrowsHurtsNobodyElse() throws Exception {
         for (String where : new String[] {"next", "complete", "error"}) {
             CompletableFuture<Void> thrown = new CompletableFuture<>();
             calls.upTo(where.equals("error") ? 2 : 1).subscribe(new Flow.Subscriber<>() {
@@ -137,7 +137,7 @@ class ClientErrorsTest {
                     }
                 }
             });
-            thrown.join();
+            thrown.get(10, TimeUnit.SECONDS);
         }
     }
 
@@ -162,7 +162,7 @@ class ClientErrorsTest {
                 throw new AssertionError("not to be stopped");
             }
         }));
-        assertThatThrownBy(requested::join).hasMessageContaining("nothing to be had");
+        assertThatThrownBy(() -> requested.get(10, TimeUnit.SECONDS)).hasMessageContaining("nothing to be had");
     }
 
     @Test
