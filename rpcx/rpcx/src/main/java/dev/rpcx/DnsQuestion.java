@@ -7,7 +7,7 @@ import io.netty.channel.epoll.EpollDatagramChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.socket.nio.NioDatagramChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
-import io.netty.handler.codec.CorruptedFrameException;
+import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.dns.DefaultDnsQuestion;
 import io.netty.handler.codec.dns.DefaultDnsRecordDecoder;
 import io.netty.handler.codec.dns.DnsRawRecord;
@@ -132,7 +132,7 @@ sealed interface DnsQuestion {
             String target;
             try {
                 target = DefaultDnsRecordDecoder.decodeName(in);
-            } catch (CorruptedFrameException | IndexOutOfBoundsException e) {
+            } catch (DecoderException | IndexOutOfBoundsException e) {
                 throw new UnknownHostException("an SRV record that cannot be read: " + e.getMessage());
             }
             return target.endsWith(".") ? target.substring(0, target.length() - 1) : target;
