@@ -1,0 +1,37 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+
+/** An input of a fuzzer, read from its begin; beyond its end there are zeros. */
+final class FuzzInput {
+    final byte[] bytes;
+    private int at;
+
+    FuzzInput(byte[] bytes) {
+        this.bytes = bytes;
+    }
+
+    boolean hasMore() {
+        return at < bytes.length;
+    }
+
+    int next() {
+        return at < bytes.length ? bytes[at++] & 0xFF : 0;
+    }
+
+    /** As many of the next bytes as there are. @param most 0 or more */
+    byte[] take(int most) {
+        byte[] taken = java.util.Arrays.copyOfRange(bytes, at, at + Math.min(most, bytes.length - at));
+        at += taken.length;
+        return taken;
+    }
+
+    /** A frame whose head, id and payload stand here; id 0 is the connection's, others are slots 0 to 7 and generations 0 to 31. */
+    ByteBuf frame() {
+        int head = next();
+        int which = next();
+        int id = which == 0 ? 0 : (which >>> 3) << 16 | which & 7;
+        return RawPeer.frame(head, id, Unpooled.wrappedBuffer(take(next())));
+    }
+}

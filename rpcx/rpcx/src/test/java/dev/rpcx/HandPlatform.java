@@ -1,0 +1,283 @@
+package dev.rpcx;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandler;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.concurrent.AbstractEventExecutorGroup;
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.MockTicker;
+import io.netty.util.concurrent.Ticker;
+import java.net.SocketAddress;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Objects;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A server or a client on one thread, with a hand clock and channels without sockets: bytes go in where {@link #read} says, and what comes
+ * out is kept. Nothing happens by itself, so that the same input gives the same course of things, which a fuzzer needs.
+ */
+final class HandPlatform implements Platform {
+    final MockTicker ticker = Ticker.newMockTicker();
+
+    /** Of all channels. */
+    final UnpooledByteBufAllocator buffers = new UnpooledByteBufAllocator(false, true);
+
+    /** Channels that a client has opened, in order. */
+    final List<EmbeddedChannel> opened = new ArrayList<>();
+
+    private final ArrayDeque<Runnable> handlers = new ArrayDeque<>();
+    private final EmbeddedChannel base =
+            EmbeddedChannel.builder().ticker(ticker).build();
+    private final RandomGenerator random = new SplittableRandom(1);
+    private @Nullable ChannelHandler accepting;
+
+    /** A connection that a server has taken. */
+    EmbeddedChannel accept() {
+        EmbeddedChannel channel =
+                EmbeddedChannel.builder().ticker(ticker).register(false).build();
+        channel.config().setAllocator(buffers);
+        channel.pipeline().addLast(Objects.requireNonNull(accepting));
+        register(channel);
+        return channel;
+    }
+
+    private static void register(EmbeddedChannel channel) {
+        try {
+            channel.register();
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /**
+     * Bytes arrive, unless the channel does not read. What their reader throws is thrown here, and not told to the pipeline, where a reader
+     * ends the connection over it: then nobody would hear of it.
+     */
+    void read(EmbeddedChannel channel, byte[] bytes, int from, int count) {
+        if (!channel.isActive() || !channel.config().isAutoRead() || count == 0) {
+            return;
+        }
+        ChannelHandlerContext first = first(channel);
+        int at = from;
+        if (first.handler() instanceof Sniffer) {
+            channel.pipeline().fireChannelRead(buffer(bytes, at++, 1));
+            first = first(channel);
+        }
+        if (at < from + count) {
+            try {
+                ((ChannelInboundHandler) first.handler()).channelRead(first, buffer(bytes, at, from + count - at));
+            } catch (Exception e) {
+                throw new AssertionError("thrown while reading", e);
+            }
+        }
+        channel.pipeline().fireChannelReadComplete();
+        settle(channel);
+    }
+
+    private static ChannelHandlerContext first(EmbeddedChannel channel) {
+        return Objects.requireNonNull(channel.pipeline().firstContext());
+    }
+
+    private ByteBuf buffer(byte[] bytes, int at, int count) {
+        return buffers.heapBuffer(count).writeBytes(bytes, at, count);
+    }
+
+    /** Runs what has been left for later; handlers wait for {@link #handle}. */
+    void settle(EmbeddedChannel channel) {
+        channel.runPendingTasks();
+        base.runPendingTasks();
+        channel.checkException();
+    }
+
+    /** Runs one handler, if there is one. @param which of those that wait, modulo their number */
+    boolean handle(int which) {
+        if (handlers.isEmpty()) {
+            return false;
+        }
+        for (int i = which % handlers.size(); i > 0; i--) {
+            handlers.add(handlers.remove());
+        }
+        handlers.remove().run();
+        return true;
+    }
+
+    /** Runs all handlers, and those which come by that. */
+    void handleAll(EmbeddedChannel channel) {
+        settle(channel);
+        while (handle(0)) {
+            settle(channel);
+        }
+    }
+
+    void pass(EmbeddedChannel channel, long time, TimeUnit unit) {
+        ticker.advance(time, unit);
+        settle(channel);
+    }
+
+    /** Whether the peer reads. */
+    void reads(EmbeddedChannel channel, boolean reads) {
+        if (channel.isActive()) {
+            channel.unsafe().outboundBuffer().setUserDefinedWritability(1, reads);
+            settle(channel);
+        }
+    }
+
+    /** All that has been written since the last look. */
+    static byte[] written(EmbeddedChannel channel) {
+        ByteBuf all = Unpooled.buffer();
+        for (Object message = channel.readOutbound(); message != null; message = channel.readOutbound()) {
+            ByteBuf bytes = (ByteBuf) message;
+            all.writeBytes(bytes);
+            bytes.release();
+        }
+        byte[] copy = new byte[all.readableBytes()];
+        all.readBytes(copy);
+        return copy;
+    }
+
+    /** Bytes of buffers that have not been released. */
+    long heldBytes() {
+        return buffers.metric().usedHeapMemory() + buffers.metric().usedDirectMemory();
+    }
+
+    @Override
+    public Loops loops(int count, String name, boolean inProcess) {
+        return new HandLoops(new Group());
+    }
+
+    @Override
+    public Threads threads(int poolSize) {
+        return new Threads(1) {
+            @Override
+            void run(EventLoop loop, RunOn.Place place, Runnable handler) {
+                handlers.add(() -> runShared(handler));
+            }
+        };
+    }
+
+    @Override
+    public Ticker ticker() {
+        return ticker;
+    }
+
+    @Override
+    public RandomGenerator random() {
+        return random;
+    }
+
+    private final class HandLoops extends Loops {
+        HandLoops(EventLoopGroup group) {
+            super(group, true);
+        }
+
+        @Override
+        Bootstrap client() {
+            return new Bootstrap().group(group).disableResolver().channelFactory(() -> {
+                EmbeddedChannel channel =
+                        EmbeddedChannel.builder().ticker(ticker).register(false).build();
+                channel.config().setAllocator(buffers);
+                opened.add(channel);
+                return channel;
+            });
+        }
+
+        @Override
+        ServerBootstrap server() {
+            return new ServerBootstrap();
+        }
+
+        @Override
+        ChannelFuture bind(ServerBootstrap bootstrap, String host, int port) {
+            accepting = bootstrap.config().childHandler();
+            return base.newSucceededFuture();
+        }
+
+        @Override
+        int port(SocketAddress bound) {
+            return 1;
+        }
+    }
+
+    private final class Group extends AbstractEventExecutorGroup implements EventLoopGroup {
+        @Override
+        public EventLoop next() {
+            return base.eventLoop();
+        }
+
+        @Override
+        public Iterator<EventExecutor> iterator() {
+            return List.<EventExecutor>of(base.eventLoop()).iterator();
+        }
+
+        @Override
+        public ChannelFuture register(Channel channel) {
+            HandPlatform.register((EmbeddedChannel) channel);
+            return channel.newSucceededFuture();
+        }
+
+        @Override
+        public ChannelFuture register(ChannelPromise promise) {
+            HandPlatform.register((EmbeddedChannel) promise.channel());
+            return promise.setSuccess();
+        }
+
+        @Override
+        @Deprecated
+        public ChannelFuture register(Channel channel, ChannelPromise promise) {
+            HandPlatform.register((EmbeddedChannel) channel);
+            return promise.setSuccess();
+        }
+
+        @Override
+        @Deprecated
+        public void shutdown() {}
+
+        @Override
+        public Future<?> shutdownGracefully(long quietPeriod, long timeout, TimeUnit unit) {
+            return base.newSucceededFuture();
+        }
+
+        @Override
+        public Future<?> terminationFuture() {
+            return base.newSucceededFuture();
+        }
+
+        @Override
+        public boolean isShuttingDown() {
+            return false;
+        }
+
+        @Override
+        public boolean isShutdown() {
+            return false;
+        }
+
+        @Override
+        public boolean isTerminated() {
+            return false;
+        }
+
+        @Override
+        public boolean awaitTermination(long timeout, TimeUnit unit) {
+            return true;
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package dev.rpcx.codec;
+
+import com.google.protobuf.DynamicMessage;
+import com.google.protobuf.InvalidProtocolBufferException;
+import dev.rpcx.schema.Lock;
+import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.Schema;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Bytes that may be a message: both readers read the same or refuse in the same words, what was read is written and read again without a
+ * change, and protobuf-java agrees. Public, as Jazzer asks.
+ */
+public final class CodecFuzz {
+    record Chain(int value, @Nullable Chain next) {}
+
+    private static final List<Class<?>> TYPES = List.of(
+            AllTypes.Hello.class,
+            AllTypes.Item.class,
+            Chain.class,
+            MalformedTest.Lists.class,
+            MalformedTest.Texts.class,
+            MalformedTest.Numbers.class,
+            MalformedTest.Checked.class,
+            MalformedTest.Around.class);
+
+    private static final Schema SCHEMA = new Schema(Lock.none());
+    private static final Codecs GENERATED = Codecs.of(SCHEMA, Limits.STANDARD);
+    private static final Codecs REFLECTIVE = Codecs.reflective(SCHEMA, Limits.STANDARD);
+    private static final Oracle ORACLE = new Oracle();
+
+    static {
+        TYPES.forEach(type -> ORACLE.add(SCHEMA.value(type)));
+    }
+
+    private CodecFuzz() {}
+
+    /** Jazzer's. The first byte says which type. */
+    public static void fuzzerTestOneInput(byte[] bytes) {
+        if (bytes.length == 0) {
+            return;
+        }
+        Class<?> type = TYPES.get((bytes[0] & 0xFF) % TYPES.size());
+        byte[] message = Arrays.copyOfRange(bytes, 1, bytes.length);
+        Codec<Object> codec = GENERATED.value(type);
+        Object value = null;
+        String refused = null;
+        try {
+            value = codec.read(Unpooled.wrappedBuffer(message));
+        } catch (CodecException e) {
+            refused = e.getMessage();
+        }
+        Object other = null;
+        String otherRefused = null;
+        try {
+            other = REFLECTIVE.value(type).read(direct(message));
+        } catch (CodecException e) {
+            otherRefused = e.getMessage();
+        }
+        if (refused == null ? otherRefused != null : !refused.equals(otherRefused)) {
+            throw new AssertionError("generated: " + refused + ", reflective: " + otherRefused);
+        }
+        if (value != null && other != null) {
+            wrote(type, codec, value, other, message);
+        }
+    }
+
+    private static ByteBuf direct(byte[] bytes) {
+        return Unpooled.wrappedBuffer(
+                java.nio.ByteBuffer.allocateDirect(bytes.length).put(bytes).flip());
+    }
+
+    private static void wrote(Class<?> type, Codec<Object> codec, Object value, Object other, byte[] message) {
+        byte[] bytes = write(codec, value);
+        if (bytes == null) {
+            return;
+        }
+        if (!Arrays.equals(bytes, write(REFLECTIVE.value(type), other))) {
+            throw new AssertionError("generated and reflective read two values: " + value + ", " + other);
+        }
+        expectSame("written and read again", bytes, write(codec, codec.read(Unpooled.wrappedBuffer(bytes))));
+        MessageType schema = SCHEMA.value(type);
+        try {
+            DynamicMessage ours = DynamicMessage.parseFrom(ORACLE.descriptor(schema), bytes);
+            if (!ours.equals(ORACLE.message(schema, value))) {
+                throw new AssertionError("protobuf-java reads " + ours + " of " + value);
+            }
+            DynamicMessage theirs = DynamicMessage.parseFrom(ORACLE.descriptor(schema), message);
+            byte[] normal = theirs.toByteArray();
+            expectSame("by way of protobuf-java", bytes, write(codec, codec.read(Unpooled.wrappedBuffer(normal))));
+        } catch (InvalidProtocolBufferException e) {
+            throw new AssertionError("protobuf-java refuses what we have read: " + value, e);
+        }
+    }
+
+    private static void expectSame(String what, byte[] bytes, byte @Nullable [] others) {
+        if (!Arrays.equals(bytes, others)) {
+            throw new AssertionError(what + ": " + ByteBufUtil.hexDump(bytes) + ", then "
+                    + (others == null ? "refused" : ByteBufUtil.hexDump(others)));
+        }
+    }
+
+    /** @return null where the value cannot be written: it may have become too large by its defaults */
+    private static byte @Nullable [] write(Codec<Object> codec, Object value) {
+        ByteBuf out = Unpooled.buffer();
+        try {
+            codec.write(value, out);
+        } catch (CodecException refused) {
+            if (out.isReadable()) {
+                throw new AssertionError("half a message was left behind");
+            }
+            return null;
+        }
+        return ByteBufUtil.getBytes(out);
+    }
+}

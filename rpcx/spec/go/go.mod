@@ -1,3 +1,0 @@
-module rpcx.dev/spec/client
-
-go 1.21
