@@ -291,7 +291,8 @@ final class ClientMethod {
                 items,
                 Wire.END,
                 failure -> call.cancel(serial, "the stream to send has failed: " + failure, failure),
-                () -> {});
+                () -> {},
+                Runnable::run);
     }
 
     /**

@@ -8,7 +8,9 @@ import java.util.concurrent.TimeUnit;
  * ends the connection. On the event loop, and only for these frames.
  */
 final class FloodGuard {
-    /** Each of them frees a slot for the next request. Source: "HTTP/2 rapid reset", CVE-2023-44487; twice all slots, every second. */
+    /**
+     * Beyond those of the calls that were made. A cancel gains nothing, as a call has its place until its handler has ended. Source: "HTTP/2 rapid reset", CVE-2023-44487; twice all slots, every second.
+     */
     static final int CANCELS_PER_SECOND = 2 * Wire.MAX_SLOTS;
 
     /** A client that looks for signs of life does so 30 times a second at most. */
@@ -28,6 +30,11 @@ final class FloodGuard {
     FloodGuard(Ticker ticker) {
         this.ticker = ticker;
         this.secondBegan = ticker.nanoTime();
+    }
+
+    /** Each call may be cancelled once, whether it is still there or not. */
+    void requested() {
+        cancels--;
     }
 
     void cancelled() {

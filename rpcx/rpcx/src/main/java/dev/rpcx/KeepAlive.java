@@ -19,6 +19,7 @@ final class KeepAlive implements Runnable {
     private final WireConnection connection;
     private final long lookNanos;
     private final long keepAliveNanos;
+    private final Charge timers;
     private @Nullable ScheduledFuture<?> timer;
     private boolean pinged;
     private int stuckLooks;
@@ -27,11 +28,13 @@ final class KeepAlive implements Runnable {
     KeepAlive(WireConnection connection, long keepAliveNanos) {
         this.connection = connection;
         this.keepAliveNanos = keepAliveNanos;
+        this.timers = connection.account.charge(Resource.TIMERS);
         this.lookNanos = Math.max(1, keepAliveNanos / LOOKS);
     }
 
     /** On the event loop. */
     void start() {
+        timers.add(1);
         timer = connection.loop().scheduleWithFixedDelay(this, lookNanos, lookNanos, TimeUnit.NANOSECONDS);
     }
 
@@ -39,6 +42,7 @@ final class KeepAlive implements Runnable {
     void stop() {
         if (timer != null) {
             timer.cancel(false);
+            timers.release();
         }
     }
 
@@ -65,6 +69,7 @@ final class KeepAlive implements Runnable {
             connection.abort("the peer has not been heard for " + millis() + " ms");
         } else {
             pinged = true;
+            connection.rest();
             connection.sendNow(Wire.PING, 0);
         }
     }

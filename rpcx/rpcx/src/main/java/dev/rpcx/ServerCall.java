@@ -50,6 +50,13 @@ final class ServerCall extends Outbound implements Runnable {
     /** The buffer, while no call is under way and it is kept for the next. */
     final Charge keptBytes;
 
+    /** Of a request or of an item that is not whole: when it began, when its bytes were looked at last, and how many have come since. */
+    long unfinishedSinceNanos;
+
+    long lookedNanos;
+    long newBytes;
+    long wholeBytes;
+
     /** Where the handler is counted; null where it is not. Set before it starts, cleared by whoever ends it. */
     @Nullable
     AdmissionLimit admitted;
@@ -98,6 +105,17 @@ final class ServerCall extends Outbound implements Runnable {
         clearBody();
     }
 
+    long deadlineNanos() {
+        return deadlineNanos;
+    }
+
+    void unfinished(long now) {
+        unfinishedSinceNanos = now;
+        lookedNanos = now;
+        newBytes = 0;
+        wholeBytes = 0;
+    }
+
     ServerMethod method() {
         return java.util.Objects.requireNonNull(method);
     }
@@ -114,31 +132,21 @@ final class ServerCall extends Outbound implements Runnable {
 
     /** Runs the handler with the request in this buffer. On the handler's thread, which is the event loop for those that run there. */
     void handle(ByteBuf request) {
-        if (deadlineNanos - connection.nanoTime() <= 0) {
-            finish(
-                    null,
-                    new RPCXException(
-                            RPCXException.Code.DEADLINE_EXCEEDED,
-                            "the time was over before the handler started",
-                            RPCXException.Executed.NOT_EXECUTED));
-            return;
-        }
-        ServerMethod called = method();
         Object[] arguments;
         try {
-            arguments = called.parameters().read(request);
-        } catch (RuntimeException e) {
-            finish(null, unreadable(e));
+            if (deadlineNanos - connection.nanoTime() <= 0) {
+                throw late();
+            }
+            arguments = read(request);
+        } catch (Throwable t) {
+            finish(null, unread(t));
             return;
-        }
-        StreamReceiver items = receiver;
-        if (items != null) {
-            arguments = new Object[] {items};
         }
         if (!enter()) {
             finish(null, gone());
             return;
         }
+        ServerMethod called = method();
         Object result = null;
         RPCXException error = null;
         try {
@@ -159,6 +167,23 @@ final class ServerCall extends Outbound implements Runnable {
         } else {
             finish(result, null);
         }
+    }
+
+    private Object[] read(ByteBuf request) {
+        StreamReceiver items = receiver;
+        Object[] arguments = method().parameters().read(request);
+        return items == null ? arguments : new Object[] {items};
+    }
+
+    private static RPCXException late() {
+        return new RPCXException(
+                RPCXException.Code.DEADLINE_EXCEEDED,
+                "the time was over before the handler started",
+                RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    private static RPCXException unread(Throwable t) {
+        return t instanceof RPCXException refused ? refused : unreadable(t);
     }
 
     /** From here on a cancel interrupts this thread. @return false if it came already */
@@ -186,7 +211,7 @@ final class ServerCall extends Outbound implements Runnable {
                 RPCXException.Code.CANCELLED, "the caller is gone", RPCXException.Executed.NOT_EXECUTED);
     }
 
-    static RPCXException unreadable(RuntimeException e) {
+    static RPCXException unreadable(Throwable e) {
         return new RPCXException(
                 RPCXException.Code.INVALID,
                 "the request cannot be read: " + e.getMessage(),
@@ -267,7 +292,7 @@ final class ServerCall extends Outbound implements Runnable {
                     : RPCXException.Code.HANDLER_FAILED;
             encode(new RPCXException(code, "the result cannot be sent: " + e.getMessage()));
             return;
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (Throwable e) {
             encode(new RPCXException(RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + e));
             return;
         }

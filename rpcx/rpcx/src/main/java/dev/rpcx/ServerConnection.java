@@ -5,11 +5,13 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.util.concurrent.ScheduledFuture;
 import java.nio.charset.StandardCharsets;
 import java.security.Principal;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -23,6 +25,15 @@ import org.jspecify.annotations.Nullable;
  * touch them.
  */
 final class ServerConnection extends WireConnection implements ServedConnection {
+    /** An unfinished message that brings less in {@link #stallNanos} stands still. */
+    private static final int MIN_BYTES_PER_LOOK = 1024;
+
+    /** An unfinished message that is slower is not worth what it holds, but for its first moments. Source: Jetty, minRequestDataRate. */
+    private static final int MIN_BYTES_PER_SECOND = 16 * 1024;
+
+    private static final int ALLOWED_STALLS = 3;
+    private static final long MIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
     /** With more calls under way than this, what is gained by gathering is more than a wake-up of the event loop costs. */
     private static final int QUIET_CALLS = 1;
 
@@ -64,14 +75,34 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private volatile boolean clientLeft;
     private boolean greeted;
 
+    /** {@link #greeting} and {@link #lookTimer}. */
+    private final Charge timers;
+
+    private final ScheduledFuture<?> greeting;
+    private final long stallNanos;
+    private @Nullable ScheduledFuture<?> lookTimer;
+    private long nextLookNanos;
+
     ServerConnection(Channel channel, Server server, Account account) {
         super(channel, account);
         this.server = server;
         this.places = account.charge(Resource.CALLS);
-        account.watch(() -> places.held() - free.size());
+        account.watch(this::busy);
         this.keepAlive = new KeepAlive(this, server.keepAliveNanos());
         this.guard = new FloodGuard(loop().ticker());
-        loop().schedule(this::endUngreeted, Sniffer.silentNanos(server), TimeUnit.NANOSECONDS);
+        this.stallNanos = Sniffer.silentNanos(server);
+        this.timers = account.charge(Resource.TIMERS);
+        timers.add(1);
+        greeting = loop().schedule(this::endUngreeted, stallNanos, TimeUnit.NANOSECONDS);
+    }
+
+    /** Places with a call whose handler or reply is under way. For tests, when all is quiet. */
+    private long busy() {
+        long count = places.held() - free.size();
+        for (Outbound call = leftHere.get(); call != null; call = call.next) {
+            count--;
+        }
+        return count;
     }
 
     /** Whom the client's certificate names. Set before the first request. */
@@ -127,6 +158,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     @Override
     void onPreface(int version) {
         greeted = true;
+        greeting.cancel(false);
+        timers.release(1);
         sendPreface();
         ByteBuf settings = Unpooled.buffer();
         server.settings().write(settings);
@@ -210,6 +243,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             throw new WireFault("call id " + Integer.toHexString(id) + " twice running (expected: another generation)");
         }
         lastIds[slot] = id;
+        guard.requested();
         ServerMethod method = method(head, payload);
         long micros = (head & Wire.TIME) != 0 ? Varint.read(payload) : client.defaultMicros();
         Metadata metadata = (head & Wire.METADATA) != 0 ? Metadata.read(payload) : Metadata.EMPTY;
@@ -254,7 +288,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         underWay++;
         if (more) {
             call.receiving = true;
-            holdCounted(call, payload);
+            call.unfinished(now);
+            if (holdCounted(call, payload)) {
+                watch(due(call, now), now);
+            }
         } else {
             dispatch(call, payload);
         }
@@ -296,6 +333,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call == null) {
             return;
         }
+        call.newBytes += payload.readableBytes();
+        call.wholeBytes += payload.readableBytes();
         StreamReceiver stream = call.receiver;
         if (stream != null && stream.isReceiving()) {
             if (!stream.onPart(
@@ -335,7 +374,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         call.handling = true;
         Codec<Object> items = call.method().items();
         if (items != null) {
-            call.receiver = new StreamReceiver(items, new Incoming(call.id));
+            call.receiver = new StreamReceiver(items, new Incoming(call.id), account, placeOf(call.method()));
+            long now = nanoTime();
+            watch(due(call, now), now);
         }
         if (call.notice) {
             // taken: the caller's slot is free, whatever becomes of the call
@@ -389,6 +430,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             endOverLargeItem(call);
         } else {
             stream.onItem(payload, (head & Wire.MORE) != 0);
+            if (stream.isReceiving() && call.receiver == stream) {
+                long now = nanoTime();
+                call.unfinished(now);
+                watch(due(call, now), now);
+            }
         }
     }
 
@@ -447,6 +493,108 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
         @Override
         public void cancel() {}
+
+        @Override
+        public void overflow() {
+            ServerCall call = call(id);
+            if (call != null) {
+                drop(call);
+                refuse(
+                        id,
+                        RPCXException.Code.OVERLOADED,
+                        "too many bytes of items wait on this connection or server",
+                        RPCXException.Executed.EXECUTED);
+            }
+        }
+    }
+
+    /** Where a method's handler and all that belongs to its streams runs; null on the event loop. */
+    private @Nullable Executor placeOf(ServerMethod method) {
+        RunOn.Place place = method.place();
+        if (place == RunOn.Place.EVENT_LOOP) {
+            return null;
+        }
+        return signal -> {
+            if (inLoop()) {
+                server.threads().run(loop(), place, signal);
+            } else {
+                inLoopOrHere(() -> {
+                    try {
+                        server.threads().run(loop(), place, signal);
+                    } catch (RejectedExecutionException stopped) {
+                        signal.run();
+                    }
+                });
+            }
+        };
+    }
+
+    // ---- what stands still
+
+    /** When this call has to be looked at: it has a time of its own to end while something is owed to it by its peer. */
+    private long due(ServerCall call, long now) {
+        StreamReceiver items = call.receiver;
+        boolean isUnfinished = call.receiving || items != null && items.isReceiving();
+        if (!isUnfinished && items == null && call.sender == null) {
+            return now + Long.MAX_VALUE / 2;
+        }
+        long left = call.deadlineNanos() - now;
+        if (isUnfinished) {
+            left = Math.min(left, call.lookedNanos + stallNanos - now);
+            long whole = ALLOWED_STALLS * stallNanos
+                    + call.wholeBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
+            left = Math.min(left, call.unfinishedSinceNanos + whole - now);
+        }
+        return now + left;
+    }
+
+    private void watch(long due, long now) {
+        if (lookTimer != null) {
+            if (due - nextLookNanos >= 0) {
+                return;
+            }
+            lookTimer.cancel(false);
+        } else {
+            timers.add(1);
+        }
+        nextLookNanos = due;
+        lookTimer = loop().schedule(this::look, Math.max(MIN_LOOK_NANOS, due - now), TimeUnit.NANOSECONDS);
+    }
+
+    /** Ends what has stood still for too long, and streams whose time is over. */
+    private void look() {
+        lookTimer = null;
+        timers.release(1);
+        if (isClosed()) {
+            return;
+        }
+        long now = nanoTime();
+        long next = Long.MAX_VALUE / 2;
+        for (ServerCall call : calls) {
+            if (call == null) {
+                continue;
+            }
+            if (now - call.lookedNanos >= stallNanos && call.newBytes >= MIN_BYTES_PER_LOOK) {
+                call.lookedNanos = now;
+                call.newBytes = 0;
+            }
+            long left = due(call, now) - now;
+            if (left > 0) {
+                next = Math.min(next, left);
+            } else if (call.end()) {
+                int id = call.id;
+                boolean isExecuted = !call.receiving;
+                drop(call);
+                refuse(
+                        id,
+                        RPCXException.Code.DEADLINE_EXCEEDED,
+                        isExecuted ? "the time of the stream is over" : "the request did not come to its end in time",
+                        isExecuted ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED);
+            }
+        }
+        if (next < Long.MAX_VALUE / 2) {
+            watch(now + next, now);
+        }
     }
 
     /** Sends the items of what a handler returned. From the handler's thread; the publisher is subscribed where the handler runs. */
@@ -466,6 +614,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             recycle(call);
             return;
         }
+        Executor place = placeOf(call.method());
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
         StreamSender sender = new StreamSender(
                 this,
@@ -475,31 +624,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 thrown -> {
                     ByteBuf error = Unpooled.buffer();
                     WireError.write(error, ServerCall.failed(thrown));
-                    Objects.requireNonNull(self.get()).add(Wire.ERROR, error);
+                    Objects.requireNonNull(self.get()).addLast(Wire.ERROR, error);
                 },
-                () -> replied(call));
+                () -> replied(call),
+                place == null ? this::inLoopOrHere : place);
         self.set(sender);
         call.sender = sender;
-        sender.onCredit(call.credit);
-        RunOn.Place place = call.method().place();
-        if (place == RunOn.Place.EVENT_LOOP) {
-            subscribe(publisher, sender);
-            return;
+        if (call.credit > 0) {
+            sender.onCredit(call.credit);
         }
-        try {
-            // not here: a publisher may block, or make all its items at once
-            server.threads().run(loop(), place, () -> subscribe(publisher, sender));
-        } catch (RejectedExecutionException stopped) {
-            sender.cancel();
-        }
-    }
-
-    private static void subscribe(Flow.Publisher<Object> publisher, StreamSender sender) {
-        try {
-            publisher.subscribe(sender);
-        } catch (RuntimeException e) {
-            sender.onError(e);
-        }
+        long now = nanoTime();
+        watch(due(call, now), now);
+        sender.subscribeTo(publisher);
     }
 
     /** A request that came in one frame, for a handler on another thread. @return false if the call has been refused */
@@ -627,6 +763,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Neither handler nor reply need it any more. */
     void recycle(ServerCall call) {
+        endStreams(call);
+        call.sender = null;
+        call.receiver = null;
         call.requestBytes.release();
         call.replyBytes.release();
         if (isClosed()) {
@@ -661,10 +800,27 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         super.channelWritabilityChanged(ctx);
     }
 
+    /** Nothing has been heard for a while: places that no call has are given up. */
+    @Override
+    void rest() {
+        super.rest();
+        for (ServerCall call : free) {
+            call.keptBytes.release();
+        }
+        places.release(free.size());
+        free.clear();
+    }
+
     @Override
     void onClosed(String why) {
         beforeRead();
         keepAlive.stop();
+        greeting.cancel(false);
+        if (lookTimer != null) {
+            lookTimer.cancel(false);
+            lookTimer = null;
+        }
+        timers.release();
         for (ServerCall call : calls) {
             if (call != null) {
                 abandon(call);

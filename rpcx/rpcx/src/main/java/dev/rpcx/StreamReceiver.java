@@ -2,7 +2,10 @@ package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import java.util.ArrayDeque;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
@@ -16,10 +19,28 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         void credit(long items);
 
         void cancel();
+
+        /** Too many bytes of items wait: the call has to end. On the event loop. */
+        default void overflow() {}
     }
 
     private final Codec<Object> codec;
     private final Peer peer;
+
+    /** Where the subscriber is told; null on the event loop, at once. */
+    private final @Nullable Serial signals;
+
+    /** Of parts and of items that wait for the subscriber; guarded by this. */
+    private final @Nullable Charge bytes;
+
+    private final @Nullable Charge stream;
+
+    /** Items that wait for the subscriber; guarded by this. */
+    private final ArrayDeque<ByteBuf> items = new ArrayDeque<>();
+
+    /** What an item costs beside its bytes. */
+    private static final int ITEM_BYTES = 128;
+
     private final ByteBuf parts = Unpooled.buffer(0);
     private boolean receiving;
 
@@ -38,9 +59,23 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     private boolean told;
     private @Nullable Throwable failure;
 
+    /** A client's: its subscriber is told on the event loop at once, so nothing waits. */
     StreamReceiver(Codec<Object> codec, Peer peer) {
         this.codec = codec;
         this.peer = peer;
+        this.signals = null;
+        this.bytes = null;
+        this.stream = null;
+    }
+
+    /** @param place where the subscriber is told; null on the event loop, at once */
+    StreamReceiver(Codec<Object> codec, Peer peer, Account account, @Nullable Executor place) {
+        this.codec = codec;
+        this.peer = peer;
+        this.signals = place == null ? null : new Serial(place);
+        this.bytes = account.charge(Resource.ITEM_BYTES_IN);
+        this.stream = account.charge(Resource.STREAMS);
+        this.stream.add(1);
     }
 
     @Override
@@ -72,7 +107,11 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         if (credit > 0) {
             peer.credit(credit);
         }
-        tellEnd();
+        if (signals == null) {
+            tellEnd();
+        } else {
+            signals.execute(this::tellEnd);
+        }
     }
 
     @Override
@@ -100,6 +139,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     public void cancel() {
         synchronized (this) {
             told = true;
+            dropItems();
         }
         peer.cancel();
     }
@@ -116,8 +156,12 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             granted--;
         }
         if (more) {
-            parts.clear().writeBytes(payload);
             receiving = true;
+            if (!charge(payload.readableBytes())) {
+                peer.overflow();
+                return;
+            }
+            parts.clear().writeBytes(payload);
         } else {
             tell(payload);
         }
@@ -148,25 +192,95 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         if (parts.readableBytes() + payload.readableBytes() > maxBytes) {
             return false;
         }
+        if (!charge(payload.readableBytes())) {
+            peer.overflow();
+            return true;
+        }
         parts.writeBytes(payload);
         if (!more) {
             receiving = false;
+            int whole = parts.readableBytes();
+            // charged anew if it waits for its subscriber
+            discharge(whole);
             tell(parts);
+            parts.clear();
+            if (parts.capacity() > Outbound.SMALL_BYTES) {
+                parts.capacity(0);
+            }
         }
         return true;
     }
 
+    private synchronized boolean charge(long amount) {
+        return ended || told || bytes == null || bytes.add(amount);
+    }
+
+    /** After an end nothing is charged any more. */
+    private synchronized void discharge(long amount) {
+        if (bytes != null) {
+            if (ended && items.isEmpty()) {
+                bytes.release();
+            } else {
+                bytes.release(Math.min(amount, bytes.held()));
+            }
+        }
+    }
+
+    private synchronized void dropItems() {
+        items.clear();
+        if (bytes != null) {
+            bytes.release();
+        }
+    }
+
     private void tell(ByteBuf item) {
+        Serial elsewhere = signals;
+        if (elsewhere == null) {
+            give(item);
+            return;
+        }
+        boolean fits = true;
+        synchronized (this) {
+            if (told || ended) {
+                return;
+            }
+            fits = charge(item.readableBytes() + ITEM_BYTES);
+            if (fits) {
+                // its own: what has been read is used again
+                items.add(Unpooled.wrappedBuffer(ByteBufUtil.getBytes(item)));
+            }
+        }
+        if (fits) {
+            elsewhere.execute(this::giveNext);
+        } else {
+            peer.overflow();
+        }
+    }
+
+    /** Where the subscriber runs. What an item costs is given back when the subscriber has dealt with it. */
+    private void giveNext() {
+        ByteBuf item;
+        synchronized (this) {
+            item = items.poll();
+        }
+        if (item != null) {
+            int cost = item.readableBytes() + ITEM_BYTES;
+            give(item);
+            discharge(cost);
+        }
+    }
+
+    private void give(ByteBuf item) {
         Flow.Subscriber<? super Object> to;
         synchronized (this) {
-            to = told || ended ? null : subscriber;
+            to = told ? null : subscriber;
         }
         if (to == null) {
             return;
         }
         try {
             to.onNext(codec.read(item));
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             peer.cancel();
             end(e);
         }
@@ -180,15 +294,27 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             }
             ended = true;
             failure = error;
+            if (stream != null) {
+                stream.release();
+            }
+            if (error != null || items.isEmpty()) {
+                dropItems();
+            }
         }
-        tellEnd();
+        Serial elsewhere = signals;
+        if (elsewhere == null) {
+            tellEnd();
+        } else {
+            elsewhere.execute(this::tellEnd);
+        }
     }
 
     private void tellEnd() {
         Flow.Subscriber<? super Object> to;
         synchronized (this) {
             to = subscriber;
-            if (!ended || !open || told || to == null) {
+            // while items wait, this is the signal of open(), and that of the end comes behind them
+            if (!ended || !open || told || to == null || !items.isEmpty()) {
                 return;
             }
             told = true;

@@ -3,38 +3,76 @@ package dev.rpcx;
 import dev.rpcx.codec.Codec;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import java.util.ArrayDeque;
 import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The items of one call that go out: asks its publisher for as many as the peer gave credit for. One message of the call leaves after the
- * other, since large ones go in parts: this is the one link in the outbox for all of them.
+ * The items of one call that go out. Its publisher is asked for no more items than the peer gave credit for, and for no more at a time than
+ * fill {@link #WINDOW_BYTES}: a peer that gives credit and reads nothing stops the publisher. What has been made and has not left is charged.
+ *
+ * <p>One message of the call leaves after the other, since large ones go in parts: this is the one link in the outbox for all of them. All
+ * that the publisher is told runs in {@link #signals}, never on the event loop unless the method does.
  */
 final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
+    /** Bytes that may wait for the socket before the publisher is asked for more: one write's worth keeps the socket busy. */
+    private static final int WINDOW_BYTES = 64 * 1024;
+
+    /** Items that are asked for at once, however small. */
+    private static final int MAX_ASKED = 256;
+
+    /** What an item costs beside its bytes. */
+    private static final int ITEM_BYTES = 128;
+
     /** One message, not yet cut into frames. */
-    private record Message(int head, ByteBuf body) {}
+    private record Message(int head, ByteBuf body) {
+        long cost() {
+            return ITEM_BYTES + body.capacity();
+        }
+    }
 
     private final WireConnection connection;
     private final Codec<Object> codec;
     private final int lastHead;
     private final Consumer<Throwable> failed;
     private final Runnable lastLeft;
-    private final Queue<Message> messages = new ConcurrentLinkedQueue<>();
-    private final AtomicInteger queued = new AtomicInteger();
-    private volatile boolean over;
+    private final Serial signals;
 
     // guarded by this
+    private final Queue<Message> messages = new ArrayDeque<>();
+    private final Charge bytes;
+    private final Charge stream;
     private Flow.@Nullable Subscription subscription;
+
+    /** Items that the peer wants and the publisher has not been asked for. */
     private long credit;
+
+    /** Items that the publisher has been asked for and has not made. */
+    private long asked;
+
+    /** The largest item so far. */
+    private long itemCost = WINDOW_BYTES;
+
+    /** In the outbox, or about to be. */
+    private boolean queued;
+
+    /** What {@link #body} costs while it leaves. */
+    private long leavingCost;
+
+    /** The last message has been added: the publisher has nothing more to say. */
+    private boolean complete;
+
+    /** Nothing leaves any more. */
+    private boolean over;
 
     /**
      * @param lastHead type of the frame that says that no more items come
-     * @param failed told on the publisher's thread of what it or the codec threw
+     * @param failed told of what the publisher or the codec threw; it may add an error as the last message
      * @param lastLeft run on the event loop when the last message has left
+     * @param place where the publisher is told what it has to do
      */
     StreamSender(
             WireConnection connection,
@@ -42,62 +80,123 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             Codec<Object> codec,
             int lastHead,
             Consumer<Throwable> failed,
-            Runnable lastLeft) {
+            Runnable lastLeft,
+            Executor place) {
         this.connection = connection;
         this.id = callId;
         this.codec = codec;
         this.lastHead = lastHead;
         this.failed = failed;
         this.lastLeft = lastLeft;
+        this.signals = new Serial(place);
+        this.bytes = connection.account.charge(Resource.ITEM_BYTES_OUT);
+        this.stream = connection.account.charge(Resource.STREAMS);
+    }
+
+    // ---- any thread
+
+    /** Subscribes where the publisher's signals run. */
+    void subscribeTo(Flow.Publisher<Object> publisher) {
+        signals.execute(() -> {
+            try {
+                publisher.subscribe(this);
+            } catch (Throwable t) {
+                onError(t);
+            }
+        });
+    }
+
+    void onCredit(long items) {
+        synchronized (this) {
+            credit = Math.min(Long.MAX_VALUE - items, credit) + items;
+        }
+        ask();
+    }
+
+    /** Asks for what there is credit and room for, once all that was asked for has come. Not under the lock: the publisher may answer at once. */
+    private void ask() {
+        Flow.Subscription to;
+        long wanted;
+        synchronized (this) {
+            to = subscription;
+            if (to == null || over || complete || credit == 0 || asked > 0 || 2 * bytes.held() > WINDOW_BYTES) {
+                return;
+            }
+            long fit = Math.max(1, (WINDOW_BYTES - bytes.held()) / itemCost);
+            wanted = Math.min(credit, Math.min(fit, MAX_ASKED));
+            credit -= wanted;
+            asked = wanted;
+        }
+        Flow.Subscription publisher = to;
+        long items = wanted;
+        signals.execute(() -> publisher.request(items));
+    }
+
+    void cancel() {
+        Flow.Subscription to;
+        synchronized (this) {
+            if (over) {
+                return;
+            }
+            end();
+            to = complete ? null : subscription;
+            complete = true;
+        }
+        connection.recall(this);
+        if (to != null) {
+            signals.execute(to::cancel);
+        }
+    }
+
+    private void end() {
+        over = true;
+        messages.clear();
+        bytes.release();
+        stream.release();
     }
 
     // ---- on the event loop
 
-    void onCredit(long items) {
-        Flow.Subscription to;
-        synchronized (this) {
-            to = subscription;
-            if (to == null) {
-                credit = Math.min(Long.MAX_VALUE - items, credit) + items;
-            }
-        }
-        if (to != null && items > 0) {
-            to.request(items);
-        }
-    }
-
-    void cancel() {
-        over = true;
-        connection.recall(this);
-        Flow.Subscription to;
-        synchronized (this) {
-            to = subscription;
-        }
-        if (to != null) {
-            to.cancel();
-        }
-    }
-
     @Override
     boolean leaving() {
-        Message next = over ? null : messages.poll();
-        if (next == null) {
-            return false;
+        synchronized (this) {
+            Message next = over ? null : messages.poll();
+            if (next == null) {
+                queued = false;
+                return false;
+            }
+            head = next.head;
+            leavingCost = next.cost();
+            clearBody();
+            body.writeBytes(next.body);
         }
-        head = next.head;
-        clearBody();
-        body.writeBytes(next.body);
+        // behind what the peer has not read yet
+        waits = !connection.channel.isWritable();
         return true;
     }
 
     @Override
     void left() {
-        if (head != Wire.ITEM) {
-            over = true;
+        boolean wasLast = head != Wire.ITEM;
+        boolean more;
+        synchronized (this) {
+            if (over) {
+                queued = false;
+                return;
+            }
+            bytes.release(leavingCost);
+            if (wasLast) {
+                end();
+            }
+            more = !messages.isEmpty();
+            queued = more;
+        }
+        if (wasLast) {
             lastLeft.run();
-        } else if (queued.decrementAndGet() > 0) {
+        } else if (more) {
             connection.send(this);
         }
+        ask();
     }
 
     @Override
@@ -105,40 +204,79 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         cancel();
     }
 
-    // ---- on the publisher's thread
+    // ---- where the publisher runs
 
     @Override
     public void onSubscribe(Flow.Subscription given) {
-        long wanted;
+        boolean taken;
         synchronized (this) {
-            subscription = given;
-            wanted = credit;
-            credit = 0;
+            taken = subscription == null && !over && stream.add(1);
+            if (taken) {
+                subscription = given;
+            }
         }
-        if (over) {
+        if (taken) {
+            ask();
+        } else {
             given.cancel();
-        } else if (wanted > 0) {
-            given.request(wanted);
+            onError(new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server"));
         }
     }
 
     @Override
     public void onNext(Object item) {
-        ByteBuf bytes = Unpooled.buffer();
+        ByteBuf encoded = Unpooled.buffer();
         try {
-            codec.write(item, bytes);
-        } catch (RuntimeException e) {
-            Flow.Subscription to;
-            synchronized (this) {
-                to = subscription;
-            }
-            if (to != null) {
-                to.cancel();
-            }
-            failed.accept(e);
+            codec.write(item, encoded);
+        } catch (Throwable t) {
+            cutOff(t);
             return;
         }
-        add(Wire.ITEM, bytes);
+        Message message = new Message(Wire.ITEM, encoded);
+        boolean isFirst;
+        RPCXException refused;
+        synchronized (this) {
+            if (over || complete) {
+                return;
+            }
+            if (asked == 0) {
+                refused = new RPCXException(
+                        RPCXException.Code.HANDLER_FAILED,
+                        "the publisher makes items that nobody has asked for (expected: what is requested)");
+            } else if (!bytes.add(message.cost())) {
+                refused = new RPCXException(
+                        RPCXException.Code.OVERLOADED,
+                        "an item could not be kept: too much waits to be read on this connection or server");
+            } else {
+                asked--;
+                // a size that shrinks is believed slowly
+                itemCost = Math.max(message.cost(), itemCost / 2);
+                messages.add(message);
+                refused = null;
+            }
+            isFirst = refused == null && !queued;
+            queued |= isFirst;
+        }
+        if (refused != null) {
+            cutOff(refused);
+            return;
+        }
+        if (isFirst) {
+            connection.send(this);
+        }
+        ask();
+    }
+
+    /** Ends the publisher, whose stream fails. */
+    private void cutOff(Throwable why) {
+        Flow.Subscription to;
+        synchronized (this) {
+            to = complete ? null : subscription;
+        }
+        if (to != null) {
+            signals.execute(to::cancel);
+        }
+        onError(why);
     }
 
     @Override
@@ -148,16 +286,29 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
 
     @Override
     public void onComplete() {
-        add(lastHead, Unpooled.EMPTY_BUFFER);
+        addLast(lastHead, Unpooled.EMPTY_BUFFER);
     }
 
-    /** Queues a message behind those before it; any but an item is the last. */
-    void add(int messageHead, ByteBuf bytes) {
-        if (over) {
-            return;
+    /** Queues the last message behind the items before it. Later ones are dropped. */
+    void addLast(int messageHead, ByteBuf message) {
+        boolean isFirst;
+        synchronized (this) {
+            if (over || complete) {
+                return;
+            }
+            complete = true;
+            Message last = new Message(messageHead, message);
+            // the end of a stream is small and is never refused: nothing else would end it
+            if (!bytes.add(last.cost())) {
+                messages.clear();
+                bytes.release();
+                bytes.add(last.cost());
+            }
+            messages.add(last);
+            isFirst = !queued;
+            queued = true;
         }
-        messages.add(new Message(messageHead, bytes));
-        if (queued.getAndIncrement() == 0) {
+        if (isFirst) {
             connection.send(this);
         }
     }

@@ -31,7 +31,8 @@ final class Streams {
     /**
      * The type of the items that the method takes, or null if it takes no stream.
      *
-     * @throws IllegalArgumentException a stream beside other parameters, or one that does not say of what
+     * @throws IllegalArgumentException a stream beside other parameters, or one that does not say of what, or one for a one-way method, whose
+     *     caller could not tell how its items fare
      */
     static @Nullable Type itemsTaken(Method method) {
         Type taken = null;
@@ -46,6 +47,9 @@ final class Streams {
         if (taken != null && method.getParameterCount() > 1) {
             throw new IllegalArgumentException(
                     method + ": a stream beside other parameters (expected: the stream alone)");
+        }
+        if ((taken != null || brings(method)) && method.isAnnotationPresent(OneWay.class)) {
+            throw new IllegalArgumentException(method + ": a stream of a one-way method (expected: not one-way)");
         }
         return taken;
     }

@@ -6,6 +6,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.FastThreadLocal;
 import io.netty.util.concurrent.Ticker;
@@ -14,7 +15,9 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,6 +38,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private static final int INBOX_BYTES = 64 * 1024;
 
     private static final int FIRST_BATCH_BYTES = 512;
+    private static final int FIRST_CUT_BYTES = 256;
+
+    /** What was written last may take so long to leave; a peer that does not read it must not hold the connection. Source: nginx, lingering_time, shortened. */
+    private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     /** A body above this goes to the socket's buffer by itself; smaller ones are gathered on the heap first. */
     private static final int GATHERED_BYTES = 4 * 1024;
@@ -84,8 +91,16 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private @Nullable ByteBuf batch;
 
     /** The begin of a frame whose end has not arrived. */
-    private final ByteBuf cut = Unpooled.buffer(256, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
+    private final ByteBuf cut = Unpooled.buffer(FIRST_CUT_BYTES, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
 
+    /** What waits in the socket's queue. */
+    private final Charge unsent;
+
+    /** {@link #gathered} and {@link #cut}, where they have grown. */
+    private final Charge kept;
+
+    private long keptBytes;
+    private boolean unsentWatched;
     private final WriteTurn turn;
     private boolean greeted;
     private boolean reading;
@@ -97,6 +112,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     WireConnection(Channel channel, Account account) {
         this.channel = channel;
         this.account = account;
+        this.unsent = account.charge(Resource.REPLY_BYTES);
+        this.kept = account.charge(Resource.KEPT_BYTES);
         this.loop = channel.eventLoop();
         this.ticker = loop.ticker();
         this.turn = new WriteTurn(channel);
@@ -347,7 +364,52 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             writeBatch();
             channel.flush();
         }
+        if (gathered.length + cut.capacity() != keptBytes) {
+            keepBuffers();
+        }
+        chargeUnsent();
         turn.loopDone();
+    }
+
+    /** A peer that makes this side write and does not read has its connection ended before that costs others their share. */
+    private void chargeUnsent() {
+        ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
+        long bytes = queue == null || closed ? 0 : queue.totalPendingWriteBytes();
+        if (bytes == unsent.held()) {
+            return;
+        }
+        if (!unsent.set(bytes)) {
+            loop.execute(() -> abort("the peer does not read what it is sent"));
+        } else if (bytes > 0 && !unsentWatched) {
+            unsentWatched = true;
+            channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(taken -> {
+                unsentWatched = false;
+                chargeUnsent();
+            });
+        }
+    }
+
+    private void keepBuffers() {
+        long bytes = gathered.length + cut.capacity();
+        if (bytes > Outbound.SMALL_BYTES && !kept.set(bytes)) {
+            gathered = new byte[FIRST_BATCH_BYTES];
+            bytes = gathered.length + cut.capacity();
+        }
+        if (bytes <= Outbound.SMALL_BYTES) {
+            kept.release();
+        }
+        keptBytes = bytes;
+    }
+
+    /** Nothing has been heard for a while: buffers that have grown are given up. On the event loop. */
+    void rest() {
+        if (gatheredBytes == 0) {
+            gathered = new byte[FIRST_BATCH_BYTES];
+        }
+        if (!cut.isReadable()) {
+            cut.clear().capacity(FIRST_CUT_BYTES);
+        }
+        keepBuffers();
     }
 
     /** Takes a message back whose fragments have begun to leave. */
@@ -541,6 +603,22 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         drain();
         // behind all that was written: closing at once would throw away what the socket has not taken yet
         channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
+        kept.release();
+        unsent.release();
+        linger();
+    }
+
+    private void linger() {
+        if (!channel.isOpen() || loop.isShuttingDown()) {
+            return;
+        }
+        Charge timers = account.charge(Resource.TIMERS);
+        timers.add(1);
+        Future<?> timer = loop.schedule(() -> channel.close(), LINGER_NANOS, TimeUnit.NANOSECONDS);
+        channel.closeFuture().addListener(over -> {
+            timer.cancel(false);
+            timers.release();
+        });
     }
 
     final boolean isClosed() {

@@ -1,0 +1,3 @@
+module rpcx.dev/spec/client
+
+go 1.21
