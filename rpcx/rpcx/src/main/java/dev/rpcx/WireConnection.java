@@ -40,6 +40,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private static final int FIRST_BATCH_BYTES = 512;
     private static final int FIRST_CUT_BYTES = 256;
 
+    /**
+     * So much may stand in a socket's queue where nothing more can be charged: the high water mark and a batch, twice. Only who makes this side
+     * write more without reading is ended; who merely does not read is stopped, and costs less than a new connection would.
+     */
+    private static final int UNCHARGED_BYTES = 640 * 1024;
+
     /** What was written last may take so long to leave; a peer that does not read it must not hold the connection. Source: nginx, lingering_time, shortened. */
     private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(2);
 
@@ -378,7 +384,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (bytes == unsent.held()) {
             return;
         }
-        if (!unsent.set(bytes)) {
+        if (!unsent.set(bytes) && bytes > UNCHARGED_BYTES) {
             loop.execute(() -> abort("the peer does not read what it is sent"));
         } else if (bytes > 0 && !unsentWatched) {
             unsentWatched = true;
