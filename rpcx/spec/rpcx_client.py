@@ -263,6 +263,8 @@ def check(host, port):
     expect("the two look alike", one, two)
     expect("handler's text", refused("handler", 6, 2, lambda: native.call("spec", "fail", hello)), "HelloWorld")
     refused("unreadable", 5, 1, lambda: native.call("spec", "echo", b"\x0a\x64"))
+    refused("no time", 2, 1, lambda: native.call("spec", "echo", hello, micros=0))
+    refused("a notice of a stream", 5, 1, lambda: native.call("spec", "count", number(1, 5), kind=NOTICE))
     blocked = native.start("spec", "block", b"")
     native.socket.sendall(native.frame(CANCEL, blocked))
     try:

@@ -10,6 +10,8 @@ import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Type;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -73,7 +75,10 @@ public final class RegistryServer {
         String name = Names.checked(marked.value());
         int before = methods.size();
         for (Class<?> c = type; c != null && c != Object.class; c = c.getSuperclass()) {
-            for (Method method : c.getDeclaredMethods()) {
+            Method[] declared = c.getDeclaredMethods();
+            // the virtual machine gives them in no order: numbers are to be the same in every process
+            Arrays.sort(declared, Comparator.comparing(Method::getName).thenComparing(Method::toString));
+            for (Method method : declared) {
                 dev.rpcx.Method published = method.getAnnotation(dev.rpcx.Method.class);
                 if (published != null && !method.isBridge()) {
                     add(service, name, method, published);

@@ -31,6 +31,37 @@ class SpecTest {
         }
     }
 
+    @RPCXServer("counter")
+    static final class Counter {
+        @Method
+        Flow.Publisher<String> count(int items) {
+            return new StreamsTest.Made<>(items, i -> "item " + i);
+        }
+
+        @Method
+        String fail(String text) {
+            throw new IllegalStateException(text);
+        }
+
+        @Method
+        String header(String name) {
+            return String.valueOf(CallContext.current().orElseThrow().metadata().get(name));
+        }
+
+        @Method
+        CompletableFuture<Integer> total(Flow.Publisher<Integer> numbers) {
+            StreamsTest.Collected<Integer> collected = new StreamsTest.Collected<>(3);
+            numbers.subscribe(collected);
+            return collected.end.thenApply(
+                    all -> all.stream().mapToInt(Integer::intValue).sum());
+        }
+
+        @Method("wait")
+        void waits() throws InterruptedException {
+            new CountDownLatch(1).await();
+        }
+    }
+
     @RPCXServer("spec")
     static final class Spec {
         @Method
@@ -78,14 +109,15 @@ class SpecTest {
         }
     }
 
-    /** Lines of the page: {@code > hex} is sent, {@code < hex} has to come back; what stands behind two spaces is for people. */
+    /**
+     * Lines of the page: {@code > hex} is sent, {@code < hex} has to come back, {@code < end of the stream} is the connection's end; what stands
+     * behind two spaces is for people. The heading of a vector says which service its server publishes.
+     */
     @Test
     void theVectorsOfThePageAreWhatAServerSays() throws IOException {
         List<String> lines = Files.readAllLines(SPEC.resolve("wire.md"));
-        Server server = Server.builder(RegistryServer.registry(new Greetings()))
-                .classic(true)
-                .build()
-                .start();
+        Server greeter = vectorServer(new Greetings());
+        Server counter = vectorServer(new Counter());
         int compared = 0;
         RawPeer peer = null;
         try {
@@ -94,27 +126,38 @@ class SpecTest {
                     if (peer != null) {
                         peer.close();
                     }
-                    peer = new RawPeer(server.port());
-                } else if (peer != null && (line.startsWith("    > ") || line.startsWith("    < "))) {
-                    String hex = line.substring(6).split(" {2}")[0].replace(" ", "");
-                    byte[] bytes = ByteBufUtil.decodeHexDump(hex);
-                    if (line.startsWith("    > ")) {
-                        peer.send(Unpooled.wrappedBuffer(bytes));
-                    } else {
-                        assertThat(ByteBufUtil.hexDump(peer.read(bytes.length)))
-                                .as(line)
-                                .isEqualTo(hex);
-                        compared++;
-                    }
+                    peer = new RawPeer((line.contains("`counter`") ? counter : greeter).port());
+                } else if (peer != null && line.startsWith("    > ")) {
+                    peer.send(Unpooled.wrappedBuffer(ByteBufUtil.decodeHexDump(hex(line))));
+                } else if (peer != null && line.startsWith("    < end of the stream")) {
+                    assertThat(peer.readToEnd()).as(line).isEmpty();
+                    compared++;
+                } else if (peer != null && line.startsWith("    < ")) {
+                    assertThat(ByteBufUtil.hexDump(peer.read(hex(line).length() / 2)))
+                            .as(line)
+                            .isEqualTo(hex(line));
+                    compared++;
                 }
             }
         } finally {
             if (peer != null) {
                 peer.close();
             }
-            server.stop(Duration.ofMillis(200));
+            greeter.stop(Duration.ofMillis(200));
+            counter.stop(Duration.ofMillis(200));
         }
-        assertThat(compared).isGreaterThan(5);
+        assertThat(compared).isGreaterThan(30);
+    }
+
+    private static String hex(String line) {
+        return line.substring(6).split(" {2}")[0].replace(" ", "");
+    }
+
+    private static Server vectorServer(Object service) {
+        return Server.builder(RegistryServer.registry(service))
+                .classic(true)
+                .build()
+                .start();
     }
 
     @Test
