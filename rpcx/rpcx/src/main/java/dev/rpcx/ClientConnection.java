@@ -145,7 +145,8 @@ final class ClientConnection extends WireConnection {
         return defaultNanos;
     }
 
-    int maxRequestBytes() {
+    @Override
+    int maxBytesTaken() {
         return maxRequestBytes;
     }
 

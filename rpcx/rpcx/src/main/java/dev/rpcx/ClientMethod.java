@@ -245,10 +245,10 @@ final class ClientMethod {
             int prelude = out.writerIndex();
             parameters.write(arguments, out);
             int bytes = out.writerIndex() - prelude;
-            if (bytes > connection.maxRequestBytes()) {
+            if (bytes > connection.maxBytesTaken()) {
                 throw new RPCXException(
                         RPCXException.Code.TOO_LARGE,
-                        "a request of " + bytes + " bytes (expected: at most " + connection.maxRequestBytes() + ")",
+                        "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")",
                         RPCXException.Executed.NOT_EXECUTED);
             }
             if (out.writerIndex() > Wire.MAX_PAYLOAD_BYTES) {

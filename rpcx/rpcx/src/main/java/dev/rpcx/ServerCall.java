@@ -296,10 +296,10 @@ final class ServerCall extends Outbound implements Runnable {
             encode(new RPCXException(RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + e));
             return;
         }
-        if (body.readableBytes() > connection.maxReplyBytes()) {
+        if (body.readableBytes() > connection.maxBytesTaken()) {
             encode(new RPCXException(
                     RPCXException.Code.TOO_LARGE,
-                    "a result of " + body.readableBytes() + " bytes (expected: at most " + connection.maxReplyBytes()
+                    "a result of " + body.readableBytes() + " bytes (expected: at most " + connection.maxBytesTaken()
                             + ")"));
         }
     }

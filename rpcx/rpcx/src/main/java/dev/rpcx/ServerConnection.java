@@ -111,7 +111,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return peer;
     }
 
-    int maxReplyBytes() {
+    @Override
+    int maxBytesTaken() {
         return maxReplyBytes;
     }
 

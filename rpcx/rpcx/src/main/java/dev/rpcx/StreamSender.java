@@ -232,6 +232,13 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             cutOff(t);
             return;
         }
+        if (encoded.readableBytes() > connection.maxBytesTaken()) {
+            cutOff(new RPCXException(
+                    RPCXException.Code.TOO_LARGE,
+                    "an item of " + encoded.readableBytes() + " bytes (expected: at most " + connection.maxBytesTaken()
+                            + ")"));
+            return;
+        }
         Message message = new Message(Wire.ITEM, encoded);
         boolean isFirst;
         RPCXException refused;

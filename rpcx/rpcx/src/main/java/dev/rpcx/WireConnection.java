@@ -131,6 +131,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** One frame; its payload is what can be read. Unknown types are survived: the implementation passes over them. */
     abstract void onFrame(int head, int id, ByteBuf payload);
 
+    /** Largest body that the peer takes, as it said in its settings. Any thread. */
+    abstract int maxBytesTaken();
+
     /** Bytes have arrived. What other threads did before they wrote what this answers is seen from here on. */
     abstract void beforeRead();
 
