@@ -26,8 +26,7 @@ class GoClientTest {
     private static final Path TARGET = Path.of("target", "go").toAbsolutePath();
 
     /** Checks of sentences that this server does not keep yet. */
-    private static final List<String> PENDING =
-            List.of("request: time does not end a handler", "limit: the client's");
+    private static final List<String> PENDING = List.of("request: time does not end a handler", "limit: the client's");
 
     @BeforeAll
     static void go() throws Exception {
