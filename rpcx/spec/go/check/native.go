@@ -694,12 +694,18 @@ var requestChecks = []check{
 		p := native(t)
 		defer p.close()
 		// A second is enough for a handler to begin.
-		p.frames(p.numbered(wire.TIME, id(0, 1), "count", varint(1000000), number(2)), credit(id(0, 1), 1))
-		p.item(id(0, 1), text("item 0"))
+		p.frames(p.numbered(wire.TIME, id(0, 1), "block", varint(1000000)))
 		time.Sleep(1100 * time.Millisecond)
-		p.frames(credit(id(0, 1), 1))
-		p.item(id(0, 1), text("item 1"))
-		p.replies(id(0, 1), nil)
+		p.settled()
+		p.frames(wire.Frame{Type: wire.CANCEL, ID: id(0, 1)})
+		p.cancelled(id(0, 1))
+	}},
+	{"request: time ends a stream", "Only a call that takes or brings a stream is: the server ends it with ERROR 2, executed 3.", func(t *T) {
+		p := native(t)
+		defer p.close()
+		p.frames(p.numbered(wire.TIME, id(0, 1), "count", varint(1000000), number(2)))
+		p.errs(id(0, 1), wire.Deadline, wire.Maybe)
+		p.settled()
 	}},
 	{"request: metadata", "METADATA: varint: length in bytes, at most 8192; then entries", func(t *T) {
 		p := native(t)

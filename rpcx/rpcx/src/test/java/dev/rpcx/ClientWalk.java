@@ -160,7 +160,7 @@ final class ClientWalk implements AutoCloseable {
         if (state.equals("none")) {
             return;
         }
-        begin(state.equals("sending") ? "x".repeat(4_000_000) : "text");
+        begin(state.equals("sending") ? "x".repeat(1_000_000) : "text");
         RawPeer.Frame request = peer.read();
         assertThat(request.id()).isEqualTo(ID);
         assertThat(request.type()).isEqualTo(kind.equals("notice") ? Wire.NOTICE : Wire.REQUEST);
