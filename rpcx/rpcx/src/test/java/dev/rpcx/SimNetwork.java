@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
@@ -208,6 +209,18 @@ final class SimNetwork {
                 bytes = 1 + world.random.nextInt(bytes);
             }
             if (bytes > 0) {
+                if (world.isLogging()) {
+                    world.note(
+                            bytes,
+                            "%s:%d > %s %d bytes %s",
+                            local.getHostString(),
+                            link.client.local.getPort(),
+                            remote.getHostString(),
+                            bytes,
+                            ByteBufUtil.hexDump(from, from.readerIndex(), Math.min(bytes, MAX_SHOWN_BYTES)));
+                } else {
+                    world.note(bytes, "");
+                }
                 out.put(from, bytes);
                 send(bytes);
             }
@@ -283,20 +296,26 @@ final class SimNetwork {
         }
     }
 
+    /** Of each write, in the log. */
+    private static final int MAX_SHOWN_BYTES = 80;
+
     private static final long MAX_LATENCY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final SimWorld world;
     private final Map<InetSocketAddress, Listener> listeners = new HashMap<>();
     private final List<Link> links = new ArrayList<>();
     private final Set<String> silent = new HashSet<>();
+    private final int leastWindow;
     private int ports = 10_000;
 
-    SimNetwork(SimWorld world) {
+    /** @param leastWindow bytes that may be under way on a connection, at least; at most 256 KiB */
+    SimNetwork(SimWorld world, int leastWindow) {
         this.world = world;
+        this.leastWindow = leastWindow;
     }
 
     private int window() {
-        return (int) world.spread(64, 256 * 1024);
+        return (int) world.spread(leastWindow, 256 * 1024);
     }
 
     void listen(InetSocketAddress address, Listener listener) throws IOException {

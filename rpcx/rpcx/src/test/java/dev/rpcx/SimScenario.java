@@ -1,6 +1,8 @@
 package dev.rpcx;
 
 import io.netty.channel.Channel;
+import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,6 +20,12 @@ final class SimScenario {
     private static final ThreadLocal<@Nullable SimScenario> CURRENT = new ThreadLocal<>();
     private static final RegistryServer REGISTRY = RegistryServer.registry(SimService.SERVICE);
     private static final int PORT = 7000;
+
+    private static final int MAX_TEXT = 200_000;
+
+    /** Where something listens that is no server. */
+    private static final String TRAP = "10.0.8.1";
+
     private static final long MILLISECOND = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
 
@@ -55,9 +63,9 @@ final class SimScenario {
                     .port(PORT)
                     .eventLoops(1 + world.random.nextInt(2))
                     .keepAlive(keepAlive(500 * MILLISECOND))
-                    .maxCalls(world.oneIn(3) ? 1 + world.random.nextInt(8) : Wire.MAX_SLOTS)
-                    .maxRunning(world.oneIn(4) ? 4 + world.random.nextInt(8) : 10_000)
-                    .maxMessageBytes(world.oneIn(4) ? 64 * 1024 : Wire.MAX_MESSAGE_BYTES)
+                    .maxCalls(!besieged && world.oneIn(3) ? 1 + world.random.nextInt(8) : Wire.MAX_SLOTS)
+                    .maxRunning(!besieged && world.oneIn(4) ? 4 + world.random.nextInt(8) : 10_000)
+                    .maxMessageBytes(!besieged && world.oneIn(4) ? 64 * 1024 : Wire.MAX_MESSAGE_BYTES)
                     .build();
             stopping = false;
             return server.start();
@@ -132,34 +140,38 @@ final class SimScenario {
         final SimService.Remote remote;
         final long callNanos;
         final List<SimWorld.Worker> threads = new ArrayList<>();
+
+        /** What its calls are told is a stranger's. */
+        boolean isTricked;
+
         private boolean closed;
         private boolean over;
 
-        Caller(String name, List<Host> to) {
+        Caller(String name, List<String> to) {
             platform = new SimPlatform(world, network, name);
-            callNanos = world.spread(20 * MILLISECOND, 5 * SECOND) / 1000 * 1000;
+            callNanos = world.spread(besieged ? 2 * SECOND : 20 * MILLISECOND, 5 * SECOND) / 1000 * 1000;
             int kept = 1;
             Client.Builder builder = Client.builder()
                     .platform(platform)
                     .eventLoops(1 + world.random.nextInt(2))
                     .connections(kept, 1 + world.random.nextInt(3))
                     .callTimeout(Duration.ofNanos(callNanos))
-                    .connectTimeout(Duration.ofNanos(world.spread(20 * MILLISECOND, 3 * SECOND)))
+                    .connectTimeout(Duration.ofNanos(world.spread(besieged ? SECOND : 20 * MILLISECOND, 3 * SECOND)))
                     .keepAlive(keepAlive(300 * MILLISECOND))
                     .choice(Choice.values()[world.random.nextInt(3)])
                     .interceptor((call, next) ->
                             call.method().equals("takes") || call.method().equals("both")
                                     ? next.proceed(call.with("id", streamId))
                                     : next.proceed(call));
-            if (world.oneIn(4)) {
+            if (!besieged && world.oneIn(4)) {
                 builder.circuitBreaker(0.5);
             }
             client = builder.build();
             if (to.size() == 1 && world.oneIn(2)) {
-                remote = client.create(SimService.Remote.class, to.get(0).name, PORT);
+                remote = client.create(SimService.Remote.class, to.get(0), PORT);
             } else {
                 List<Endpoint> instances = to.stream()
-                        .map(host -> new Endpoint(host.name, PORT, 1 + world.random.nextInt(3)))
+                        .map(host -> new Endpoint(host, PORT, 1 + world.random.nextInt(3)))
                         .toList();
                 remote = client.create(SimService.Remote.class, new Fixed(instances));
             }
@@ -183,6 +195,16 @@ final class SimScenario {
                     ended.whenComplete((done, failure) -> over = true);
                 }
             }
+        }
+
+        boolean isIdle() {
+            for (Channel channel : client.channels.keySet()) {
+                ClientConnection connection = channel.pipeline().get(ClientConnection.class);
+                if (connection != null && connection.load() > 0) {
+                    return false;
+                }
+            }
+            return true;
         }
 
         /** When all of its calls have ended, and their servers have said so. */
@@ -209,6 +231,15 @@ final class SimScenario {
     final SimWorld world;
     final SimNetwork network;
     final SimCalls calls;
+
+    /** Strangers attack, and nothing else goes wrong: then the others have to be served. */
+    private final boolean besieged;
+
+    /** Most calls are large, and come together. */
+    private final boolean crowded;
+
+    private final List<SimCalls.Call> goodCalls = new ArrayList<>();
+    private final List<SimPeer> strangers = new ArrayList<>();
     private final List<Host> hosts = new ArrayList<>();
     private final List<Caller> callers = new ArrayList<>();
 
@@ -233,17 +264,21 @@ final class SimScenario {
     private SimScenario(SimWorld world) {
         CURRENT.set(this);
         this.world = world;
-        this.network = new SimNetwork(world);
+        this.besieged = world.oneIn(4);
+        this.crowded = !besieged && world.oneIn(4);
+        // a window of some bytes makes the network the bottleneck, which is no attacker's fault
+        this.network = new SimNetwork(world, besieged ? 16 * 1024 : 64);
         this.calls = new SimCalls(world);
         int servers = 1 + world.random.nextInt(3);
         for (int i = 0; i < servers; i++) {
             hosts.add(new Host("10.0.0." + (1 + i)));
         }
+        List<String> names = hosts.stream().map(host -> host.name).toList();
         int clients = 1 + world.random.nextInt(3);
         for (int i = 0; i < clients; i++) {
-            callers.add(new Caller("10.0.1." + (1 + i), hosts.subList(0, 1 + world.random.nextInt(servers))));
+            callers.add(new Caller("10.0.1." + (1 + i), names.subList(0, 1 + world.random.nextInt(servers))));
         }
-        inner = new Caller("10.0.2.1", hosts);
+        inner = new Caller("10.0.2.1", names);
         callers.add(inner);
     }
 
@@ -296,17 +331,31 @@ final class SimScenario {
 
     private void run() {
         beganNanos = world.now();
-        long lasting = world.spread(10 * MILLISECOND, 3 * SECOND);
+        long lasting = world.spread(10 * MILLISECOND, crowded ? 100 * MILLISECOND : 3 * SECOND);
         int count = 5 + world.random.nextInt(45);
         for (int i = 0; i < count; i++) {
             Caller caller = callers.get(world.random.nextInt(callers.size() - 1));
             world.in(world.random.nextLong(lasting), () -> caller.thread().run(() -> call(caller)));
         }
-        boolean peaceful = world.oneIn(3);
+        boolean peaceful = besieged || world.oneIn(3);
+        for (int i = besieged ? 20 : 0; i > 0; i--) {
+            Caller caller = callers.get(world.random.nextInt(callers.size() - 1));
+            world.in(world.random.nextLong(lasting), () -> caller.thread().run(() -> good(caller)));
+        }
+        if (besieged || world.oneIn(6)) {
+            for (int i = 1 + world.random.nextInt(8); i > 0; i--) {
+                world.in(world.random.nextLong(lasting), this::attack);
+            }
+        }
+        if (world.oneIn(6)) {
+            trap(lasting);
+        }
         for (int i = peaceful ? 0 : 1 + world.random.nextInt(8); i > 0; i--) {
             world.in(world.random.nextLong(lasting), this::disturb);
         }
         world.runUntil(beganNanos + lasting);
+        network.unlisten(new InetSocketAddress(TRAP, PORT));
+        strangers.forEach(SimPeer::leave);
         // from here on nothing goes wrong any more, and what is under way comes to its end
         network.links().forEach(link -> {
             if (!network.isSilent(link.server.local.getHostString())) {
@@ -315,6 +364,10 @@ final class SimScenario {
         });
         world.run(calls::allEnded, world.now() + QUIET_NANOS);
         world.runUntil(world.now() + keepAliveNanos + SECOND);
+        // what a narrow window still lets through
+        for (int i = 0; i < 20 && !callers.stream().allMatch(Caller::isIdle); i++) {
+            world.runUntil(world.now() + 3 * SECOND);
+        }
         callers.forEach(Caller::checkIdle);
         callers.forEach(caller -> caller.thread().run(caller::close));
         world.runUntil(world.now() + SECOND);
@@ -326,6 +379,44 @@ final class SimScenario {
         callers.forEach(caller -> caller.platform.end());
         world.runUntil(world.now() + SECOND);
         calls.check();
+        if (besieged) {
+            checkGoodput();
+        }
+    }
+
+    private void attack() {
+        SimPeer stranger = new SimPeer(world, false);
+        strangers.add(stranger);
+        Host host = hosts.get(world.random.nextInt(hosts.size()));
+        world.note(5, "a stranger goes for %s", host.name);
+        network.connect(stranger, "10.0.9.9", new InetSocketAddress(host.name, PORT));
+    }
+
+    /** A server that is none, and a client that has fallen for it: whatever it says, calls end in their time and nothing is left. */
+    private void trap(long lasting) {
+        try {
+            network.listen(new InetSocketAddress(TRAP, PORT), end -> {
+                SimPeer stranger = new SimPeer(world, true);
+                strangers.add(stranger);
+                stranger.begin(end);
+            });
+        } catch (IOException taken) {
+            throw new IllegalStateException(taken);
+        }
+        Caller victim = new Caller("10.0.3.1", List.of(TRAP));
+        victim.isTricked = true;
+        callers.add(callers.size() - 1, victim);
+        for (int i = 0; i < 10; i++) {
+            world.in(world.random.nextLong(lasting), () -> victim.thread().run(() -> call(victim)));
+        }
+    }
+
+    /** Small calls with time enough. Source: at least 80 % of their goodput is left to others beside an attacker. */
+    private void checkGoodput() {
+        long good = goodCalls.stream().filter(SimCalls.Call::isReplied).count();
+        if (good * 5 < goodCalls.size() * 4L) {
+            world.violation(good + " of " + goodCalls.size() + " calls beside strangers were answered");
+        }
     }
 
     private void expectNone(long count, String what) {
@@ -374,15 +465,19 @@ final class SimScenario {
             time = Math.min(time, world.spread(10_000, 2 * SECOND));
             CallContext.set(new CallContext(world.now() + time, Metadata.EMPTY, null, world.ticker));
         }
+        calls.trusting(!caller.isTricked);
         try {
             call(caller.remote, time);
         } finally {
+            calls.trusting(true);
             CallContext.set(null);
         }
     }
 
     private void call(SimService.Remote remote, long time) {
-        String text = "x".repeat((int) (world.oneIn(4) ? world.spread(0, 200_000) : world.spread(0, 200)));
+        // where connections are crowded, requests have to wait behind others before their first byte leaves
+        int size = world.oneIn(crowded ? 2 : 6) ? world.random.nextInt(MAX_TEXT) : (int) world.spread(0, 200);
+        String text = "x".repeat(size);
         long micros = world.spread(1, 200_000);
         switch (world.random.nextInt(18)) {
             case 0 -> unary("echo", time, false, id -> remote.echo(id, text), id -> id + ":" + text);
@@ -423,6 +518,18 @@ final class SimScenario {
             case 16 -> takes(remote, time);
             case 17 -> both(remote, time);
             default -> throw new AssertionError();
+        }
+    }
+
+    private void good(Caller caller) {
+        SimCalls.Call call = calls.begin("good", caller.callNanos, false);
+        goodCalls.add(call);
+        try {
+            caller.remote
+                    .pooled(call.id, "good")
+                    .whenComplete((value, thrown) -> ended(call, value, call.id + ":good", thrown));
+        } catch (RPCXException refused) {
+            call.failed(refused);
         }
     }
 
@@ -474,7 +581,7 @@ final class SimScenario {
     }
 
     private void subscribe(SimCalls.Call call, Flow.Publisher<String> stream) {
-        SimStreams.Sink sink = new SimStreams.Sink(this, call.id, n -> {});
+        SimStreams.Sink sink = new SimStreams.Sink(this, call.id, call.isTrusting);
         sink.end().whenComplete((received, thrown) -> {
             if (thrown == null) {
                 call.end("complete after " + received);

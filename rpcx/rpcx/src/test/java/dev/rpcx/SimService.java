@@ -96,7 +96,7 @@ final class SimService {
     CompletionStage<String> later(String id, long micros) {
         SimCalls.Handler handler = scenario().calls.handling(id);
         CompletableFuture<String> result = new CompletableFuture<>();
-        scenario().later(TimeUnit.MICROSECONDS.toNanos(micros), () -> {
+        scenario().later(TimeUnit.MICROSECONDS.toNanos(Math.min(Math.abs(micros), 300_000)), () -> {
             handler.end();
             result.complete(id);
         });
@@ -105,7 +105,7 @@ final class SimService {
 
     @Method
     String large(String id, int bytes) {
-        return answer(id) + ":" + "y".repeat(bytes);
+        return answer(id) + ":" + "y".repeat(Math.floorMod(bytes, 500_000));
     }
 
     /** Until its caller does not wait any more. */
@@ -159,14 +159,20 @@ final class SimService {
     @Method
     Flow.Publisher<String> brings(String id, int items, int bytes, int end) {
         answer(id);
-        return new SimStreams.Source(scenario(), id, items, bytes, SimStreams.Source.End.values()[end]);
+        SimStreams.Source.End[] ends = SimStreams.Source.End.values();
+        return new SimStreams.Source(
+                scenario(),
+                id,
+                Math.floorMod(items, 1_000),
+                Math.floorMod(bytes, 60_000),
+                ends[Math.floorMod(end, ends.length)]);
     }
 
     @Method
     CompletionStage<String> takes(Flow.Publisher<String> items) {
         String id = id();
         SimCalls.Handler handler = scenario().calls.handling(id);
-        SimStreams.Sink sink = new SimStreams.Sink(scenario(), id, n -> {});
+        SimStreams.Sink sink = new SimStreams.Sink(scenario(), id, !id.equals("stranger"));
         items.subscribe(sink);
         return sink.end().handle((received, thrown) -> {
             handler.end();

@@ -207,6 +207,10 @@ final class SimWorld {
         }
     }
 
+    boolean isLogging() {
+        return log != null;
+    }
+
     String log() {
         return log == null ? "" : log.toString();
     }

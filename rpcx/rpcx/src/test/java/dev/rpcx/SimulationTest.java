@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * place every handler has a thread of its own; TLS; the classic wire; handlers that are interrupted; CPU time, which nothing costs here.
  */
 class SimulationTest {
-    private static final int SEEDS = Integer.getInteger("rpcx.sim.seeds", LongForm.of(1_500, 1_000_000));
+    private static final int SEEDS = Integer.getInteger("rpcx.sim.seeds", LongForm.of(1_000, 1_000_000));
     private static final long FIRST = Long.getLong("rpcx.sim.first", 1);
 
     /** Enough to see what is wrong. */
@@ -50,15 +50,12 @@ class SimulationTest {
         LongForm.figure(2, "%d simulated worlds, seeds from %d, %d steps: nothing wrong", seeds, FIRST, steps);
     }
 
-    /** Each was wrong once. */
+    /** Each fails again when the fault is put back. */
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            95  | a dropped call whose handler ended with its stream was recycled twice: the outbox went round for ever
-            359 | for the same reason a reply reached another call
-            24  | the same when the connection closed
-            41  | a call on a closed client, while an attempt to connect was under way, had no end of its time
-            129 | a retried call whose first attempt had been executed ended as not executed when the second could not be sent
-            38  | the same for a hedged one
+            3   | a request that was given up before its first byte left kept its slot
+            179 | a retried call whose first attempt had been executed ended as not executed when the second could not be sent
+            67  | the same for a hedged one
             """)
     void whatWasWrongIsRight(long seed, String was) {
         assertThat(SimScenario.run(seed, false).violations()).as(was).isEmpty();
