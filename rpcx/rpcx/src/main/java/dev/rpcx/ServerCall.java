@@ -363,12 +363,18 @@ final class ServerCall extends Outbound implements Runnable {
 
     @Override
     void left() {
-        connection.replied(this);
+        // a write that fails ends the connection within itself, and that has recycled the call
+        if (!connection.isClosed()) {
+            connection.replied(this);
+        }
     }
 
     @Override
     void lost() {
-        handling = false;
-        connection.recycle(this);
+        // a reply that had begun to leave was recycled when the connection ended
+        if (handling) {
+            handling = false;
+            connection.recycle(this);
+        }
     }
 }
