@@ -129,7 +129,14 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         }
         Flow.Subscription publisher = to;
         long items = wanted;
-        signals.execute(() -> publisher.request(items));
+        signals.execute(() -> {
+            try {
+                publisher.request(items);
+            } catch (Throwable t) {
+                // a publisher that cannot be asked makes nothing more, and would leave its call waiting
+                cutOff(t);
+            }
+        });
     }
 
     void cancel() {
