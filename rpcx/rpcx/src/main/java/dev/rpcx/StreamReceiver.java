@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.CodecException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -279,10 +280,22 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             return;
         }
         try {
-            to.onNext(codec.read(item));
+            to.onNext(read(item));
         } catch (Throwable e) {
             peer.cancel();
             end(e);
+        }
+    }
+
+    private Object read(ByteBuf item) {
+        try {
+            return codec.read(item);
+        } catch (Throwable e) {
+            throw new RPCXException(
+                    RPCXException.Code.INVALID,
+                    "an item cannot be read: " + (e instanceof CodecException ? e.getMessage() : e),
+                    RPCXException.Executed.EXECUTED,
+                    e);
         }
     }
 
