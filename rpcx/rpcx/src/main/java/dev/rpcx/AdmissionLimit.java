@@ -93,6 +93,9 @@ final class AdmissionLimit {
 
     private volatile long nextStepNanos;
 
+    /** When the limit was raised last because nothing was left to do. */
+    private volatile long caughtUpNanos;
+
     /** Held for a step, by whoever finds that it is due; guards what follows. */
     private final AtomicBoolean stepping = new AtomicBoolean();
 
@@ -140,6 +143,7 @@ final class AdmissionLimit {
         this.nextStepNanos = nowNanos + STEP_NANOS;
         this.memoryEndNanos = nowNanos + MEMORY_NANOS;
         this.cutNanos = nowNanos;
+        this.caughtUpNanos = nowNanos;
     }
 
     /** @return false if the call has to be refused */
@@ -177,6 +181,9 @@ final class AdmissionLimit {
             if (!gap) {
                 gap = true;
             }
+            if (limit < most && nowNanos - caughtUpNanos >= STEP_NANOS) {
+                caughtUp(beganNanos, nowNanos);
+            }
             return;
         }
         long givenNanos = deadlineNanos - beganNanos;
@@ -197,6 +204,23 @@ final class AdmissionLimit {
                 && stepping.compareAndSet(false, true)) {
             try {
                 step(nowNanos);
+            } finally {
+                stepping.set(false);
+            }
+        }
+    }
+
+    /**
+     * All that had been taken has ended, and in time: then it is not too much that is taken. Calls that come together, with nothing to do
+     * between them, would otherwise leave the limit where one bad moment has put it, since nothing else can be learnt from them.
+     */
+    private void caughtUp(long beganNanos, long nowNanos) {
+        if (2 * (nowNanos - beganNanos) < usualNanos && stepping.compareAndSet(false, true)) {
+            try {
+                if (!isProbe && nowNanos - caughtUpNanos >= STEP_NANOS) {
+                    caughtUpNanos = nowNanos;
+                    limit = Math.min(most, 2 * limit);
+                }
             } finally {
                 stepping.set(false);
             }

@@ -312,6 +312,57 @@ class AdmissionLimitTest {
         }
     }
 
+    /** After a moment in which the process stood still, calls that come together, end soon and leave the method idle between them. */
+    @ParameterizedTest
+    @ValueSource(ints = {10, 100, 250, 1000})
+    void aMethodThatCatchesUpWithWhatComesTogetherIsOpenAgainSoon(int burstMillis) {
+        AdmissionLimit limit = new AdmissionLimit(MOST, new AtomicInteger(), 0);
+        long now = 0;
+        for (int i = 0; i < 100; i++) {
+            together(limit, now, 100_000);
+            now += TimeUnit.MILLISECONDS.toNanos(10);
+        }
+        int open = enter(limit);
+        for (int i = 0; i < 20 && limit.limit() >= 20; i++) {
+            now += TimeUnit.MILLISECONDS.toNanos(500);
+            // never idle: the next calls are there before the last ones end
+            int next = enter(limit);
+            leave(limit, open, now - TimeUnit.MILLISECONDS.toNanos(400), now);
+            open = next;
+        }
+        leave(limit, open, now - TimeUnit.MILLISECONDS.toNanos(400), now);
+        assertThat(limit.limit()).isLessThan(20);
+        int refused = 0;
+        int bursts = 10_000 / burstMillis;
+        for (int i = 0; i < bursts; i++) {
+            int some = together(limit, now, 100_000);
+            refused += i >= bursts / 2 ? some : 0;
+            now += TimeUnit.MILLISECONDS.toNanos(burstMillis);
+        }
+        assertThat(refused).isZero();
+    }
+
+    /** Forty calls at once with 200 ms each, which all end after this time. @return how many were refused */
+    private static int together(AdmissionLimit limit, long now, long tookNanos) {
+        int entered = enter(limit);
+        leave(limit, entered, now, now + tookNanos);
+        return 40 - entered;
+    }
+
+    private static int enter(AdmissionLimit limit) {
+        int entered = 0;
+        for (int i = 0; i < 40; i++) {
+            entered += limit.enter() ? 1 : 0;
+        }
+        return entered;
+    }
+
+    private static void leave(AdmissionLimit limit, int count, long began, long now) {
+        for (int i = 0; i < count; i++) {
+            limit.leave(began, began + TimeUnit.MILLISECONDS.toNanos(200), now, true);
+        }
+    }
+
     @Test
     void methodsShareOneGreatestNumberAndNothingElse() {
         AtomicInteger all = new AtomicInteger();
