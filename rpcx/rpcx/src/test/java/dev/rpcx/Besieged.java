@@ -1,15 +1,62 @@
 package dev.rpcx;
 
+import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
 
-/** A server as a process, in the open: {@code CHAIN KEY AUTHORITIES} of its second port, which wants certificates. The first wants tokens. */
+/**
+ * A server as a process, in the open: {@code CHAIN KEY AUTHORITIES} of its second port, which wants certificates. The first wants tokens for
+ * {@code hello}. {@code audit} is answered with what its ledgers hold, {@code state} with a {@link State}.
+ */
 public final class Besieged {
     static final String NAME = "good";
     static final byte[] SECRET = "a secret of more than sixteen bytes".getBytes(StandardCharsets.US_ASCII);
 
+    private static final long PAUSE_MILLIS = 1000;
+    private static final String ITEM = "x".repeat(16_000);
+
     private Besieged() {}
+
+    /** What the process says of itself after a garbage collection; {@code cpuMillis} is its processor time so far. */
+    record State(int connections, int running, int threads, long heapBytes, long cpuMillis) {
+        static State parse(String line) {
+            long[] all = java.util.Arrays.stream(line.split(" "))
+                    .mapToLong(Long::parseLong)
+                    .toArray();
+            return new State((int) all[0], (int) all[1], (int) all[2], all[3], all[4]);
+        }
+
+        @Override
+        public String toString() {
+            return connections + " " + running + " " + threads + " " + heapBytes + " " + cpuMillis;
+        }
+    }
+
+    /** Its constructor is broken, not only unwilling. */
+    record Broken(String text) {
+        Broken {
+            if (!text.isEmpty()) {
+                throw new AssertionError("a broken record");
+            }
+        }
+    }
+
+    /** All of them have one hash. */
+    record Equal(int number) {
+        @Override
+        public int hashCode() {
+            return 7;
+        }
+    }
+
+    record Tiny(int number) {}
 
     @RPCXServer("besieged")
     static final class Service {
@@ -19,38 +66,167 @@ public final class Besieged {
         }
 
         @Method
+        String plain(String name) {
+            return name;
+        }
+
+        @Method
         String much(int bytes) {
             return "x".repeat(bytes);
+        }
+
+        @Method
+        void pause() throws InterruptedException {
+            Thread.sleep(PAUSE_MILLIS);
+        }
+
+        @Method
+        String broken(Broken broken) {
+            return broken.text();
+        }
+
+        @Method
+        int equal(Set<Equal> all) {
+            return all.size();
+        }
+
+        @Method
+        int tiny(List<Tiny> all) {
+            return all.size();
+        }
+
+        /** As many items as there is credit for, as fast as the publisher can make them. */
+        @Method
+        Flow.Publisher<String> endless() {
+            return to -> to.onSubscribe(new Flow.Subscription() {
+                private volatile boolean cancelled;
+
+                @Override
+                public void request(long items) {
+                    for (long i = 0; i < items && !cancelled; i++) {
+                        to.onNext(ITEM);
+                    }
+                }
+
+                @Override
+                public void cancel() {
+                    cancelled = true;
+                }
+            });
+        }
+
+        /** A publisher that blocks where it is asked for items. */
+        @Method
+        Flow.Publisher<String> stuck() {
+            CountDownLatch cancelled = new CountDownLatch(1);
+            return to -> to.onSubscribe(new Flow.Subscription() {
+                @Override
+                public void request(long items) {
+                    try {
+                        cancelled.await(PAUSE_MILLIS, TimeUnit.MILLISECONDS);
+                    } catch (InterruptedException e) {
+                        Thread.currentThread().interrupt();
+                    }
+                }
+
+                @Override
+                public void cancel() {
+                    cancelled.countDown();
+                }
+            });
+        }
+
+        /** Welcomes a thousand items. */
+        @Method
+        CompletableFuture<Long> take(Flow.Publisher<String> items) {
+            return taken(items, 0);
+        }
+
+        /** Blocks at each item. */
+        @Method
+        CompletableFuture<Long> takeSlowly(Flow.Publisher<String> items) {
+            return taken(items, PAUSE_MILLIS);
+        }
+
+        private static CompletableFuture<Long> taken(Flow.Publisher<String> items, long pauseMillis) {
+            CompletableFuture<Long> all = new CompletableFuture<>();
+            items.subscribe(new Flow.Subscriber<>() {
+                private long count;
+
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    subscription.request(1000);
+                }
+
+                @Override
+                public void onNext(String item) {
+                    count++;
+                    try {
+                        Thread.sleep(pauseMillis);
+                    } catch (InterruptedException e) {
+                        all.completeExceptionally(e);
+                    }
+                }
+
+                @Override
+                public void onError(Throwable thrown) {
+                    all.completeExceptionally(thrown);
+                }
+
+                @Override
+                public void onComplete() {
+                    all.complete(count);
+                }
+            });
+            return all;
         }
     }
 
     @RPCXClient(remoteServerName = "besieged")
     interface Calls {
         @Method(timeoutMillis = 200)
-        java.util.concurrent.CompletableFuture<String> hello(String name);
+        CompletableFuture<String> hello(String name);
+
+        @Method(timeoutMillis = 200)
+        CompletableFuture<String> plain(String name);
     }
 
     public static void main(String[] args) throws Exception {
         Interceptor tokens = Tokens.requiring(name -> name.equals(NAME) ? SECRET : null);
-        RegistryServer registry = RegistryServer.registry(new Service());
-        Server open = Server.builder(registry)
+        Server open = Server.builder(RegistryServer.registry(new Service()))
                 .host("127.0.0.1")
                 .keepAlive(Duration.ofSeconds(2))
                 .classic(true)
-                // the floods that send whole calls have no token; what comes before a handler is to be held up too
+                // attackers have no token: what comes before a handler is to be held up too
                 .interceptor((call, next) ->
-                        call.method().equals("much") ? next.proceed(call) : tokens.intercept(call, next))
+                        call.method().equals("hello") ? tokens.intercept(call, next) : next.proceed(call))
                 .build()
                 .start();
         Server locked = Server.builder(RegistryServer.registry(new Service()))
                 .host("127.0.0.1")
+                .keepAlive(Duration.ofSeconds(2))
                 .tls(Tls.server(Path.of(args[0]), Path.of(args[1])).requiringClientsOf(Path.of(args[2])))
                 .build()
                 .start();
-        System.out.println("locked " + locked.port());
-        System.out.println("open " + open.port());
-        while (System.in.read() >= 0) {}
+        System.out.println(locked.port() + " " + open.port());
+        JvmProcess.answer(question -> switch (question) {
+            case "audit" -> Ledger.auditAll().replace('\n', ';');
+            case "state" -> state(open, locked).toString();
+            default -> throw new IllegalArgumentException(question);
+        });
         open.stop(Duration.ofMillis(100));
         locked.stop(Duration.ofMillis(100));
+    }
+
+    private static State state(Server open, Server locked) {
+        System.gc();
+        Runtime heap = Runtime.getRuntime();
+        return new State(
+                (int) (open.ledger().held(Resource.CONNECTIONS)
+                        + locked.ledger().held(Resource.CONNECTIONS)),
+                open.running() + locked.running(),
+                ManagementFactory.getThreadMXBean().getThreadCount(),
+                heap.totalMemory() - heap.freeMemory(),
+                JvmProcess.cpuMillis());
     }
 }

@@ -6,9 +6,11 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
 
 /** A server of the tests as a process of its own, on this class path. Its first line ends with its port; it ends with its input. */
 final class JvmProcess implements AutoCloseable {
@@ -32,12 +34,35 @@ final class JvmProcess implements AutoCloseable {
                 .start());
     }
 
-    /** Waits until it serves. */
-    int port() throws IOException {
+    /** In the process: answers each line of its input with one line, until the input ends. */
+    static void answer(UnaryOperator<String> answers) throws IOException {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            System.out.println(answers.apply(line));
+        }
+    }
+
+    /** In the process: its processor time so far. */
+    static long cpuMillis() {
+        return ProcessHandle.current()
+                .info()
+                .totalCpuDuration()
+                .map(Duration::toMillis)
+                .orElse(0L);
+    }
+
+    /** Waits until it serves, and returns what it says then. */
+    String greeting() throws IOException {
         String line = out.readLine();
         if (line == null) {
             throw new IOException("the process ended before it served");
         }
+        return line;
+    }
+
+    /** Waits until it serves. */
+    int port() throws IOException {
+        String line = greeting();
         return Integer.parseInt(line.substring(line.lastIndexOf(' ') + 1));
     }
 
@@ -45,7 +70,11 @@ final class JvmProcess implements AutoCloseable {
     String ask(String line) throws IOException {
         process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
         process.getOutputStream().flush();
-        return out.readLine();
+        String answer = out.readLine();
+        if (answer == null) {
+            throw new IOException("the process ended, asked for: " + line);
+        }
+        return answer;
     }
 
     /** kill -9: no handler runs, no buffer is flushed. */

@@ -1,0 +1,430 @@
+package dev.rpcx;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.function.IntFunction;
+import javax.crypto.spec.SecretKeySpec;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLEngine;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a hostile peer does to {@link Besieged}: so many connections from so many addresses, and what each sends so many times a second. The
+ * pace is what a server of two cores, shared with its callers, can take beside some hundreds of calls a second: an attack is to show what it
+ * does to memory, places and turns, not that a processor can be kept busy by whoever has more of them. A connection that has been ended is
+ * made anew at the next tick.
+ */
+enum Attack {
+    SLOW_SENDERS("senders of a byte a second", LongForm.of(300, 8_000), 6, 1, Shape.READS, one(Attack::slowly)),
+    READERS_THAT_NEVER_READ("readers that never read", 20, 5, 50, Shape.DEAF, Attack::much),
+    READERS_THAT_COME_BACK(
+            "readers that ask for 128 MB at once, read nothing and come back",
+            20,
+            5,
+            10,
+            Shape.DEAF,
+            round -> round == 0 ? times(1000, k -> much(k)) : pong()),
+    REQUESTS_WITHOUT_END(
+            "requests that never end",
+            8,
+            2,
+            50,
+            Shape.READS,
+            round -> round == 0 ? begun(1 << 16, "plain") : part(1 << 16, 16_000)),
+    REQUESTS_THAT_STAND_STILL(
+            "requests that stand still, of many addresses",
+            200,
+            20,
+            1,
+            Shape.READS,
+            round -> round == 0
+                    ? times(16, k -> Unpooled.wrappedBuffer(begun(1 << 16 | k, "plain"), part(1 << 16 | k, 16_000)))
+                    : pong()),
+    EMPTY_PARTS(
+            "parts without a byte",
+            2,
+            2,
+            50,
+            Shape.READS,
+            round -> round == 0 ? begun(1 << 16, "plain") : times(100, k -> part(1 << 16, 0))),
+    CANCELS(
+            "calls cancelled at once",
+            2,
+            2,
+            50,
+            Shape.READS,
+            round -> times(
+                    20,
+                    k -> Unpooled.wrappedBuffer(
+                            call(Wire.REQUEST, id(round, k), "plain", RawPeer.text("x")), cancel(id(round, k))))),
+    CANCELS_OF_NOTHING(
+            "cancels of calls that never were", 1, 1, 50, Shape.READS, round -> times(200, k -> cancel(id(round, k)))),
+    INTERRUPTED_HANDLERS(
+            "handlers that wait, interrupted",
+            2,
+            2,
+            50,
+            Shape.READS,
+            round -> times(
+                    5,
+                    k -> Unpooled.wrappedBuffer(
+                            cancel(id(round - 1, round * 5 - 5 + k)),
+                            call(Wire.REQUEST, id(round, round * 5 + k), "pause", Unpooled.EMPTY_BUFFER)))),
+    PINGS("more pings than allowed", 2, 2, 50, Shape.READS, round -> times(50, k -> ping())),
+    PINGS_UNREAD("pings whose answers nobody reads", 50, 5, 30, Shape.DEAF, round -> times(3, k -> ping())),
+    SETTINGS_AGAIN(
+            "settings twice", 4, 2, 20, Shape.READS, round -> RawPeer.frame(Wire.SETTINGS, 0, Unpooled.EMPTY_BUFFER)),
+    CLASSIC_SILENCE("classic connections of one byte", 300, 5, 1, Shape.CLASSIC, round -> round == 0 ? zeros(1) : null),
+    CLASSIC_FRAMES_UNFINISHED(
+            "classic frames of 4 MiB that do not end", 100, 5, 10, Shape.CLASSIC, Attack::classicUnfinished),
+    CLASSIC_READERS("classic readers that never read", 20, 5, 50, Shape.CLASSIC_DEAF, Attack::classicMuch),
+    RANDOM_BYTES("random bytes", 4, 2, 20, Shape.CLASSIC, Attack::random),
+    CONNECTIONS("connections that come and go", 20, 2, 50, Shape.READS, round -> round == 0 ? null : Ends.HANG_UP),
+    CONNECTIONS_OF_ONE_ADDRESS(
+            "silent connections of one address", LongForm.of(300, 2_200), 1, 1, Shape.CLASSIC, round -> null),
+    TLS_UNFINISHED(
+            "TLS handshakes that stop in their first record",
+            200,
+            5,
+            1,
+            Shape.LOCKED,
+            round -> round == 0 ? Unpooled.buffer().writeInt(0x16030102).writeInt(0x00010001) : null),
+    TLS_HELLOS(
+            "TLS handshakes left after the server's signature",
+            4,
+            2,
+            20,
+            Shape.LOCKED,
+            round -> round == 0 ? hello() : round == 2 ? Ends.HANG_UP : null),
+    BAD_TOKENS("calls with a bad token", 2, 2, 50, Shape.READS, one(Attack::badTokens)),
+    SHORT_TIMES("calls with 1 µs to 2 ms left", 2, 2, 50, Shape.READS, Attack::shortTimes),
+    NOTICES_OF_STREAMS(
+            "notices of methods with streams",
+            2,
+            2,
+            50,
+            Shape.READS,
+            round -> times(
+                    5, k -> call(Wire.NOTICE, id(round, k), k % 2 == 0 ? "take" : "endless", Unpooled.EMPTY_BUFFER))),
+    NOTICES_THAT_WAIT(
+            "notices whose handlers wait, left alone",
+            4,
+            4,
+            25,
+            Shape.READS,
+            round -> round % 10 == 9
+                    ? Ends.HANG_UP
+                    : times(5, k -> call(Wire.NOTICE, id(round, k), "pause", Unpooled.EMPTY_BUFFER))),
+    STREAMS_UNREAD(
+            "streams with endless credit that nobody reads",
+            20,
+            5,
+            10,
+            Shape.DEAF,
+            round -> round == 0 ? times(8, k -> stream(1 << 16 | k, "endless", 1L << 40)) : pong()),
+    CREDIT_FLOOD(
+            "credit for one item at a time",
+            2,
+            2,
+            50,
+            Shape.READS,
+            round -> round == 0 ? stream(1 << 16, "stuck", 1) : times(100, k -> credit(1 << 16, 1))),
+    ITEMS_UNFINISHED("items in parts that never end", 20, 5, 10, Shape.READS, Attack::itemsUnfinished),
+    PUBLISHERS_BLOCKED(
+            "publishers that block",
+            4,
+            2,
+            10,
+            Shape.READS,
+            round -> times(5, k -> stream(id(round, round * 5 + k), "stuck", 1))),
+    SUBSCRIBERS_BLOCKED("subscribers that block", 4, 2, 10, Shape.READS, Attack::subscribersBlocked),
+    BROKEN_TYPES(
+            "values whose type throws an Error",
+            2,
+            2,
+            50,
+            Shape.READS,
+            round -> times(5, k -> call(Wire.REQUEST, id(round, k), "broken", RawPeer.text("x")))),
+    EQUAL_HASHES("sets of 40 000 equal hashes", 4, 2, 1, Shape.READS, one(Attack::equalHashes)),
+    TINY_ELEMENTS("lists of 500 000 elements of 2 bytes", 4, 2, 1, Shape.READS, one(Attack::tinyElements)),
+    UNKNOWN_METHODS(
+            "methods that are not there",
+            2,
+            2,
+            50,
+            Shape.READS,
+            round -> times(10, k -> call(Wire.REQUEST, id(round, k), "m" + round + k, Unpooled.EMPTY_BUFFER))),
+    LARGE_METADATA("metadata of 8 kB", 2, 2, 50, Shape.READS, Attack::largeMetadata),
+    REQUESTS_AFTER_GOAWAY(
+            "requests after the client's GOAWAY",
+            2,
+            2,
+            50,
+            Shape.READS,
+            round -> round == 0
+                    ? Unpooled.wrappedBuffer(
+                            call(Wire.REQUEST, 1 << 16, "pause", Unpooled.EMPTY_BUFFER),
+                            RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER))
+                    : times(10, k -> call(Wire.REQUEST, id(round, 1 + k), "plain", RawPeer.text("x"))));
+
+    /** How a connection begins, and whether it reads. */
+    enum Shape {
+        READS,
+        DEAF,
+        CLASSIC,
+        CLASSIC_DEAF,
+        LOCKED;
+
+        boolean begins() {
+            return this == READS || this == DEAF;
+        }
+
+        boolean reads() {
+            return this != DEAF && this != CLASSIC_DEAF;
+        }
+    }
+
+    /** A place of its own, since an enum's constants cannot name its fields. */
+    static final class Ends {
+        /** Said by a script: the connection is closed, and made anew. */
+        static final ByteBuf HANG_UP = Unpooled.buffer(0);
+
+        private Ends() {}
+    }
+
+    final String title;
+    final int connections;
+    final int addresses;
+    final int perSecond;
+    final Shape shape;
+    private final IntFunction<@Nullable ByteBuf> script;
+
+    /** @param script what a connection sends at its tick of this number, from 0; null for nothing */
+    Attack(
+            String title,
+            int connections,
+            int addresses,
+            int perSecond,
+            Shape shape,
+            IntFunction<@Nullable ByteBuf> script) {
+        this.title = title;
+        this.connections = connections;
+        this.addresses = addresses;
+        this.perSecond = perSecond;
+        this.shape = shape;
+        this.script = script;
+    }
+
+    /** What a connection sends at its tick of this number; null for nothing, {@link Ends#HANG_UP} to be closed by us. */
+    @Nullable
+    ByteBuf next(int round) {
+        ByteBuf bytes = script.apply(round);
+        if (round > 0 || !shape.begins() || bytes == Ends.HANG_UP) {
+            return bytes;
+        }
+        return bytes == null ? RawPeer.preface() : Unpooled.wrappedBuffer(RawPeer.preface(), bytes);
+    }
+
+    private static final int SLOTS = 4000;
+
+    /** What is the same each time is made once. */
+    private static IntFunction<@Nullable ByteBuf> one(java.util.function.Supplier<IntFunction<@Nullable ByteBuf>> of) {
+        java.util.concurrent.atomic.AtomicReference<@Nullable IntFunction<@Nullable ByteBuf>> made =
+                new java.util.concurrent.atomic.AtomicReference<>();
+        return round -> {
+            IntFunction<@Nullable ByteBuf> script = made.get();
+            if (script == null) {
+                script = of.get();
+                made.set(script);
+            }
+            return script.apply(round);
+        };
+    }
+
+    /** A call id: its generation changes with each round. */
+    private static int id(int round, int k) {
+        return (1 + Math.floorMod(round, 60_000)) << 16 | Math.floorMod(k, SLOTS);
+    }
+
+    private static ByteBuf times(int count, IntFunction<ByteBuf> each) {
+        ByteBuf all = Unpooled.buffer();
+        for (int k = 0; k < count; k++) {
+            all.writeBytes(each.apply(k));
+        }
+        return all;
+    }
+
+    private static ByteBuf call(int head, int id, String method, ByteBuf behindNames) {
+        return RawPeer.frame(
+                head | Wire.NAMED, id, RawPeer.prelude("besieged", method).writeBytes(behindNames));
+    }
+
+    private static ByteBuf begun(int id, String method) {
+        return call(Wire.REQUEST | Wire.MORE, id, method, Unpooled.EMPTY_BUFFER);
+    }
+
+    private static ByteBuf zeros(int bytes) {
+        return Unpooled.wrappedBuffer(new byte[bytes]);
+    }
+
+    private static ByteBuf part(int id, int bytes) {
+        return RawPeer.frame(Wire.PART | Wire.MORE, id, zeros(bytes));
+    }
+
+    private static ByteBuf cancel(int id) {
+        return RawPeer.frame(Wire.CANCEL, id, Unpooled.EMPTY_BUFFER);
+    }
+
+    private static ByteBuf ping() {
+        return RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER);
+    }
+
+    /** A sign of life that asks for nothing. */
+    private static ByteBuf pong() {
+        return RawPeer.frame(Wire.PONG, 7, Unpooled.EMPTY_BUFFER);
+    }
+
+    private static ByteBuf number(long value) {
+        ByteBuf number = Unpooled.buffer();
+        Varint.write(number, value);
+        return number;
+    }
+
+    private static ByteBuf credit(int id, long items) {
+        return RawPeer.frame(Wire.CREDIT, id, number(items));
+    }
+
+    private static ByteBuf stream(int id, String method, long items) {
+        return Unpooled.wrappedBuffer(call(Wire.REQUEST, id, method, Unpooled.EMPTY_BUFFER), credit(id, items));
+    }
+
+    /** A request in as many frames as it takes. */
+    private static ByteBuf whole(int id, String method, ByteBuf body) {
+        ByteBuf all = Unpooled.buffer().writeBytes(begun(id, method));
+        while (body.readableBytes() > 16_000) {
+            all.writeBytes(RawPeer.frame(Wire.PART | Wire.MORE, id, body.readSlice(16_000)));
+        }
+        return all.writeBytes(RawPeer.frame(Wire.PART, id, body));
+    }
+
+    // ---- the scripts of more than a line
+
+    private static IntFunction<@Nullable ByteBuf> slowly() {
+        byte[] request = ByteBufUtil.getBytes(
+                RawPeer.preface().writeBytes(RawPeer.request(1 << 16, "besieged", "plain", "x".repeat(16_000))));
+        // the preface has been sent whole at the first tick
+        return round -> Unpooled.wrappedBuffer(request, (Wire.PREFACE_BYTES + round) % request.length, 1);
+    }
+
+    private static ByteBuf much(int round) {
+        return call(
+                Wire.REQUEST,
+                id(round, round),
+                "much",
+                Unpooled.buffer().writeByte(1 << 3).writeBytes(number(128 << 10)));
+    }
+
+    private static @Nullable ByteBuf classicUnfinished(int round) {
+        if (round == 0) {
+            return Unpooled.buffer().writeInt(4 << 20).writeShort(0x0801).writeZero(200_000);
+        }
+        // 20 bytes short of its end, which never comes
+        int rest = Math.min(60_000, (4 << 20) - 20 - 200_002 - (round - 1) * 60_000);
+        return rest > 0 ? zeros(rest) : null;
+    }
+
+    private static ByteBuf classicMuch(int round) {
+        byte[] number = ByteBufUtil.getBytes(Unpooled.buffer().writeByte(1 << 3).writeBytes(number(128 << 10)));
+        return ClassicWire.request(1 + round, "besieged", "much", List.of("int"), List.of(number));
+    }
+
+    private static ByteBuf random(int round) {
+        byte[] some = new byte[1024];
+        new Random(round).nextBytes(some);
+        return Unpooled.wrappedBuffer(some);
+    }
+
+    /** What a client says first, to a server whose answer costs it a signature. */
+    private static ByteBuf hello() {
+        try {
+            SSLEngine engine = SSLContext.getDefault().createSSLEngine();
+            engine.setUseClientMode(true);
+            ByteBuffer out = ByteBuffer.allocate(engine.getSession().getPacketBufferSize());
+            engine.wrap(ByteBuffer.allocate(0), out);
+            return Unpooled.wrappedBuffer(out.flip());
+        } catch (java.security.GeneralSecurityException | javax.net.ssl.SSLException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static ByteBuf withToken(int id, String token) {
+        ByteBuf behind = Unpooled.buffer();
+        Metadata.EMPTY.with("rpcx-token", token).write(behind);
+        return call(Wire.REQUEST | Wire.METADATA, id, "hello", behind.writeBytes(RawPeer.text("x")));
+    }
+
+    private static IntFunction<@Nullable ByteBuf> badTokens() {
+        SecretKeySpec key = Token.key("another secret of more than sixteen bytes".getBytes(StandardCharsets.US_ASCII));
+        List<String> tokens = new ArrayList<>();
+        for (String signer : List.of(Besieged.NAME, "nobody")) {
+            tokens.add(new Token(System.currentTimeMillis() + 3_600_000, new byte[16], signer, null, List.of())
+                    .signed(key, "besieged", "hello"));
+        }
+        tokens.add("no token");
+        return round -> times(10, k -> withToken(id(round, k), tokens.get(k % tokens.size())));
+    }
+
+    private static ByteBuf shortTimes(int round) {
+        return times(20, k -> {
+            ByteBuf behind = number(1 + 105L * k).writeBytes(RawPeer.text("x"));
+            return call(Wire.REQUEST | Wire.TIME, id(round, k), "plain", behind);
+        });
+    }
+
+    private static @Nullable ByteBuf itemsUnfinished(int round) {
+        return switch (round) {
+            case 0 -> times(8, k -> call(Wire.REQUEST, 1 << 16 | k, "take", Unpooled.EMPTY_BUFFER));
+            case 1, 2 -> null;
+            case 3 -> times(8, k -> RawPeer.frame(Wire.ITEM | Wire.MORE, 1 << 16 | k, zeros(16_000)));
+            default -> times(8, k -> part(1 << 16 | k, 16_000));
+        };
+    }
+
+    private static ByteBuf subscribersBlocked(int round) {
+        // a tick later there is credit
+        ByteBuf item = round < 3
+                ? Unpooled.EMPTY_BUFFER
+                : RawPeer.frame(Wire.ITEM, id(round - 3, round - 3), RawPeer.text("x"));
+        return Unpooled.wrappedBuffer(item, call(Wire.REQUEST, id(round, round), "takeSlowly", Unpooled.EMPTY_BUFFER));
+    }
+
+    private static IntFunction<@Nullable ByteBuf> equalHashes() {
+        ByteBuf body = Unpooled.buffer();
+        for (int i = 1; i <= 40_000; i++) {
+            ByteBuf element = Unpooled.buffer().writeByte(1 << 3).writeBytes(number(i));
+            body.writeByte(1 << 3 | 2).writeByte(element.readableBytes()).writeBytes(element);
+        }
+        return round -> whole(id(round, round), "equal", body.duplicate());
+    }
+
+    private static IntFunction<@Nullable ByteBuf> tinyElements() {
+        ByteBuf body = Unpooled.buffer();
+        for (int i = 0; i < 500_000; i++) {
+            body.writeByte(1 << 3 | 2).writeByte(0);
+        }
+        return round -> whole(id(round, round), "tiny", body.duplicate());
+    }
+
+    private static ByteBuf largeMetadata(int round) {
+        ByteBuf behind = Unpooled.buffer();
+        Metadata.EMPTY.with("name", "x".repeat(8000)).write(behind);
+        behind.writeBytes(RawPeer.text("x"));
+        return times(5, k -> call(Wire.REQUEST | Wire.METADATA, id(round, k), "plain", behind.duplicate()));
+    }
+}
