@@ -70,6 +70,8 @@ final class ClientStream implements Flow.Publisher<Object> {
 
         private void send(ClientConnection on) {
             if (cancelled) {
+                // only a subscriber that broke a rule still waits for a word
+                receiver.open();
                 return;
             }
             try {

@@ -60,6 +60,9 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     private boolean told;
     private @Nullable Throwable failure;
 
+    /** What the subscriber did wrong: nothing but the end is told after that, and the end is this. */
+    private @Nullable Throwable fault;
+
     /** A client's: its subscriber is told on the event loop at once, so nothing waits. */
     StreamReceiver(Codec<Object> codec, Peer peer) {
         this.codec = codec;
@@ -118,8 +121,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     @Override
     public void request(long items) {
         if (items <= 0) {
-            cancel();
-            end(new IllegalArgumentException("request of " + items + " items (expected: > 0)"));
+            refuse(new IllegalArgumentException("request of " + items + " items (expected: > 0)"));
             return;
         }
         synchronized (this) {
@@ -130,6 +132,22 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             granted = sum(granted, items);
         }
         peer.credit(items);
+    }
+
+    /** The subscriber has broken a rule, and is told so by its last signal (Reactive Streams, rule 3.9), where its other signals come. */
+    private void refuse(IllegalArgumentException why) {
+        boolean endsByPeer;
+        synchronized (this) {
+            if (fault == null) {
+                fault = why;
+            }
+            // a client's call ends by its cancel, on the event loop
+            endsByPeer = open && signals == null && bytes == null;
+        }
+        if (!endsByPeer) {
+            end(why);
+        }
+        peer.cancel();
     }
 
     private static long sum(long a, long b) {
@@ -274,7 +292,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     private void give(ByteBuf item) {
         Flow.Subscriber<? super Object> to;
         synchronized (this) {
-            to = told ? null : subscriber;
+            to = told || fault != null ? null : subscriber;
         }
         if (to == null) {
             return;
@@ -306,11 +324,11 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
                 return;
             }
             ended = true;
-            failure = error;
+            failure = fault == null ? error : fault;
             if (stream != null) {
                 stream.release();
             }
-            if (error != null || items.isEmpty()) {
+            if (failure != null || items.isEmpty()) {
                 dropItems();
             }
         }

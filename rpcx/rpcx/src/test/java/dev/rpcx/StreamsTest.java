@@ -70,7 +70,7 @@ class StreamsTest {
     }
 
     /** Collects, asking for some items at a time. */
-    static final class Collected<T> implements Flow.Subscriber<T> {
+    static class Collected<T> implements Flow.Subscriber<T> {
         final List<T> items = Collections.synchronizedList(new ArrayList<>());
         final CompletableFuture<List<T>> end = new CompletableFuture<>();
         final CompletableFuture<Flow.Subscription> begin = new CompletableFuture<>();
@@ -247,6 +247,30 @@ class StreamsTest {
                 .startsWith("item 0", "item 1")
                 .endsWith("item 9999")
                 .hasSize(10_000);
+    }
+
+    @Test
+    void aSubscriberThatAsksForNoItemsIsToldThatThisIsItsFault() {
+        for (boolean isAtOnce : new boolean[] {true, false}) {
+            Collected<String> wrong = new Collected<>(isAtOnce ? 0 : 1) {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    super.onSubscribe(subscription);
+                    if (isAtOnce) {
+                        subscription.request(0);
+                    }
+                }
+
+                @Override
+                public void onNext(String item) {
+                    begin.join().request(-1);
+                }
+            };
+            remote.count(10).subscribe(wrong);
+            assertThatThrownBy(wrong::all)
+                    .hasCauseInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("expected: > 0");
+        }
     }
 
     @Test
