@@ -690,21 +690,26 @@ var requestChecks = []check{
 			})
 		}
 	}},
-	{"request: time does not end a handler", "A handler that has begun is not ended by time: the client, which has waited long enough, sends CANCEL.", func(t *T) {
-		p := native(t)
-		defer p.close()
+	{"request: time ends a call", "A server ends a call whose time is over with ERROR 2, executed 3 if the handler has begun", func(t *T) {
 		// A second is enough for a handler to begin.
-		p.frames(p.numbered(wire.TIME, id(0, 1), "block", varint(1000000)))
-		time.Sleep(1100 * time.Millisecond)
-		p.settled()
-		p.frames(wire.Frame{Type: wire.CANCEL, ID: id(0, 1)})
-		p.cancelled(id(0, 1))
-	}},
-	{"request: time ends a stream", "Only a call that takes or brings a stream is: the server ends it with ERROR 2, executed 3.", func(t *T) {
+		const micros = 1000000
 		p := native(t)
 		defer p.close()
-		p.frames(p.numbered(wire.TIME, id(0, 1), "count", varint(1000000), number(2)))
+		t.step("a handler that runs")
+		p.frames(p.numbered(wire.TIME, id(0, 1), "block", varint(micros)))
 		p.errs(id(0, 1), wire.Deadline, wire.Maybe)
+		p.settled()
+		t.step("a stream that waits for credit")
+		p.frames(p.numbered(wire.TIME, id(0, 2), "count", varint(micros), number(2)), credit(id(0, 2), 1))
+		p.item(id(0, 2), text("item 0"))
+		p.errs(id(0, 2), wire.Deadline, wire.Maybe)
+		t.step("credit after that")
+		p.frames(credit(id(0, 2), 1))
+		p.settled()
+		t.step("a stream that waits for items")
+		p.frames(p.numbered(wire.TIME, id(0, 3), "total", varint(micros)))
+		p.credited(id(0, 3), 2)
+		p.errs(id(0, 3), wire.Deadline, wire.Maybe)
 		p.settled()
 	}},
 	{"request: metadata", "METADATA: varint: length in bytes, at most 8192; then entries", func(t *T) {

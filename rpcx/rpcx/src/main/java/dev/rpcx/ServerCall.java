@@ -310,14 +310,20 @@ final class ServerCall extends Outbound implements Runnable {
         WireError.write(body, error);
     }
 
-    /** On the event loop: nobody waits for the result any more. */
-    void cancel() {
-        context().cancel();
+    /** On the event loop: nobody waits for the result any more. @return false if the handler has not begun, and will not */
+    boolean cancel() {
         synchronized (this) {
+            context().cancel();
             if (runner != null) {
                 runner.interrupt();
             }
+            return entered;
         }
+    }
+
+    /** On the event loop, while no handler is under way. */
+    boolean hasBegun() {
+        return entered;
     }
 
     /** Only one final frame may leave: the reply, or the event loop's word that the call was cancelled. */

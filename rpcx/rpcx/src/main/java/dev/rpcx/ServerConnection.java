@@ -376,19 +376,24 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         Codec<Object> items = call.method().items();
         if (items != null) {
             call.receiver = new StreamReceiver(items, new Incoming(call.id), account, placeOf(call.method()));
-            long now = nanoTime();
-            watch(due(call, now), now);
         }
+        int id = call.id;
         if (call.notice) {
             // taken: the caller's slot is free, whatever becomes of the call
-            int id = call.id;
             freeSlot(call);
             call.abandoned = true;
             sendNow(Wire.REPLY, id);
         }
         if (place == RunOn.Place.EVENT_LOOP) {
             call.handle(request);
+            // most have ended here; what brings its result later has its time as others have
+            if (call(id) == call) {
+                watch(call.deadlineNanos());
+            }
             return;
+        }
+        if (!call.abandoned) {
+            watch(call.deadlineNanos());
         }
         try {
             server.threads().run(loop(), place, call);
@@ -398,7 +403,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             if (call.abandoned) {
                 recycle(call);
             } else {
-                int id = call.id;
                 drop(call);
                 refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
             }
@@ -532,13 +536,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     // ---- what stands still
 
-    /** When this call has to be looked at: it has a time of its own to end while something is owed to it by its peer. */
+    /** When this call has to be looked at: at its deadline, and before that while its peer owes it the rest of a message. */
     private long due(ServerCall call, long now) {
         StreamReceiver items = call.receiver;
         boolean isUnfinished = call.receiving || items != null && items.isReceiving();
-        if (!isUnfinished && items == null && call.sender == null) {
-            return now + Long.MAX_VALUE / 2;
-        }
         long left = call.deadlineNanos() - now;
         if (isUnfinished) {
             left = Math.min(left, call.lookedNanos + stallNanos - now);
@@ -547,6 +548,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             left = Math.min(left, call.unfinishedSinceNanos + whole - now);
         }
         return now + left;
+    }
+
+    /** Sees to it that {@link #look} runs at this time. One timer serves all calls; most find it set for an earlier time. */
+    private void watch(long due) {
+        if (lookTimer == null || due - nextLookNanos < 0) {
+            watch(due, nanoTime());
+        }
     }
 
     private void watch(long due, long now) {
@@ -562,7 +570,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         lookTimer = loop().schedule(this::look, Math.max(MIN_LOOK_NANOS, due - now), TimeUnit.NANOSECONDS);
     }
 
-    /** Ends what has stood still for too long, and streams whose time is over. */
+    /** Ends what has stood still for too long, and calls whose time is over: a caller may be gone without a word. */
     private void look() {
         lookTimer = null;
         timers.release(1);
@@ -584,13 +592,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 next = Math.min(next, left);
             } else if (call.end()) {
                 int id = call.id;
-                boolean isExecuted = !call.receiving;
-                drop(call);
+                boolean isWhole = !call.receiving;
+                boolean hasBegun = drop(call);
                 refuse(
                         id,
                         RPCXException.Code.DEADLINE_EXCEEDED,
-                        isExecuted ? "the time of the stream is over" : "the request did not come to its end in time",
-                        isExecuted ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED);
+                        isWhole ? "the time of the call is over" : "the request did not come to its end in time",
+                        hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED);
             }
         }
         if (next < Long.MAX_VALUE / 2) {
@@ -634,8 +642,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call.credit > 0) {
             sender.onCredit(call.credit);
         }
-        long now = nanoTime();
-        watch(due(call, now), now);
         sender.subscribeTo(publisher);
     }
 
@@ -672,26 +678,29 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Ends a call before its reply has left: its handler is told, its slot is free, what it still brings is dropped. */
-    private void drop(ServerCall call) {
+    /**
+     * Ends a call before its reply has left: its handler is told, its slot is free, what it still brings is dropped.
+     *
+     * @return false if its handler has not begun, and will not
+     */
+    private boolean drop(ServerCall call) {
         recall(call);
         freeSlot(call);
         call.abandoned = true;
-        abandon(call);
+        return abandon(call);
     }
 
-    /** Nobody waits for the call any more; it is recycled here or, where its handler runs, at the handler's end. */
-    private void abandon(ServerCall call) {
+    /** Nobody waits for the call any more; it is recycled here or, where its handler runs, at the handler's end. @return as {@link #drop} */
+    private boolean abandon(ServerCall call) {
         // before its stream ends, by which its handler may end here and now: then that has recycled the call
         boolean handled = call.handling;
-        if (handled) {
-            call.cancel();
-        }
+        boolean hasBegun = handled ? call.cancel() : call.hasBegun();
         endStreams(call);
         if (!handled) {
             call.leave();
             recycle(call);
         }
+        return hasBegun;
     }
 
     private static void endStreams(ServerCall call) {

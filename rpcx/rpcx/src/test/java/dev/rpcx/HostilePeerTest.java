@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -63,6 +64,7 @@ class HostilePeerTest {
 
     @RPCXServer("besieged")
     static final class Service {
+        final CompletableFuture<String> unanswered = new CompletableFuture<>();
         final AtomicInteger entered = new AtomicInteger();
         final AtomicInteger made = new AtomicInteger();
         final CompletableFuture<Boolean> ended = new CompletableFuture<>();
@@ -88,6 +90,36 @@ class HostilePeerTest {
             if (interrupted) {
                 Thread.currentThread().interrupt();
             }
+        }
+
+        /** Its result never comes. */
+        @Method
+        CompletableFuture<String> never() {
+            entered.incrementAndGet();
+            return unanswered;
+        }
+
+        @Method
+        void untilInterrupted() throws InterruptedException {
+            entered.incrementAndGet();
+            try {
+                new CountDownLatch(1).await();
+            } finally {
+                ended.complete(CallContext.current().orElseThrow().isCancelled());
+            }
+        }
+
+        /** Asks for what no subscriber may ask for. */
+        @Method
+        CompletableFuture<Integer> asksForNothing(Flow.Publisher<String> items) {
+            Greedy all = new Greedy() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    subscription.request(0);
+                }
+            };
+            items.subscribe(all);
+            return all.end;
         }
 
         @Method
@@ -225,6 +257,7 @@ class HostilePeerTest {
     @AfterEach
     void stop() {
         service.release.countDown();
+        service.unanswered.complete("too late");
         server.stop(Duration.ofMillis(200));
     }
 
@@ -293,6 +326,48 @@ class HostilePeerTest {
             assertThat(error(raw.readAnswer()).code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
             assertThat(service.ended.join()).isTrue();
             await().until(() -> server.running() == 0);
+        }
+    }
+
+    @Test
+    void aHandlerIsInterruptedWhenTheTimeOfItsCallIsOverThoughNobodyCancels() throws Exception {
+        try (RawPeer raw = greeted()) {
+            raw.send(timed(Wire.REQUEST, FIRST, "untilInterrupted", 500, Unpooled.EMPTY_BUFFER));
+            RPCXException error = error(raw.readAnswer());
+            assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+            assertThat(error.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+            assertThat(service.ended.get(20, TimeUnit.SECONDS))
+                    .as("the handler knows that it is cancelled")
+                    .isTrue();
+            await().until(() -> server.running() == 0);
+            raw.send(RawPeer.request(FIRST + FIRST, "besieged", "hello", "again"));
+            assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
+        }
+    }
+
+    @Test
+    void aResultThatNeverComesEndsWithTheTimeOfItsCall() throws Exception {
+        try (RawPeer raw = greeted()) {
+            raw.send(timed(Wire.REQUEST, FIRST, "never", 300, Unpooled.EMPTY_BUFFER));
+            raw.send(timed(Wire.REQUEST, FIRST + 1, "never", 200, Unpooled.EMPTY_BUFFER));
+            for (int id : new int[] {FIRST + 1, FIRST}) {
+                RawPeer.Frame frame = raw.readAnswer();
+                assertThat(frame.id()).isEqualTo(id);
+                RPCXException error = error(frame);
+                assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+                assertThat(error.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+            }
+            assertThat(service.entered).hasValue(2);
+        }
+    }
+
+    @Test
+    void aSubscriberThatAsksForNothingIsToldOfItsFault() throws Exception {
+        try (RawPeer raw = greeted()) {
+            raw.send(empty(Wire.REQUEST, FIRST, "asksForNothing"));
+            RPCXException error = error(raw.readAnswer());
+            assertThat(error.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
+            assertThat(error).hasMessageContaining("request of 0 items");
         }
     }
 
