@@ -141,7 +141,7 @@ public final class CallContext {
 
     /** True once the caller has given up, or is gone: nobody will read the result. A handler that blocks is interrupted as well. */
     public boolean isCancelled() {
-        return cancelled;
+        return cancelled || whole != null && whole.cancelled;
     }
 
     /** Behind the last interceptor, on the handler's thread. */

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
+import java.nio.charset.StandardCharsets;
 
 /** The entries of a DICTIONARY frame: a method's number, its published names, a hash of its schema, and its {@link MethodShape}. */
 final class MethodDictionary {
@@ -50,6 +51,12 @@ final class MethodDictionary {
         }
     }
 
+    /** A name that no request could carry is refused: a client keeps all that a dictionary holds. */
+    private static String name(ByteBuf in, int end) {
+        int bytes = Varint.readLength(in, Math.min(Wire.MAX_NAME_BYTES, end - in.readerIndex()));
+        return in.readCharSequence(bytes, StandardCharsets.UTF_8).toString();
+    }
+
     private static void readEntry(ByteBuf in, int end, Reader reader) {
         long number = 0;
         String service = "";
@@ -59,8 +66,8 @@ final class MethodDictionary {
             int tag = (int) Varint.read(in);
             switch (tag) {
                 case NUMBER << 3 -> number = Varint.read(in);
-                case SERVICE << 3 | 2 -> service = ProtoFields.text(in, end);
-                case METHOD << 3 | 2 -> method = ProtoFields.text(in, end);
+                case SERVICE << 3 | 2 -> service = name(in, end);
+                case METHOD << 3 | 2 -> method = name(in, end);
                 case SHAPE << 3 | 5 -> {
                     if (end - in.readerIndex() < 4) {
                         throw new WireFault("a dictionary entry is cut off");

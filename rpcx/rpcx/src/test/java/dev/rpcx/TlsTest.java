@@ -177,4 +177,24 @@ class TlsTest {
         assertThatThrownBy(() -> Client.builder().tls(Tls.server(server.chain(), server.key())))
                 .hasMessageContaining("server's Tls");
     }
+
+    /** In TLS 1.2 a client may ask for one handshake after the other on an event loop. */
+    @Test
+    void aServerSpeaksNoTlsInWhichAClientMayNegotiateAgain() throws Exception {
+        javax.net.ssl.SSLContext anyone = javax.net.ssl.SSLContext.getInstance("TLS");
+        anyone.init(null, io.netty.handler.ssl.util.InsecureTrustManagerFactory.INSTANCE.getTrustManagers(), null);
+        try (Server listening = serve(Tls.server(server.chain(), server.key()))) {
+            for (String version : new String[] {"TLSv1.3", "TLSv1.2"}) {
+                try (javax.net.ssl.SSLSocket socket = (javax.net.ssl.SSLSocket)
+                        anyone.getSocketFactory().createSocket("127.0.0.1", listening.port())) {
+                    socket.setEnabledProtocols(new String[] {version});
+                    if (version.equals("TLSv1.3")) {
+                        socket.startHandshake();
+                    } else {
+                        assertThatThrownBy(socket::startHandshake).isInstanceOf(java.io.IOException.class);
+                    }
+                }
+            }
+        }
+    }
 }
