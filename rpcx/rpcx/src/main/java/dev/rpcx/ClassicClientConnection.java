@@ -89,7 +89,7 @@ final class ClassicClientConnection extends ClassicConnection {
                     RPCXException.Executed.NOT_EXECUTED));
             return;
         }
-        if (!account.take(Resource.REPLY_BYTES, bytes)) {
+        if (!account.take(Resource.REQUEST_BYTES, bytes)) {
             reply.completeExceptionally(crowded("bytes of requests that the server has not taken"));
             return;
         }
@@ -103,7 +103,7 @@ final class ClassicClientConnection extends ClassicConnection {
                             TimeUnit.NANOSECONDS);
             loop().execute(() -> write(whole, reply));
         } catch (RejectedExecutionException e) {
-            account.give(Resource.REPLY_BYTES, bytes);
+            account.give(Resource.REQUEST_BYTES, bytes);
             throw e;
         }
         // which would keep the reply until then
@@ -123,12 +123,12 @@ final class ClassicClientConnection extends ClassicConnection {
 
     private void write(byte[] frame, RPCXFuture<byte[]> reply) {
         if (reply.isDone()) {
-            account.give(Resource.REPLY_BYTES, frame.length);
+            account.give(Resource.REQUEST_BYTES, frame.length);
         } else if (end != null || !channel.isActive()) {
-            account.give(Resource.REPLY_BYTES, frame.length);
+            account.give(Resource.REQUEST_BYTES, frame.length);
             reply.completeExceptionally(lost(RPCXException.Executed.NOT_EXECUTED));
         } else {
-            write(frame, left -> account.give(Resource.REPLY_BYTES, left));
+            write(frame, left -> account.give(Resource.REQUEST_BYTES, left));
         }
     }
 

@@ -204,7 +204,7 @@ class ClassicClientConnectionTest {
         pass(TimeUnit.SECONDS.toNanos(6));
         assertThat(failure(all.get(0)).code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
         assertThat(connection.callsUnderWay()).isZero();
-        assertThat(account.held(Resource.REPLY_BYTES)).isGreaterThan(60L << 20);
+        assertThat(account.held(Resource.REQUEST_BYTES)).isGreaterThan(60L << 20);
         pass(TimeUnit.SECONDS.toNanos(8));
         assertThat(channel.isOpen()).isFalse();
     }
