@@ -308,7 +308,7 @@ final class ClientConnection extends WireConnection {
             case Wire.SETTINGS -> onSettings(Settings.read(payload));
             case Wire.DICTIONARY -> onDictionary(payload, (head & Wire.MORE) != 0);
             case Wire.GOAWAY -> onGoAway();
-            case Wire.PING -> sendNow(Wire.PONG, id);
+            case Wire.PING -> answerPing(id);
             default -> {
                 // a type of a later version, or one that has no meaning to a client
             }

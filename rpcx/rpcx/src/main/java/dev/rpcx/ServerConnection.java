@@ -210,7 +210,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             case Wire.PING -> {
                 guard.pinged();
-                sendNow(Wire.PONG, id);
+                answerPing(id);
             }
             case Wire.ERROR -> {
                 if (id == 0) {

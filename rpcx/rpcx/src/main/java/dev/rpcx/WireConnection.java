@@ -107,6 +107,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private long keptBytes;
     private boolean unsentWatched;
+    private boolean owesPong;
+    private int owedPong;
     private final WriteTurn turn;
     private boolean greeted;
     private boolean reading;
@@ -234,6 +236,16 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
+    /** On the event loop. While the peer does not read, the last of its pings alone is owed an answer: pings cost it nothing. */
+    final void answerPing(int id) {
+        if (channel.isWritable()) {
+            sendNow(Wire.PONG, id);
+        } else {
+            owesPong = true;
+            owedPong = id;
+        }
+    }
+
     final void sendNow(int head, int id) {
         sendNow(Outbound.Control.empty(head, id));
     }
@@ -279,6 +291,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         writeFrame(message.head, message.id, message.body, message.body.readableBytes());
         message.left();
+        flushBatch();
     }
 
     private void writeFrame(int head, int id, ByteBuf body, int bytes) {
@@ -303,6 +316,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             // room for the fragments behind this one: a buffer that has to grow is copied
             spill(Math.min(body.readableBytes(), BATCH_BYTES) + GATHERED_BYTES).writeBytes(body, bytes);
         }
+    }
+
+    /**
+     * Writes a full batch. Its owners know already that their messages have left: a write can end the connection, and then each call has its end
+     * and may be another one.
+     */
+    private void flushBatch() {
         if (gatheredBytes + (batch == null ? 0 : batch.readableBytes()) >= BATCH_BYTES && turn.takeForLoop()) {
             writeBatch();
             channel.flush();
@@ -362,11 +382,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             writeFrame(bytes < rest ? head | Wire.MORE : head, message.id, message.body, bytes);
             if (bytes == rest) {
                 message.left();
-            } else if (closed) {
-                message.lost();
             } else {
                 large.add(message);
             }
+            flushBatch();
         }
         // taken again: a flush within this one has given it back
         if ((gatheredBytes > 0 || batch != null) && turn.takeForLoop()) {
@@ -430,8 +449,14 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
-        if (channel.isWritable() && !reading) {
-            flush();
+        if (channel.isWritable()) {
+            if (owesPong) {
+                owesPong = false;
+                sendNow(Wire.PONG, owedPong);
+            }
+            if (!reading) {
+                flush();
+            }
         }
     }
 

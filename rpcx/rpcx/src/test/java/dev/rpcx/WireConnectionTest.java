@@ -1,0 +1,162 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.WriteBufferWaterMark;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What both sides of the native wire do with what goes out, on a channel that a test can stop and end. */
+@Timeout(60)
+class WireConnectionTest {
+    /** Whole fragments, of which the last one fills a batch of 256 KiB. */
+    private static final int BATCH_BYTES = 16 * Wire.MAX_PAYLOAD_BYTES;
+
+    private final Ledger ledger = new Ledger("wire", Map.of(), Map.of(), Integer.MAX_VALUE);
+    private final Account account = java.util.Objects.requireNonNull(ledger.open(null));
+    private final List<String> told = new ArrayList<>();
+    private final EmbeddedChannel channel = new EmbeddedChannel();
+    private final Connection connection = new Connection(channel, account);
+
+    private final class Connection extends WireConnection {
+        Connection(EmbeddedChannel channel, Account account) {
+            super(channel, account);
+        }
+
+        @Override
+        void onPreface(int version) {}
+
+        @Override
+        void onFrame(int head, int id, ByteBuf payload) {
+            if (head == Wire.PING) {
+                answerPing(id);
+            }
+        }
+
+        @Override
+        int maxBytesTaken() {
+            return Integer.MAX_VALUE;
+        }
+
+        @Override
+        void beforeRead() {}
+
+        @Override
+        void onClosed(String why) {
+            told.add("closed");
+        }
+    }
+
+    private final class Message extends Outbound {
+        Message(int bytes) {
+            super(Unpooled.buffer().writeZero(bytes));
+            head = Wire.REPLY;
+            id = 1 << 16;
+        }
+
+        @Override
+        boolean leaving() {
+            return true;
+        }
+
+        @Override
+        void left() {
+            told.add("left");
+        }
+
+        @Override
+        void lost() {
+            told.add("lost");
+        }
+    }
+
+    @AfterEach
+    void end() {
+        connection.close("the test is over");
+        channel.runPendingTasks();
+        channel.finishAndReleaseAll();
+        assertThat(ledger.held(Resource.REPLY_BYTES)).isZero();
+        assertThat(ledger.held(Resource.KEPT_BYTES)).isZero();
+        account.close();
+    }
+
+    /** Ends the connection within the flush of this number, as a socket does that finds its peer gone. */
+    private void closeAtFlush(int number) {
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            private int flushes;
+
+            @Override
+            public void flush(ChannelHandlerContext ctx) {
+                ctx.flush();
+                if (++flushes == number) {
+                    connection.close("the peer is gone");
+                }
+            }
+        });
+    }
+
+    @Test
+    void aMessageWhoseConnectionEndsWhileItIsWrittenIsNotToldAnythingAfterThat() {
+        closeAtFlush(1);
+        // the batch is full with its last byte
+        connection.sendNow(new Message(BATCH_BYTES));
+        assertThat(told).containsExactly("left", "closed");
+    }
+
+    @Test
+    void smallMessagesThatFillABatchHaveLeftBeforeItIsWritten() {
+        closeAtFlush(1);
+        channel.pipeline().addLast(connection);
+        // gathered while a read is under way: nothing is flushed before the batch is full
+        connection.channelRead(
+                channel.pipeline().context(connection), Unpooled.buffer().writeBytes(RawPeer.preface()));
+        for (int i = 0; i < 1_000 && !connection.isClosed(); i++) {
+            connection.sendNow(new Message(1_000));
+        }
+        assertThat(connection.isClosed()).isTrue();
+        assertThat(told).endsWith("closed").doesNotContain("lost");
+        assertThat(told.indexOf("closed")).isEqualTo(told.size() - 1);
+    }
+
+    @Test
+    void aPeerThatPingsAndDoesNotReadIsOwedOnePong() {
+        channel.config().setWriteBufferWaterMark(new WriteBufferWaterMark(1_000, 2_000));
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void flush(ChannelHandlerContext ctx) {
+                // the socket takes nothing
+            }
+        });
+        channel.pipeline().addLast(connection);
+        connection.channelRead(
+                channel.pipeline().context(connection), Unpooled.buffer().writeBytes(RawPeer.preface()));
+        connection.channelReadComplete(channel.pipeline().context(connection));
+        for (int i = 0; i < 20_000; i++) {
+            connection.channelRead(
+                    channel.pipeline().context(connection), RawPeer.frame(Wire.PING, i, Unpooled.EMPTY_BUFFER));
+            connection.channelReadComplete(channel.pipeline().context(connection));
+        }
+        long waiting = channel.unsafe().outboundBuffer().totalPendingWriteBytes();
+        assertThat(waiting).isLessThan(10_000);
+        assertThat(ledger.held(Resource.REPLY_BYTES)).isLessThan(20_000);
+        channel.pipeline().removeFirst();
+        channel.flush();
+        channel.runPendingTasks();
+        byte[] written = HandPlatform.written(channel);
+        ByteBuf last = Unpooled.wrappedBuffer(written, written.length - 6, 6);
+        assertThat(last.readByte()).isEqualTo((byte) 5);
+        assertThat(last.readByte()).isEqualTo((byte) Wire.PONG);
+        assertThat(last.readInt())
+                .as("the last ping is answered when the peer reads again")
+                .isEqualTo(19_999);
+    }
+}
