@@ -4,6 +4,7 @@ import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -142,11 +143,23 @@ final class ClientMethod {
             case BLOCKING -> callBlocking(given, metadata, deadline);
             case ASYNC -> new Async(this, given, metadata, deadline, null).start();
             case ONE_WAY -> {
-                new Async(this, given, metadata, deadline, null).start();
+                failAtOnce(new Async(this, given, metadata, deadline, null).start());
                 yield null;
             }
             case STREAM -> throw new AssertionError(kind);
         };
+    }
+
+    /** Nobody looks at the future of a one-way call: what is known when it is made is thrown. */
+    private static void failAtOnce(RPCXFuture<@Nullable Object> made) {
+        if (!made.isCompletedExceptionally()) {
+            return;
+        }
+        try {
+            made.join();
+        } catch (CompletionException e) {
+            throw e.getCause() instanceof RuntimeException failure ? failure : e;
+        }
     }
 
     private @Nullable Object callBlocking(Object[] arguments, Metadata metadata, long deadline) {
@@ -399,7 +412,7 @@ final class ClientMethod {
             int key = method.key(arguments);
             ClientConnection ready = method.route.readyElsewhere(key, avoided);
             if (ready != null) {
-                sendOn(ready);
+                trySendOn(ready);
             } else {
                 method.route.await(key, deadlineNanos, trial, (connected, failure) -> {
                     if (connected != null) {

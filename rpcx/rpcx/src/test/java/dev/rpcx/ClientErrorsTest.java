@@ -184,4 +184,41 @@ class ClientErrorsTest {
         }
         free.countDown();
     }
+
+    @RPCXServer("texts")
+    static final class Texts {
+        @Method
+        String echo(String text) {
+            return text;
+        }
+
+        @Method
+        void note(String text) {}
+    }
+
+    @RPCXClient(remoteServerName = "texts")
+    interface TextCalls {
+        CompletableFuture<String> echo(String text);
+
+        @OneWay
+        void note(String text);
+    }
+
+    /** Connected or not: a caller who composes futures does not look for what is thrown. */
+    @Test
+    void whatCannotBeSentFailsTheFutureAndIsThrownByAOneWayCall() throws Exception {
+        try (Server small = Server.builder(RegistryServer.registry(new Texts()))
+                        .maxMessageBytes(100)
+                        .build()
+                        .start();
+                Client own = Client.builder().build()) {
+            TextCalls texts = own.create(TextCalls.class, "127.0.0.1", small.port());
+            assertThat(texts.echo("short").get(10, TimeUnit.SECONDS)).isEqualTo("short");
+            CompletableFuture<String> tooLong = texts.echo("x".repeat(200));
+            assertThatThrownBy(() -> tooLong.get(10, TimeUnit.SECONDS)).hasMessageContaining("at most 100");
+            assertThatThrownBy(() -> texts.note("x".repeat(200)))
+                    .isInstanceOf(RPCXException.class)
+                    .hasMessageContaining("at most 100");
+        }
+    }
 }
