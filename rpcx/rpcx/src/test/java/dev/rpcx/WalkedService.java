@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -156,8 +157,9 @@ final class WalkedService {
         Gate gate = gate();
         gate.take(items);
         gate.enter();
-        return gate.result.thenApply(
-                ignored -> gate.received.stream().mapToInt(Integer::intValue).sum());
+        return gate.result.thenApply(ignored -> Arrays.stream(gate.received.toArray(new Integer[0]))
+                .mapToInt(Integer::intValue)
+                .sum());
     }
 
     private Flow.Publisher<String> both(Flow.Publisher<Integer> items) {
