@@ -1156,7 +1156,7 @@ var streamChecks = []check{
 			}
 		}
 	}},
-	{"stream: after END", "After it the client sends neither ITEM, PART nor END on this call: each of these ends the connection.", func(t *T) {
+	{"stream: after END", "After it the client sends neither ITEM, PART nor END on this call: each of these ends the connection while the call is under way", func(t *T) {
 		for _, kind := range []wire.Type{wire.ITEM, wire.PART, wire.END} {
 			t.one(func() {
 				t.step("type %d", kind)
@@ -1377,7 +1377,7 @@ var slowChecks = []check{
 			})
 		}
 	}},
-	{"parts: a request that stands still", "It also answers ERROR 2, not executed, to a request in parts of which nothing has come for 10 s; an empty PART counts as nothing.", func(t *T) {
+	{"parts: a request that stands still", "A server need not wait for a REQUEST, NOTICE or ITEM in parts that brings less than 1024 bytes in 10 s", func(t *T) {
 		p := native(t)
 		defer p.close()
 		begun := time.Now()

@@ -121,10 +121,10 @@ class WireFirstFramesTest {
             } else {
                 head |= Wire.NAMED;
                 String service = has("unknown service") ? "nobody" : "walked";
-                String method = has("unknown method")
-                        ? "nothing"
-                        : has("method with a stream") ? "bringsElsewhere" : "unaryElsewhere";
-                payload.writeBytes(RawPeer.prelude(service, method));
+                payload.writeBytes(RawPeer.prelude(service, method()));
+                if (has("method whose name is not UTF-8")) {
+                    payload.setByte(payload.writerIndex() - 1, 0xFF);
+                }
             }
             if (has("prelude cut off")) {
                 return RawPeer.frame(head, id(), payload);
@@ -133,6 +133,8 @@ class WireFirstFramesTest {
             if (has("metadata of 8193 bytes")) {
                 Varint.write(payload, Metadata.MAX_BYTES + 1);
                 payload.writeZero(Metadata.MAX_BYTES + 1);
+            } else if (has("metadata with another field than 1")) {
+                payload.writeByte(2).writeByte(0x12).writeByte(0);
             } else {
                 Metadata.EMPTY.with(WalkedService.GATE, gate).write(payload);
             }
@@ -145,10 +147,26 @@ class WireFirstFramesTest {
             return RawPeer.frame(head, id(), payload);
         }
 
+        private String method() {
+            if (has("unknown method")) {
+                return "nothing";
+            }
+            if (has("method of no name")) {
+                return "";
+            }
+            return has("method with a stream") ? "bringsElsewhere" : "unaryElsewhere";
+        }
+
         /** Faults that one frame cannot have at once. */
         boolean isPossible() {
             int names = 0;
-            for (String name : List.of("unknown service", "unknown method", "unknown number", "method with a stream")) {
+            for (String name : List.of(
+                    "unknown service",
+                    "unknown method",
+                    "method of no name",
+                    "method whose name is not UTF-8",
+                    "unknown number",
+                    "method with a stream")) {
                 names += has(name) ? 1 : 0;
             }
             boolean otherSlots = has("slot in use") || has("id of the slot's last call");
@@ -157,6 +175,7 @@ class WireFirstFramesTest {
                     && !(has("generation 0") && has("id of the slot's last call"))
                     && !(has("prelude cut off")
                             && (has("metadata of 8193 bytes")
+                                    || has("metadata with another field than 1")
                                     || has("time 0")
                                     || has("body above max_message_bytes")
                                     || has("body that cannot be read")));
@@ -183,6 +202,22 @@ class WireFirstFramesTest {
             }
         }
         LongForm.figure(2, "%d first frames with one fault or two", walked);
+    }
+
+    @Test
+    void anIdWhoseSlotIsTooHighIsNotRemembered() throws IOException {
+        try (RawPeer peer = new RawPeer(server.port())) {
+            peer.send(RawPeer.preface());
+            peer.readPreface();
+            for (int i = 0; i < 2; i++) {
+                peer.send(RawPeer.request(GENERATION + MAX_CALLS, "walked", "echo", "text"));
+                RawPeer.Frame answer = peer.readAnswer();
+                assertThat(answer.head()).isEqualTo(Wire.ERROR);
+                assertThat(WireError.read(Unpooled.wrappedBuffer(answer.payload()))
+                                .code())
+                        .isEqualTo(RPCXException.Code.OVERLOADED);
+            }
+        }
     }
 
     private void send(First first, String says) throws Exception {
