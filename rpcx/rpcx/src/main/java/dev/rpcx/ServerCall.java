@@ -234,6 +234,16 @@ final class ServerCall extends Outbound implements Runnable {
 
     /** What the caller sees of what a handler threw: its code and message, never its class. */
     static RPCXException failed(Throwable thrown) {
+        try {
+            return asTold(thrown);
+        } catch (Throwable worse) {
+            // the exception's own methods fail: its caller has an answer all the same
+            return new RPCXException(
+                    RPCXException.Code.HANDLER_FAILED, "the handler failed", RPCXException.Executed.EXECUTED);
+        }
+    }
+
+    private static RPCXException asTold(Throwable thrown) {
         Throwable t = thrown;
         while (t instanceof CompletionException && t.getCause() != null) {
             t = t.getCause();

@@ -1,0 +1,46 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Exceptions of handlers whose own methods fail. */
+@Timeout(60)
+class UnspeakableErrorsTest {
+    static final class Unspeakable extends RuntimeException {
+        @Override
+        public String getMessage() {
+            throw new IllegalStateException("no words");
+        }
+    }
+
+    @RPCXServer("unspeakable")
+    static final class Service {
+        @Method
+        String fail() {
+            throw new Unspeakable();
+        }
+    }
+
+    @RPCXClient(remoteServerName = "unspeakable")
+    interface Failing {
+        CompletableFuture<String> fail();
+    }
+
+    @Test
+    void anExceptionWhoseMessageCannotBeReadIsAnAnswerAllTheSame() {
+        Server server = new Server(0, RegistryServer.registry(new Service())).start();
+        try (Client client = Client.standard()) {
+            Failing failing = client.create(Failing.class, "127.0.0.1", server.port());
+            assertThatThrownBy(() -> failing.fail().get(5, TimeUnit.SECONDS))
+                    .hasCauseInstanceOf(RPCXException.class)
+                    .hasMessageContaining("the handler failed");
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+}
