@@ -381,7 +381,10 @@ public final class Client implements AutoCloseable {
 
         private Builder() {}
 
-        /** Speaks the paper's wire to servers that {@linkplain Server.Builder#classic serve} it: one connection an address, no streams, no cancel, no metadata. */
+        /**
+         * Speaks the paper's wire to servers that {@linkplain Server.Builder#classic serve} it: one connection an address, no streams, no
+         * cancel, no metadata. So an interceptor of {@link Tokens} sends nothing, and a server that requires tokens refuses the call.
+         */
         public Builder classic() {
             classic = true;
             return this;

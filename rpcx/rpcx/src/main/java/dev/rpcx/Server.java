@@ -410,7 +410,8 @@ public final class Server implements AutoCloseable {
 
         /**
          * Whether clients of the classic wire are served beside those of the native one; standard: no. A classic client has no tokens, no
-         * cancel and no deadline of its own, so a server takes it only where it is asked to. Otherwise it is told why, and closed.
+         * cancel and no deadline of its own, so a server takes it only where it is asked to. Otherwise it is told why, and closed. Beside {@link Tokens#requiring} all classic
+         * calls are refused.
          */
         public Builder classic(boolean isServed) {
             classic = isServed;

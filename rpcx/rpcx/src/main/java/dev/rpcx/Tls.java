@@ -12,7 +12,7 @@ import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * TLS 1.3 or 1.2 for a server or a client, from files in PEM form: certificates, keys as unencrypted PKCS#8. Files are read when this is
+ * TLS 1.3 for a server or a client, from files in PEM form: certificates, keys as unencrypted PKCS#8. Files are read when this is
  * made and at each {@link #reload}; connections made afterwards have what was read then, those that stand go on. Thread-safe.
  *
  * <pre>{@code
