@@ -17,6 +17,12 @@ public final class Metadata {
     /** Most bytes of encoded metadata in a request. Source: gRPC's default limit of header lists. */
     public static final int MAX_BYTES = 8 * 1024;
 
+    /** Most entries in a request. Each costs some hundred bytes of memory, however short: by their bytes alone a peer could send over a thousand. */
+    public static final int MAX_ENTRIES = 64;
+
+    /** What an entry costs beside its characters: its place in the map and two strings. */
+    private static final int ENTRY_BYTES = 160;
+
     /** No entries. */
     public static final Metadata EMPTY = new Metadata(Map.of(), Map.of());
 
@@ -111,6 +117,12 @@ public final class Metadata {
                     "metadata of " + bytes + " bytes (expected: at most " + MAX_BYTES + ")",
                     RPCXException.Executed.NOT_EXECUTED);
         }
+        if (entries.size() > MAX_ENTRIES) {
+            throw new RPCXException(
+                    RPCXException.Code.TOO_LARGE,
+                    "metadata of " + entries.size() + " entries (expected: at most " + MAX_ENTRIES + ")",
+                    RPCXException.Executed.NOT_EXECUTED);
+        }
         Varint.write(out, bytes);
         for (Map.Entry<String, String> entry : entries.entrySet()) {
             out.writeByte(KEY_TAG);
@@ -137,8 +149,12 @@ public final class Metadata {
         int bytes = Varint.readLength(in, MAX_BYTES);
         int end = in.readerIndex() + bytes;
         Map<String, String> entries = new LinkedHashMap<>();
+        int count = 0;
         while (in.readerIndex() < end) {
             ProtoFields.expect(Varint.read(in), KEY_TAG, "metadata");
+            if (++count > MAX_ENTRIES) {
+                throw new WireFault("more than " + MAX_ENTRIES + " entries of metadata");
+            }
             int entryEnd = Varint.readLength(in, end - in.readerIndex()) + in.readerIndex();
             String key = "";
             String value = "";
@@ -157,6 +173,11 @@ public final class Metadata {
         }
         ProtoFields.expectEnd(in, end);
         return new Metadata(Collections.unmodifiableMap(entries), Map.of());
+    }
+
+    /** Bytes of memory that this takes once it was read from so many bytes; a character may take two. */
+    long cost(int encodedBytes) {
+        return 2L * encodedBytes + (long) ENTRY_BYTES * entries.size();
     }
 
     @Override

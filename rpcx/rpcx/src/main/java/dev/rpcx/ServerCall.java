@@ -105,6 +105,22 @@ final class ServerCall extends Outbound implements Runnable {
         clearBody();
     }
 
+    /**
+     * The last part of the request is there. How long its caller took to send it says nothing about how long handlers take, so what counts
+     * for admission begins here.
+     */
+    void isWhole(long now) {
+        beganNanos = now;
+    }
+
+    /** The call is over: a place without a call refers to nothing that its caller sent or its handler made. On the event loop. */
+    void forget() {
+        metadata = Metadata.EMPTY;
+        context = null;
+        sender = null;
+        receiver = null;
+    }
+
     long deadlineNanos() {
         return deadlineNanos;
     }

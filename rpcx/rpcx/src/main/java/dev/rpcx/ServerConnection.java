@@ -32,6 +32,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private static final int MIN_BYTES_PER_SECOND = 16 * 1024;
 
     private static final int ALLOWED_STALLS = 3;
+
+    /** Places kept for the calls that come next. What a burst has made beyond them is given back. */
+    private static final int MAX_FREE = 512;
+
+    /** Of {@link #calls} and {@link #lastIds} together. */
+    private static final int SLOT_BYTES = 8;
+
     private static final long MIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /** With more calls under way than this, what is gained by gathering is more than a wake-up of the event loop costs. */
@@ -54,11 +61,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Calls whose replies their handlers' threads have written, the last first, linked by {@link Outbound#next}. */
     private final AtomicReference<@Nullable ServerCall> leftHere = new AtomicReference<>();
 
-    /** By slot; grows with the slots that the client uses. */
+    /** By slot; grows with the slots of the calls that were taken. */
     private @Nullable ServerCall[] calls = new ServerCall[8];
 
     /** By slot: the id of its last call. A request that came twice is not executed twice. */
     private int[] lastIds = new int[calls.length];
+
+    /** What both have grown by. */
+    private final Charge slotBytes;
 
     private final ArrayDeque<ServerCall> free = new ArrayDeque<>();
     private Settings client = Settings.INITIAL;
@@ -87,6 +97,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         super(channel, account);
         this.server = server;
         this.places = account.charge(Resource.CALLS);
+        this.slotBytes = account.charge(Resource.KEPT_BYTES);
         account.watch(this::busy);
         this.keepAlive = new KeepAlive(this, server.keepAliveNanos());
         this.guard = new FloodGuard(loop().ticker());
@@ -232,22 +243,22 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             refuse(id, RPCXException.Code.OVERLOADED, "more calls under way than the server takes on one connection");
             return;
         }
-        if (slot >= calls.length) {
-            int length = Math.max(slot + 1, calls.length * 2);
-            calls = Arrays.copyOf(calls, length);
-            lastIds = Arrays.copyOf(lastIds, length);
+        if (slot < calls.length) {
+            if (calls[slot] != null) {
+                throw new WireFault("a request in slot " + slot + ", which has a call under way");
+            }
+            if (lastIds[slot] == id) {
+                throw new WireFault(
+                        "call id " + Integer.toHexString(id) + " twice running (expected: another generation)");
+            }
+            lastIds[slot] = id;
         }
-        if (calls[slot] != null) {
-            throw new WireFault("a request in slot " + slot + ", which has a call under way");
-        }
-        if (lastIds[slot] == id) {
-            throw new WireFault("call id " + Integer.toHexString(id) + " twice running (expected: another generation)");
-        }
-        lastIds[slot] = id;
         guard.requested();
         ServerMethod method = method(head, payload);
         long micros = (head & Wire.TIME) != 0 ? Varint.read(payload) : client.defaultMicros();
+        int before = payload.readableBytes();
         Metadata metadata = (head & Wire.METADATA) != 0 ? Metadata.read(payload) : Metadata.EMPTY;
+        long metadataCost = metadata == Metadata.EMPTY ? 0 : metadata.cost(before - payload.readableBytes());
         if (clientLeft) {
             refuse(id, RPCXException.Code.UNAVAILABLE, "a request after the client's GOAWAY");
             return;
@@ -275,8 +286,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection or server");
             return;
         }
+        if (!hasSlot(slot) || metadataCost > Outbound.SMALL_BYTES && !call.requestBytes.add(metadataCost)) {
+            keep(call);
+            refuse(
+                    id,
+                    RPCXException.Code.OVERLOADED,
+                    "too many bytes of requests under way on this connection or server");
+            return;
+        }
+        lastIds[slot] = id;
         if (!more && admission != null && !admission.enter()) {
-            free.push(call);
+            call.requestBytes.release();
+            keep(call);
             sendNow(new Outbound.Control(Wire.ERROR, id, OVERLOADED.duplicate()));
             return;
         }
@@ -296,6 +317,20 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         } else {
             dispatch(call, payload);
         }
+    }
+
+    /** Makes room for a slot that was not used before. @return false if the room cannot be had */
+    private boolean hasSlot(int slot) {
+        if (slot < calls.length) {
+            return true;
+        }
+        int length = Math.max(slot + 1, calls.length * 2);
+        if (!slotBytes.add((long) SLOT_BYTES * (length - calls.length))) {
+            return false;
+        }
+        calls = Arrays.copyOf(calls, length);
+        lastIds = Arrays.copyOf(lastIds, length);
+        return true;
     }
 
     /**
@@ -358,6 +393,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         if ((head & Wire.MORE) == 0) {
             call.receiving = false;
+            call.isWhole(nanoTime());
             dispatch(call, call.body);
         }
     }
@@ -497,7 +533,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
 
         @Override
-        public void cancel() {}
+        public void cancel() {
+            inLoopOrHere(() -> {
+                ServerCall call = call(id);
+                if (call != null && call.receiver != null) {
+                    call.receiver.freeParts();
+                }
+            });
+        }
 
         @Override
         public void overflow() {
@@ -711,6 +754,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         StreamReceiver receiver = call.receiver;
         if (receiver != null) {
             receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the caller is gone"));
+            receiver.freeParts();
         }
     }
 
@@ -774,11 +818,19 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Neither handler nor reply need it any more. */
     void recycle(ServerCall call) {
         endStreams(call);
-        call.sender = null;
-        call.receiver = null;
+        call.forget();
         call.requestBytes.release();
         call.replyBytes.release();
         if (isClosed()) {
+            places.release(1);
+            return;
+        }
+        keep(call);
+    }
+
+    /** For the next call. */
+    private void keep(ServerCall call) {
+        if (free.size() >= MAX_FREE) {
             places.release(1);
             return;
         }
@@ -837,6 +889,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
         }
         Arrays.fill(calls, null);
+        slotBytes.release();
         underWay = 0;
         for (ServerCall call : free) {
             call.keptBytes.release();

@@ -176,11 +176,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
         if (more) {
             receiving = true;
-            if (!charge(payload.readableBytes())) {
-                peer.overflow();
-                return;
-            }
-            parts.clear().writeBytes(payload);
+            parts.clear();
+            addPart(payload);
         } else {
             tell(payload);
         }
@@ -202,6 +199,11 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
     }
 
+    /** Bytes that are kept of an item that is not whole. */
+    int partBytes() {
+        return parts.readableBytes();
+    }
+
     boolean isReceiving() {
         return receiving;
     }
@@ -211,23 +213,46 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         if (parts.readableBytes() + payload.readableBytes() > maxBytes) {
             return false;
         }
-        if (!charge(payload.readableBytes())) {
-            peer.overflow();
+        if (!addPart(payload)) {
             return true;
         }
-        parts.writeBytes(payload);
         if (!more) {
             receiving = false;
             int whole = parts.readableBytes();
             // charged anew if it waits for its subscriber
             discharge(whole);
             tell(parts);
-            parts.clear();
-            if (parts.capacity() > Outbound.SMALL_BYTES) {
-                parts.capacity(0);
-            }
+            freeParts();
         }
         return true;
+    }
+
+    /** Nothing is stored for a subscriber who takes no more. @return false if the call has been ended, since too much is held */
+    private boolean addPart(ByteBuf payload) {
+        boolean isTaken;
+        boolean fits;
+        synchronized (this) {
+            isTaken = !ended && !told && fault == null;
+            fits = !isTaken || charge(payload.readableBytes());
+        }
+        if (!fits) {
+            peer.overflow();
+            return false;
+        }
+        if (isTaken) {
+            parts.writeBytes(payload);
+        } else {
+            freeParts();
+        }
+        return true;
+    }
+
+    /** What has come of an item that nobody takes. On the event loop. */
+    void freeParts() {
+        parts.clear();
+        if (parts.capacity() > Outbound.SMALL_BYTES) {
+            parts.capacity(0);
+        }
     }
 
     private synchronized boolean charge(long amount) {

@@ -175,6 +175,10 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             head = next.head;
             leavingCost = next.cost();
             clearBody();
+            if (body.capacity() > next.body.capacity()) {
+                // this item pays for its own bytes alone
+                shrinkBody();
+            }
             body.writeBytes(next.body);
         }
         // behind what the peer has not read yet
@@ -189,14 +193,19 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         synchronized (this) {
             if (over) {
                 queued = false;
+                shrinkBody();
                 return;
+            }
+            more = !messages.isEmpty();
+            queued = more;
+            if (!more && body.capacity() > SMALL_BYTES) {
+                // its charge goes with it: while the stream waits for credit it holds no item
+                shrinkBody();
             }
             bytes.release(leavingCost);
             if (wasLast) {
                 end();
             }
-            more = !messages.isEmpty();
-            queued = more;
         }
         if (wasLast) {
             lastLeft.run();

@@ -1,0 +1,176 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.io.IOException;
+import java.lang.ref.WeakReference;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a server keeps of calls that are over, of streams that wait, and of requests that it refuses: nothing that is not charged. */
+@Timeout(60)
+class PlacesTest {
+    private static final int ITEM_BYTES = 1 << 20;
+    private static final int FIRST = 1 << 16;
+    private static final int LAST_SLOT = Wire.MAX_SLOTS - 1;
+
+    @RPCXServer("places")
+    static final class Service {
+        volatile @Nullable WeakReference<CallContext> context;
+        volatile Flow.@Nullable Subscriber<?> sender;
+        volatile @Nullable StreamReceiver receiver;
+        final CompletableFuture<String> unanswered = new CompletableFuture<>();
+
+        @Method
+        public String hello(String name) {
+            context = new WeakReference<>(CallContext.current().orElseThrow());
+            return name;
+        }
+
+        @Method
+        public Flow.Publisher<String> large() {
+            return subscriber -> {
+                sender = subscriber;
+                new StreamsTest.Made<>(Integer.MAX_VALUE, i -> "x".repeat(ITEM_BYTES)).subscribe(subscriber);
+            };
+        }
+
+        /** Asks for items, and then wants none of them. */
+        @Method
+        public CompletableFuture<String> fickle(Flow.Publisher<String> items) {
+            receiver = (StreamReceiver) (Object) items;
+            items.subscribe(new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    subscription.request(1);
+                    subscription.cancel();
+                }
+
+                @Override
+                public void onNext(String item) {}
+
+                @Override
+                public void onError(Throwable thrown) {}
+
+                @Override
+                public void onComplete() {}
+            });
+            return unanswered;
+        }
+    }
+
+    private final Service service = new Service();
+    private final Server server = Server.builder(RegistryServer.registry(service))
+            .host("127.0.0.1")
+            .eventLoops(1)
+            .build()
+            .start();
+
+    @AfterEach
+    void stop() {
+        service.unanswered.complete("too late");
+        server.stop(Duration.ofMillis(200));
+    }
+
+    private RawPeer greeted() throws IOException {
+        RawPeer raw = new RawPeer(server.port());
+        raw.send(RawPeer.preface());
+        raw.readPreface();
+        return raw;
+    }
+
+    private static ByteBuf withMetadata(int id, int entries) {
+        ByteBuf list = Unpooled.buffer();
+        for (int i = 0; i < entries; i++) {
+            String name = Integer.toString(i, 36);
+            list.writeByte(1 << 3 | 2).writeByte(2 + name.length());
+            list.writeBytes(RawPeer.text(name));
+        }
+        ByteBuf payload = RawPeer.prelude("places", "hello");
+        Varint.write(payload, list.readableBytes());
+        payload.writeBytes(list).writeBytes(RawPeer.text("x"));
+        return RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.METADATA, id, payload);
+    }
+
+    private static void pingPong(RawPeer raw) throws IOException {
+        raw.send(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER));
+        while (raw.readAnswer().type() != Wire.PONG) {}
+    }
+
+    @Test
+    void metadataOfManySmallEntriesEndsTheConnection() throws Exception {
+        try (RawPeer raw = greeted()) {
+            raw.send(withMetadata(FIRST, Metadata.MAX_ENTRIES));
+            assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
+            raw.send(withMetadata(2 * FIRST, Metadata.MAX_ENTRIES + 1));
+            RawPeer.Frame last = raw.readAnswer();
+            assertThat(last.type()).isEqualTo(Wire.ERROR);
+            assertThat(last.id()).isZero();
+        }
+    }
+
+    @Test
+    void aPlaceWithoutACallRefersToNothingOfItsLastCall() throws Exception {
+        try (RawPeer raw = greeted()) {
+            raw.send(withMetadata(FIRST, 2));
+            assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
+            pingPong(raw);
+            WeakReference<CallContext> context = Objects.requireNonNull(service.context);
+            await().until(() -> {
+                System.gc();
+                return context.get() == null;
+            });
+        }
+    }
+
+    @Test
+    void aStreamThatWaitsForCreditHoldsNoItem() throws Exception {
+        try (RawPeer raw = greeted()) {
+            raw.send(RawPeer.frame(Wire.REQUEST | Wire.NAMED, FIRST, RawPeer.prelude("places", "large")));
+            raw.send(RawPeer.frame(Wire.CREDIT, FIRST, Unpooled.buffer().writeByte(1)));
+            int read = 0;
+            while (read < ITEM_BYTES) {
+                read += raw.readAnswer().payload().length;
+            }
+            pingPong(raw);
+            Outbound sender = (Outbound) Objects.requireNonNull(service.sender);
+            assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.SMALL_BYTES);
+        }
+    }
+
+    @Test
+    void partsOfAnItemThatNobodyTakesAreNotKept() throws Exception {
+        try (RawPeer raw = greeted()) {
+            raw.send(RawPeer.frame(Wire.REQUEST | Wire.NAMED, FIRST, RawPeer.prelude("places", "fickle")));
+            assertThat(raw.readAnswer().type()).isEqualTo(Wire.CREDIT);
+            pingPong(raw);
+            ByteBuf part = Unpooled.buffer().writeZero(Wire.MAX_PAYLOAD_BYTES);
+            raw.send(RawPeer.frame(Wire.ITEM | Wire.MORE, FIRST, part));
+            raw.send(RawPeer.frame(Wire.PART | Wire.MORE, FIRST, part));
+            pingPong(raw);
+            assertThat(Objects.requireNonNull(service.receiver).partBytes()).isZero();
+        }
+    }
+
+    @Test
+    void aRefusedRequestInAHighSlotTakesNoMemoryAndATakenOneIsCharged() throws Exception {
+        try (RawPeer raw = greeted()) {
+            raw.send(RawPeer.request(FIRST | LAST_SLOT, "places", "missing", "x"));
+            assertThat(raw.readAnswer().type()).isEqualTo(Wire.ERROR);
+            long before = server.ledger().held(Resource.KEPT_BYTES);
+            raw.send(RawPeer.request(FIRST | LAST_SLOT, "places", "hello", "x"));
+            assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
+            assertThat(server.ledger().held(Resource.KEPT_BYTES) - before).isGreaterThan(8 * 4000);
+        }
+        await().until(() -> server.ledger().held(Resource.KEPT_BYTES) == 0);
+    }
+}
