@@ -27,12 +27,8 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /** What an item costs beside its bytes. */
     private static final int ITEM_BYTES = 128;
 
-    /** One message, not yet cut into frames. */
-    private record Message(int head, ByteBuf body) {
-        long cost() {
-            return ITEM_BYTES + body.capacity();
-        }
-    }
+    /** One message, not yet cut into frames, and what it has been charged: nothing for an end that found no room. */
+    private record Message(int head, ByteBuf body, long cost) {}
 
     private final WireConnection connection;
     private final Codec<Object> codec;
@@ -43,7 +39,16 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
 
     // guarded by this
     private final Queue<Message> messages = new ArrayDeque<>();
+
+    /** Always {@link #waitingCost} and {@link #leavingCost}: it is set to their sum, so no part can be given back twice. */
     private final Charge bytes;
+
+    /** What {@link #messages} have been charged. */
+    private long waitingCost;
+
+    /** What {@link #body} has been charged while it leaves. */
+    private long leavingCost;
+
     private final Charge stream;
     private Flow.@Nullable Subscription subscription;
 
@@ -58,9 +63,6 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
 
     /** In the outbox, or about to be. */
     private boolean queued;
-
-    /** What {@link #body} costs while it leaves. */
-    private long leavingCost;
 
     /** The last message has been added: the publisher has nothing more to say. */
     private boolean complete;
@@ -157,9 +159,16 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
 
     private void end() {
         over = true;
-        messages.clear();
+        dropWaiting();
+        leavingCost = 0;
         bytes.release();
         stream.release();
+    }
+
+    private void dropWaiting() {
+        messages.clear();
+        waitingCost = 0;
+        bytes.set(leavingCost);
     }
 
     // ---- on the event loop
@@ -173,7 +182,8 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                 return false;
             }
             head = next.head;
-            leavingCost = next.cost();
+            leavingCost = next.cost;
+            waitingCost -= next.cost;
             clearBody();
             if (body.capacity() > next.body.capacity()) {
                 // this item pays for its own bytes alone
@@ -202,7 +212,8 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                 // its charge goes with it: while the stream waits for credit it holds no item
                 shrinkBody();
             }
-            bytes.release(leavingCost);
+            leavingCost = 0;
+            bytes.set(waitingCost);
             if (wasLast) {
                 end();
             }
@@ -255,7 +266,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                             + ")"));
             return;
         }
-        Message message = new Message(Wire.ITEM, encoded);
+        Message message = new Message(Wire.ITEM, encoded, ITEM_BYTES + encoded.capacity());
         boolean isFirst;
         RPCXException refused;
         synchronized (this) {
@@ -266,14 +277,15 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                 refused = new RPCXException(
                         RPCXException.Code.HANDLER_FAILED,
                         "the publisher makes items that nobody has asked for (expected: what is requested)");
-            } else if (!bytes.add(message.cost())) {
+            } else if (!bytes.add(message.cost)) {
                 refused = new RPCXException(
                         RPCXException.Code.OVERLOADED,
                         "an item could not be kept: too much waits to be read on this connection or server");
             } else {
                 asked--;
                 // a size that shrinks is believed slowly
-                itemCost = Math.max(message.cost(), itemCost / 2);
+                itemCost = Math.max(message.cost, itemCost / 2);
+                waitingCost += message.cost;
                 messages.add(message);
                 refused = null;
             }
@@ -320,14 +332,14 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                 return;
             }
             complete = true;
-            Message last = new Message(messageHead, message);
+            long cost = ITEM_BYTES + message.capacity();
             // the end of a stream is small and is never refused: nothing else would end it
-            if (!bytes.add(last.cost())) {
-                messages.clear();
-                bytes.release();
-                bytes.add(last.cost());
+            if (!bytes.add(cost)) {
+                dropWaiting();
+                cost = bytes.add(cost) ? cost : 0;
             }
-            messages.add(last);
+            waitingCost += cost;
+            messages.add(new Message(messageHead, message, cost));
             isFirst = !queued;
             queued = true;
         }

@@ -52,6 +52,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** A body above this goes to the socket's buffer by itself; smaller ones are gathered on the heap first. */
     private static final int GATHERED_BYTES = 4 * 1024;
 
+    private static final System.Logger LOG = System.getLogger(WireConnection.class.getName());
+
     private static final ByteBuf PREFACE = Unpooled.unreleasableBuffer(
             Unpooled.buffer(Wire.PREFACE_BYTES).writeInt(Wire.MAGIC).writeInt(Wire.VERSION << 24));
 
@@ -258,17 +260,38 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         scheduled = false;
         gatherQueued();
         if (!reading) {
-            flush();
+            try {
+                flush();
+            } catch (Throwable t) {
+                broken(t);
+            }
         }
     }
 
     private void gatherQueued() {
         for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
-            if (closed) {
-                message.lost();
-            } else {
-                gather(message);
+            try {
+                if (closed) {
+                    message.lost();
+                } else {
+                    gather(message);
+                }
+            } catch (Throwable t) {
+                // what is queued behind it has to be told nevertheless, or its owner waits for ever
+                broken(t);
             }
+        }
+    }
+
+    /**
+     * Something was thrown that nobody expected, or the heap is full: this connection's state is unknown, and it ends here and now. The
+     * loop and its other connections go on.
+     */
+    private void broken(Throwable thrown) {
+        try {
+            abort("the connection failed by a fault of this side");
+        } finally {
+            LOG.log(System.Logger.Level.WARNING, "a connection ends by a fault of this side", thrown);
         }
     }
 
@@ -313,8 +336,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         gatheredBytes = at;
         if (alone) {
-            // room for the fragments behind this one: a buffer that has to grow is copied
-            spill(Math.min(body.readableBytes(), BATCH_BYTES) + GATHERED_BYTES).writeBytes(body, bytes);
+            // room for the fragments behind this one, and for those of others in turn: a buffer that has to grow is
+            // copied
+            int room = large.isEmpty()
+                    ? Math.min(body.readableBytes(), BATCH_BYTES) + GATHERED_BYTES
+                    : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
+            spill(room).writeBytes(body, bytes);
         }
     }
 
@@ -631,15 +658,21 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         large.clear();
         // from here on no thread writes; what one has begun is ended first
         turn.end();
-        writeRest();
-        writeBatch();
-        onClosed(why);
-        drain();
-        // behind all that was written: closing at once would throw away what the socket has not taken yet
-        channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
-        kept.release();
-        unsent.release();
-        linger();
+        try {
+            writeRest();
+            writeBatch();
+        } finally {
+            try {
+                onClosed(why);
+            } finally {
+                drain();
+                // behind all that was written: closing at once would throw away what the socket has not taken yet
+                channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
+                kept.release();
+                unsent.release();
+                linger();
+            }
+        }
     }
 
     private void linger() {
@@ -661,8 +694,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** On the event loop: ends a connection whose peer would not take what is still to be written. */
     final void abort(String why) {
-        close(why);
-        channel.close();
+        try {
+            close(why);
+        } finally {
+            channel.close();
+        }
     }
 
     /** All that has arrived has been read, to the end of a frame. On the event loop. */
