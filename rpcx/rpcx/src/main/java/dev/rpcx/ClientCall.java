@@ -20,6 +20,11 @@ final class ClientCall extends Outbound {
     /** A buffer up to this is not counted while its slot is free: there can be as many as there are slots. */
     private static final int COUNTED_BYTES = 4 * 1024;
 
+    /** The event loop ends calls whose time is over. Should it not, its thread waits so much longer, and then ends the call itself. */
+    private static final long MARGIN_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+    private static final long MAX_PARK_NANOS = TimeUnit.DAYS.toNanos(1);
+
     private static final int COMPLETED = 1;
     private static final int WIRE_DONE = 2;
     private static final int CALLER_DONE = 4;
@@ -173,7 +178,13 @@ final class ClientCall extends Outbound {
         waiter = caller;
         // with a stream to send there is more to do than to wait for the reply
         mayRead = upload == null && !Threads.isVirtual(caller);
-        connection.sendCall(this);
+        try {
+            connection.sendCall(this);
+        } catch (Throwable e) {
+            // it may have left all the same: its slot must not wait for a caller that has gone
+            callerDone();
+            throw e;
+        }
     }
 
     void sendAsync(AsyncCall call) {
@@ -188,7 +199,15 @@ final class ClientCall extends Outbound {
             connection.readTurn.read(this);
         }
         while ((state & COMPLETED) == 0) {
-            LockSupport.park(this);
+            long left = deadlineNanos - connection.nanoTime();
+            if (left < -MARGIN_NANOS) {
+                cancel(serial);
+                return new RPCXException(
+                        RPCXException.Code.DEADLINE_EXCEEDED,
+                        "no reply in time, and no word from the event loop",
+                        RPCXException.Executed.MAYBE);
+            }
+            LockSupport.parkNanos(this, Math.min(Math.max(left, 0), MAX_PARK_NANOS) + MARGIN_NANOS);
             if (Thread.currentThread().isInterrupted() && (state & COMPLETED) == 0) {
                 cancel(serial);
                 return new RPCXException(

@@ -455,6 +455,7 @@ final class ClientConnection extends WireConnection {
 
     /** Ends the calls whose time is over. One look at the slots in use, once per shortest time, instead of a timer for each call. */
     private void sweep() {
+        sendQueued();
         if (sweepTimer != null) {
             sweepTimer.cancel(false);
             sweepTimer = null;

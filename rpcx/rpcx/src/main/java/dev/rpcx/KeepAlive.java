@@ -52,6 +52,7 @@ final class KeepAlive implements Runnable {
             stop();
             return;
         }
+        connection.sendQueued();
         Channel channel = connection.channel;
         if (!channel.config().isAutoRead()) {
             long backlog = channel.bytesBeforeWritable();

@@ -1,7 +1,6 @@
 package dev.rpcx;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,15 +8,9 @@ import org.jspecify.annotations.Nullable;
  * {@link #add} is one exchange and one store, never a loop.
  */
 final class Outbox {
-    private static final VarHandle TAIL;
-
-    static {
-        try {
-            TAIL = MethodHandles.lookup().findVarHandle(Outbox.class, "tail", Outbound.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
+    /** Not a VarHandle, which in code that is not compiled yet calls another method after its exchange: see {@link #add}. */
+    private static final AtomicReferenceFieldUpdater<Outbox, Outbound> TAIL =
+            AtomicReferenceFieldUpdater.newUpdater(Outbox.class, Outbound.class, "tail");
 
     private final Outbound stub = Outbound.Control.empty(0, 0);
 
@@ -27,10 +20,13 @@ final class Outbox {
     /** The producers' end. */
     private volatile Outbound tail = stub;
 
-    /** From any thread. A message is in the queue at most once at a time. */
+    /**
+     * From any thread. A message is in the queue at most once at a time. What this throws, where the stack or the memory is at its end, is
+     * thrown before the exchange: no method is called between that and the link, without which the queue would be cut for ever.
+     */
     void add(Outbound message) {
         Outbound.NEXT.setRelease(message, (Outbound) null);
-        Outbound before = (Outbound) TAIL.getAndSet(this, message);
+        Outbound before = TAIL.getAndSet(this, message);
         // volatile, so that it cannot pass the look at the connection's flag that follows
         before.next = message;
     }

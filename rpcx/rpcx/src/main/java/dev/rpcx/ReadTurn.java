@@ -57,6 +57,9 @@ final class ReadTurn {
 
     private static final int ENDED = 4;
 
+    /** A caller failed, and what it had read is lost: the loop ends the connection. */
+    private static final int BROKEN = 5;
+
     private static final VarHandle OWNER;
 
     static {
@@ -192,30 +195,26 @@ final class ReadTurn {
         if (owner != FREE || !OWNER.compareAndSet(this, FREE, CALLER)) {
             return;
         }
-        Loan lent = Objects.requireNonNull(loan);
         boolean isOver = false;
+        int after = BROKEN;
         try {
-            if (lent.await()) {
-                isOver = take(lent, call);
-            }
-        } catch (IOException broken) {
-            // the loop's own attempt tells it the same, and ends the connection
-        } catch (RuntimeException | Error e) {
-            // such as no memory for what has been read: the place in the stream is lost
-            connection.inLoopOrHere(() -> connection.close("what has arrived could not be taken: " + e));
-            throw e;
-        } finally {
-            taken++;
-            if (rest != null) {
-                owner = LEFT_TO_LOOP;
-                connection.inLoopOrHere(this::takeOver);
-            } else {
-                owner = FREE;
-                // after the turn: either this sees the other call, or whoever sends it finds the turn free
-                if (!isOver || wanted || connection.load() > 0) {
-                    connection.inLoopOrHere(this::takeOver);
+            Loan lent = Objects.requireNonNull(loan);
+            try {
+                if (lent.await()) {
+                    isOver = take(lent, call);
                 }
+            } catch (IOException broken) {
+                // the loop's own attempt tells it the same, and ends the connection
             }
+            after = rest != null ? LEFT_TO_LOOP : FREE;
+        } finally {
+            // by stores: where the stack is at its end nothing can be called
+            taken++;
+            owner = after;
+        }
+        // after the turn: either this sees the other call, or whoever sends it finds the turn free
+        if (after != FREE || !isOver || wanted || connection.load() > 0) {
+            connection.inLoopOrHere(this::takeOver);
         }
     }
 
@@ -297,6 +296,11 @@ final class ReadTurn {
         if (now == LOOP || now == ENDED) {
             return true;
         }
+        if (now == BROKEN) {
+            // not here: whoever asks has the connection in hand
+            connection.inLoopOrHere(this::breakOff);
+            return false;
+        }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
             wanted = true;
             Objects.requireNonNull(loan).wake();
@@ -315,7 +319,12 @@ final class ReadTurn {
         Objects.requireNonNull(loan).loop.resume();
     }
 
-    /** From a caller that does not go on. */
+    /** The place in the stream is lost, such as where there was no memory for what had been read. */
+    private void breakOff() {
+        connection.abort("a caller failed while it read its reply");
+    }
+
+    /** From a caller that does not go on; or for one that could not say so. */
     private void takeOver() {
         if (!OWNER.compareAndSet(this, LEFT_TO_LOOP, LOOP)) {
             takeForLoop();
@@ -339,7 +348,9 @@ final class ReadTurn {
             return;
         }
         VarHandle.acquireFence();
-        if (taken != seen) {
+        if (now == LEFT_TO_LOOP || now == BROKEN) {
+            takeOver();
+        } else if (taken != seen) {
             seen = taken;
             connection.hear();
             tickLater();
@@ -356,7 +367,8 @@ final class ReadTurn {
         while (owner != ENDED) {
             if (OWNER.compareAndSet(this, LOOP, ENDED)
                     || OWNER.compareAndSet(this, FREE, ENDED)
-                    || OWNER.compareAndSet(this, LEFT_TO_LOOP, ENDED)) {
+                    || OWNER.compareAndSet(this, LEFT_TO_LOOP, ENDED)
+                    || OWNER.compareAndSet(this, BROKEN, ENDED)) {
                 break;
             }
             wanted = true;

@@ -4,26 +4,38 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 
 /**
  * Runs the signals of one stream one after the other, in order, wherever a method's handlers run (Reactive Streams, rules 1.3 and 2.7). Any
  * thread may hand signals over. A signal that throws does not keep the next from running.
  */
 final class Serial implements Executor, Runnable {
+    private static final int IDLE = 0;
+
+    /** Handed to its place. */
+    private static final int AWAITED = 1;
+
+    private static final int RUNNING = 2;
+
+    private static final AtomicIntegerFieldUpdater<Serial> STATE =
+            AtomicIntegerFieldUpdater.newUpdater(Serial.class, "state");
+
     private final Executor place;
     private final Queue<Runnable> signals = new ConcurrentLinkedQueue<>();
-    private final AtomicInteger waiting = new AtomicInteger();
+
+    private volatile int state = IDLE;
 
     /** @param place {@code Runnable::run} for whoever gives a signal */
     Serial(Executor place) {
         this.place = place;
     }
 
+    /** What it throws means that the signal has not run: it comes before the next one. */
     @Override
     public void execute(Runnable signal) {
         signals.add(signal);
-        if (waiting.getAndIncrement() > 0) {
+        if (state != IDLE || !STATE.compareAndSet(this, IDLE, AWAITED)) {
             return;
         }
         try {
@@ -31,20 +43,42 @@ final class Serial implements Executor, Runnable {
         } catch (RejectedExecutionException stopped) {
             // the handlers' threads have ended: what is left only ends the stream, and is quick
             run();
+        } catch (Throwable e) {
+            // by a store: where the stack is at its end nothing can be called
+            state = IDLE;
+            throw e;
         }
     }
 
+    /** Once for each time that it was handed to its place, and at most once more: by a place that took it and threw all the same. */
     @Override
     public void run() {
-        do {
-            Runnable signal = signals.poll();
-            try {
-                if (signal != null) {
-                    signal.run();
+        if (!STATE.compareAndSet(this, AWAITED, RUNNING)) {
+            return;
+        }
+        boolean runs = true;
+        try {
+            do {
+                runs = true;
+                for (Runnable signal = signals.poll(); signal != null; signal = signals.poll()) {
+                    run(signal);
                 }
-            } catch (Throwable t) {
-                Threads.report(t);
+                runs = false;
+                state = IDLE;
+                // once more: who added meanwhile may have seen it run
+            } while (!signals.isEmpty() && STATE.compareAndSet(this, IDLE, RUNNING));
+        } finally {
+            if (runs) {
+                state = IDLE;
             }
-        } while (waiting.decrementAndGet() > 0);
+        }
+    }
+
+    private static void run(Runnable signal) {
+        try {
+            signal.run();
+        } catch (Throwable t) {
+            Threads.report(t);
+        }
     }
 }

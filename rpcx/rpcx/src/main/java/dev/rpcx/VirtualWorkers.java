@@ -83,11 +83,19 @@ final class VirtualWorkers {
     }
 
     private void handOn(@Nullable Runnable first) {
-        Worker worker = take();
-        if (worker == null) {
-            start(first);
-        } else {
-            worker.wake(first);
+        boolean isHandedOn = false;
+        try {
+            Worker worker = take();
+            if (worker == null) {
+                start(first);
+            } else {
+                worker.wake(first);
+            }
+            isHandedOn = true;
+        } finally {
+            if (!isHandedOn) {
+                waking.set(false);
+            }
         }
     }
 
@@ -104,7 +112,6 @@ final class VirtualWorkers {
             Thread started = (Thread) startVirtual.invokeExact((Runnable) new Worker(first));
             assert started != null;
         } catch (RuntimeException | Error e) {
-            waking.set(false);
             throw e;
         } catch (Throwable t) {
             throw new IllegalStateException(t);

@@ -161,8 +161,17 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 loop.execute(drain);
             } catch (RejectedExecutionException ended) {
                 drainAfterEnd();
+            } catch (Throwable e) {
+                // such as a stack at its end, where nothing more can be called: the next to send wakes the loop
+                scheduled = false;
+                throw e;
             }
         }
+    }
+
+    /** Sends what has been queued by a thread that could not wake the loop. On the event loop. */
+    final void sendQueued() {
+        drain();
     }
 
     /**
@@ -176,16 +185,29 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (bytes > WriteTurn.MAX_BYTES - Wire.MAX_HEADER_BYTES || scheduled || !turn.takeForCaller()) {
             return false;
         }
-        turn.fill(message);
-        boolean leaves = message.leavesHere();
-        if (leaves && !turn.write()) {
-            inLoopOrHere(this::takeOver);
-            return true;
+        try {
+            boolean leaves = turn.fill(message);
+            if (leaves && !turn.write()) {
+                inLoopOrHere(this::takeOver);
+                return true;
+            }
+            if (turn.callerDone()) {
+                wake();
+            }
+            return leaves;
+        } catch (Throwable e) {
+            wakeIfPossible();
+            throw e;
         }
-        if (turn.callerDone()) {
+    }
+
+    /** The turn is given up already; the sooner the loop sees that, the better. */
+    private void wakeIfPossible() {
+        try {
             wake();
+        } catch (Throwable again) {
+            // the stack or the memory is at its end: whatever comes to the loop next lets it look
         }
-        return leaves;
     }
 
     /** A thread's frame has left in part: its rest goes before all that has been gathered meanwhile. */
@@ -194,12 +216,19 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         drain();
     }
 
-    private void writeRest() {
+    private boolean writeRest() {
         ByteBuffer rest = turn.takeOver();
-        if (rest != null) {
-            channel.write(Unpooled.copiedBuffer(rest), channel.voidPromise());
-            channel.flush();
+        if (rest == null) {
+            return false;
         }
+        channel.write(Unpooled.copiedBuffer(rest), channel.voidPromise());
+        channel.flush();
+        return true;
+    }
+
+    /** Also from a thread that has left the rest of its frame, and whose word of that has not come or never will. */
+    private boolean takeTurn() {
+        return turn.takeForLoop() || writeRest();
     }
 
     /** On the event loop; when that has ended, here. */
@@ -255,7 +284,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private void drain() {
         // first: a thread that finds nothing scheduled and the turn free may be sure that what it has queued before has
         // left
-        turn.takeForLoop();
+        takeTurn();
         // before the first poll: whoever adds from here on schedules again, whoever added before is found
         scheduled = false;
         gatherQueued();
@@ -350,7 +379,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * and may be another one.
      */
     private void flushBatch() {
-        if (gatheredBytes + (batch == null ? 0 : batch.readableBytes()) >= BATCH_BYTES && turn.takeForLoop()) {
+        if (gatheredBytes + (batch == null ? 0 : batch.readableBytes()) >= BATCH_BYTES && takeTurn()) {
             writeBatch();
             channel.flush();
         }
@@ -390,7 +419,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             turn.loopDone();
             return;
         }
-        if (!turn.takeForLoop()) {
+        if (!takeTurn()) {
             return;
         }
         while (!large.isEmpty() && channel.isWritable()) {
@@ -415,7 +444,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             flushBatch();
         }
         // taken again: a flush within this one has given it back
-        if ((gatheredBytes > 0 || batch != null) && turn.takeForLoop()) {
+        if ((gatheredBytes > 0 || batch != null) && takeTurn()) {
             writeBatch();
             channel.flush();
         }

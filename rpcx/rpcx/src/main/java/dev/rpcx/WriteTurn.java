@@ -9,6 +9,8 @@ import java.io.IOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +19,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The loop never waits for its turn: refused, it leaves word, and the thread that has the turn wakes it. What a thread cannot write whole
  * goes to the loop together with the turn. Only the loop closes the socket, and only once it has the turn for good.
+ *
+ * <p>A thread whose stack or memory ends while it has the turn gives it up by one store, since it may not be able to call anything: either
+ * as it was, or {@link #BROKEN}, and then whoever next needs the turn on the loop closes the socket.
  */
 final class WriteTurn {
     /** A frame above this is left to the loop. Its length takes at most two bytes. */
@@ -31,6 +36,14 @@ final class WriteTurn {
 
     /** The loop's for good. */
     private static final int ENDED = 4;
+
+    /** A thread failed in the midst of a frame: nobody writes any more. */
+    private static final int BROKEN = 5;
+
+    /** After so many looks at a thread that writes, it has lost its processor: the loop's goes to others. */
+    private static final int YIELDS = 1_000;
+
+    private static final long WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     private static final VarHandle OWNER;
 
@@ -67,6 +80,7 @@ final class WriteTurn {
 
     // ---- any thread
 
+    /** What it throws is thrown before the turn is taken: nothing is called behind the exchange. */
     boolean takeForCaller() {
         if (owner != FREE || wanted) {
             return false;
@@ -87,8 +101,30 @@ final class WriteTurn {
         return true;
     }
 
-    /** Copies a message of at most {@link #MAX_BYTES} with its header; the caller has the turn. */
-    void fill(Outbound message) {
+    /**
+     * Copies a message of at most {@link #MAX_BYTES} with its header, and tells it that it leaves; the caller has the turn, and has not after
+     * a throw. That leaves all as it was if it comes from the copying, and otherwise {@link #BROKEN}.
+     *
+     * @return what the message said; if false, the caller still has the turn
+     */
+    boolean fill(Outbound message) {
+        int after = FREE;
+        boolean isDone = false;
+        try {
+            copy(message);
+            // whatever it has done when it fails
+            after = BROKEN;
+            boolean leaves = message.leavesHere();
+            isDone = true;
+            return leaves;
+        } finally {
+            if (!isDone) {
+                owner = after;
+            }
+        }
+    }
+
+    private void copy(Outbound message) {
         ByteBuffer frame = java.util.Objects.requireNonNull(buffer);
         frame.clear();
         ByteBuf body = message.body;
@@ -104,20 +140,24 @@ final class WriteTurn {
         frame.flip();
     }
 
-    /** Writes what was filled in. @return whether all of it has left: otherwise the loop has to take over */
+    /** Writes what was filled in. @return whether all of it has left: otherwise the loop has to take over. What it throws leaves {@link #BROKEN} */
     boolean write() {
-        ByteBuffer frame = java.util.Objects.requireNonNull(buffer);
+        int after = BROKEN;
         try {
-            int written = java.util.Objects.requireNonNull(socket).send(frame, 0, frame.limit());
-            frame.position(Math.max(0, written));
-        } catch (IOException broken) {
-            // the loop's own attempt tells it the same, and ends the connection
+            ByteBuffer frame = java.util.Objects.requireNonNull(buffer);
+            try {
+                int written = java.util.Objects.requireNonNull(socket).send(frame, 0, frame.limit());
+                frame.position(Math.max(0, written));
+            } catch (IOException broken) {
+                // the loop's own attempt tells it the same, and ends the connection
+            }
+            after = frame.hasRemaining() ? LEFT_TO_LOOP : CALLER;
+        } finally {
+            if (after != CALLER) {
+                owner = after;
+            }
         }
-        if (frame.hasRemaining()) {
-            owner = LEFT_TO_LOOP;
-            return false;
-        }
-        return true;
+        return after == CALLER;
     }
 
     /** @return true if the loop has to be woken */
@@ -131,6 +171,13 @@ final class WriteTurn {
     boolean takeForLoop() {
         int now = owner;
         if (now == LOOP || now == ENDED) {
+            return true;
+        }
+        if (now == BROKEN) {
+            // as if it were the loop's: what it writes from here on is thrown away
+            owner = ended ? ENDED : LOOP;
+            wanted = false;
+            channel.unsafe().close(channel.voidPromise());
             return true;
         }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
@@ -180,11 +227,16 @@ final class WriteTurn {
     /** The socket is about to be closed: no thread is at it when this returns, and none comes after. Waits for one write that never blocks. */
     void end() {
         ended = true;
+        int looks = 0;
         while (!takeForLoop()) {
             if (owner == LEFT_TO_LOOP) {
                 return;
             }
-            Thread.yield();
+            if (++looks < YIELDS) {
+                Thread.yield();
+            } else {
+                LockSupport.parkNanos(WAIT_NANOS);
+            }
         }
         owner = ENDED;
     }

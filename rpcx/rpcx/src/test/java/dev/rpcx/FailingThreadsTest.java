@@ -1,0 +1,332 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.EventLoop;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.channel.epoll.Epoll;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Threads whose stack ends in the midst of a call or a reply: that costs at most their connection, and nobody hangs over it. */
+@Timeout(120)
+class FailingThreadsTest {
+    private static final Queue<CompletableFuture<String>> DEEP = new ConcurrentLinkedQueue<>();
+
+    @RPCXServer("echo")
+    static final class Echo {
+        final Queue<CompletableFuture<String>> given = new ConcurrentLinkedQueue<>();
+
+        @Method
+        String echo(String text) {
+            return text;
+        }
+
+        @Method
+        CompletableFuture<String> deep(String text) {
+            CompletableFuture<String> reply = new CompletableFuture<>();
+            DEEP.add(reply);
+            given.add(reply);
+            return reply;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "echo")
+    interface EchoClient {
+        @Method
+        String echo(String text);
+
+        @Method("echo")
+        CompletableFuture<String> later(String text);
+
+        @Method
+        String deep(String text);
+    }
+
+    /** A frame that nobody knows, so that it is passed over. */
+    private static Outbound message(ByteBuf body, Runnable step) {
+        return new Outbound.Control(Wire.TYPE_MASK, 0, body) {
+            @Override
+            boolean leavesHere() {
+                step.run();
+                return true;
+            }
+        };
+    }
+
+    private static ClientConnection connection(Client client) {
+        return client.channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
+    }
+
+    private static void sendHere(ClientConnection connection, Outbound message) {
+        // the loop may still be at its own last write
+        while (!connection.sendHere(message)) {
+            Thread.onSpinWait();
+        }
+    }
+
+    @Test
+    void aThreadThatFailsBeforeItsMessageLeavesLeavesTheConnectionAsItWas() {
+        Assumptions.assumeTrue(Epoll.isAvailable());
+        try (Server server = new Server(0, RegistryServer.registry(new Echo())).start();
+                Client client = Client.builder().connections(1).build()) {
+            EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
+            assertThat(echo.echo("a")).isEqualTo("a");
+            ClientConnection connection = connection(client);
+            ByteBuf noArray = Unpooled.directBuffer(8).writeLong(1);
+            try {
+                Outbound failing = message(noArray, () -> {});
+                assertThatThrownBy(() -> sendHere(connection, failing))
+                        .isInstanceOf(UnsupportedOperationException.class);
+            } finally {
+                noArray.release();
+            }
+            assertThat(echo.echo("b")).isEqualTo("b");
+            assertThat(connection(client)).isSameAs(connection);
+        }
+    }
+
+    @Test
+    void aThreadThatFailsWhileItsMessageLeavesEndsItsConnectionAndNoOther() {
+        Assumptions.assumeTrue(Epoll.isAvailable());
+        try (Server server = new Server(0, RegistryServer.registry(new Echo())).start();
+                Client client = Client.builder().connections(1).build()) {
+            EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
+            assertThat(echo.echo("a")).isEqualTo("a");
+            ClientConnection connection = connection(client);
+            Outbound failing = message(Unpooled.EMPTY_BUFFER, () -> {
+                throw new StackOverflowError("injected");
+            });
+            assertThatThrownBy(() -> sendHere(connection, failing)).isInstanceOf(StackOverflowError.class);
+            await().until(connection::isClosed);
+            assertThat(echo.echo("b")).isEqualTo("b");
+        }
+    }
+
+    @Test
+    void whatIsQueuedLeavesThoughAThreadCouldNotWakeTheLoop() {
+        AtomicBoolean fails = new AtomicBoolean();
+        EmbeddedChannel channel = new EmbeddedChannel() {
+            @Override
+            public EventLoop eventLoop() {
+                return failing(super.eventLoop(), fails);
+            }
+        };
+        Account account = Objects.requireNonNull(Ledger.ofClient("client").open(null));
+        WireConnection connection = new Deaf(channel, account);
+        fails.set(true);
+        assertThatThrownBy(() -> connection.send(Outbound.Control.empty(Wire.PING, 1)))
+                .isInstanceOf(StackOverflowError.class);
+        fails.set(false);
+        connection.send(Outbound.Control.empty(Wire.PING, 2));
+        channel.runPendingTasks();
+        ByteBuf written = channel.readOutbound();
+        assertThat(ByteBufUtil.hexDump(written)).isEqualTo("050b00000001050b00000002".replace("0b", hex(Wire.PING)));
+        written.release();
+        channel.close();
+        account.close();
+    }
+
+    private static String hex(int head) {
+        return String.format("%02x", head);
+    }
+
+    private static final class Deaf extends WireConnection {
+        Deaf(EmbeddedChannel channel, Account account) {
+            super(channel, account);
+        }
+
+        @Override
+        void onPreface(int version) {}
+
+        @Override
+        void onFrame(int head, int id, ByteBuf payload) {}
+
+        @Override
+        int maxBytesTaken() {
+            return Wire.MAX_MESSAGE_BYTES;
+        }
+
+        @Override
+        void beforeRead() {}
+
+        @Override
+        void onClosed(String why) {}
+    }
+
+    private static EventLoop failing(EventLoop loop, AtomicBoolean fails) {
+        return (EventLoop) Proxy.newProxyInstance(
+                EventLoop.class.getClassLoader(), new Class<?>[] {EventLoop.class}, (proxy, method, arguments) -> {
+                    if (fails.get() && method.getName().equals("execute")) {
+                        throw new StackOverflowError("injected");
+                    }
+                    try {
+                        return method.invoke(loop, arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
+    }
+
+    @Test
+    void signalsRunAfterTheirPlaceHasThrown() {
+        AtomicBoolean fails = new AtomicBoolean(true);
+        Serial serial = new Serial(signal -> {
+            if (fails.get()) {
+                throw new StackOverflowError("injected");
+            }
+            signal.run();
+        });
+        List<String> ran = new ArrayList<>();
+        assertThatThrownBy(() -> serial.execute(() -> ran.add("first"))).isInstanceOf(StackOverflowError.class);
+        fails.set(false);
+        serial.execute(() -> ran.add("second"));
+        assertThat(ran).containsExactly("first", "second");
+    }
+
+    @Test
+    void aPlaceThatTakesTheSignalsAndThrowsAllTheSameRunsThemOnce() {
+        List<Runnable> taken = new ArrayList<>();
+        AtomicBoolean fails = new AtomicBoolean(true);
+        Serial serial = new Serial(signal -> {
+            taken.add(signal);
+            if (fails.get()) {
+                throw new StackOverflowError("injected");
+            }
+        });
+        List<String> ran = new ArrayList<>();
+        assertThatThrownBy(() -> serial.execute(() -> ran.add("first"))).isInstanceOf(StackOverflowError.class);
+        fails.set(false);
+        serial.execute(() -> ran.add("second"));
+        taken.forEach(Runnable::run);
+        assertThat(ran).containsExactly("first", "second");
+    }
+
+    // ---- stacks that end
+
+    private static void callDown(EchoClient echo, int depth, boolean blocks) {
+        if (depth % 7 == 0) {
+            if (blocks) {
+                echo.echo("x");
+            } else {
+                echo.later("x");
+            }
+        }
+        callDown(echo, depth + 1, blocks);
+    }
+
+    private static int shifted(int frames, Runnable then) {
+        if (frames > 0) {
+            return shifted(frames - 1, then) + 1;
+        }
+        try {
+            then.run();
+        } catch (StackOverflowError | RPCXException end) {
+            // the point of it
+        }
+        return 0;
+    }
+
+    private static void onSmallStack(int round, Runnable task) throws InterruptedException {
+        Thread thread = new Thread(null, () -> shifted(round, task), "deep", 220_000 + round * 977 % 4_096);
+        thread.start();
+        thread.join();
+    }
+
+    private static void anothersCallEndsBeside(boolean blocks) throws Exception {
+        try (Server server = new Server(0, RegistryServer.registry(new Echo())).start();
+                Client client =
+                        Client.builder().callTimeout(Duration.ofSeconds(2)).build()) {
+            EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
+            echo.echo("warm");
+            AtomicInteger right = new AtomicInteger();
+            for (int round = 0; round < LongForm.of(30, 3_000); round++) {
+                onSmallStack(round, () -> callDown(echo, 1, blocks));
+                try {
+                    if (echo.echo("alive").equals("alive")) {
+                        right.incrementAndGet();
+                    }
+                } catch (RPCXException lost) {
+                    // with its connection
+                }
+            }
+            assertThat(right.get()).isPositive();
+            await().ignoreExceptions().until(() -> echo.echo("alive").equals("alive"));
+        }
+    }
+
+    @Test
+    void anothersCallEndsWhileCallersOverflowTheirStacks() throws Exception {
+        anothersCallEndsBeside(false);
+    }
+
+    private static void replyDown(int depth) {
+        if (depth > 600) {
+            CompletableFuture<String> reply = DEEP.poll();
+            if (reply != null) {
+                reply.complete("x");
+            }
+        }
+        replyDown(depth + 1);
+    }
+
+    @Test
+    void anothersCallEndsWhileRepliesAreGivenAtTheEndOfAStack() throws Exception {
+        AtomicBoolean over = new AtomicBoolean();
+        Thread replier = new Thread(() -> {
+            for (int round = 0; !over.get(); round++) {
+                try {
+                    onSmallStack(round % 9, () -> replyDown(1));
+                } catch (InterruptedException e) {
+                    return;
+                }
+            }
+        });
+        replier.start();
+        Echo service = new Echo();
+        try (Server server = new Server(0, RegistryServer.registry(service)).start();
+                Client other =
+                        Client.builder().callTimeout(Duration.ofSeconds(5)).build()) {
+            EchoClient echo = other.create(EchoClient.class, "127.0.0.1", server.port());
+            for (int round = 0; round < LongForm.of(3, 300); round++) {
+                try (Client client =
+                        Client.builder().callTimeout(Duration.ofMillis(300)).build()) {
+                    EchoClient deep = client.create(EchoClient.class, "127.0.0.1", server.port());
+                    for (int call = 0; call < 300; call++) {
+                        deep.deep("x");
+                    }
+                } catch (RPCXException lost) {
+                    // a reply that its thread could not give
+                }
+                assertThat(echo.echo("alive")).isEqualTo("alive");
+            }
+            over.set(true);
+            replier.join();
+            service.given.forEach(reply -> reply.complete("late"));
+        } finally {
+            over.set(true);
+        }
+    }
+
+    @Test
+    void anothersCallEndsWhileBlockingCallersOverflowTheirStacks() throws Exception {
+        anothersCallEndsBeside(true);
+    }
+}
