@@ -6,9 +6,15 @@ import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.ssl.SslProvider;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
-import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,7 +50,7 @@ public final class Tls {
     /**
      * A server with this certificate, its authorities behind it in the same file, and its key.
      *
-     * @throws IllegalArgumentException files that cannot be read, or hold something else
+     * @throws IllegalArgumentException files that cannot be read, or hold something else, or a key that is not the certificate's
      */
     public static Tls server(Path chain, Path key) {
         return new Tls(true, chain, key, null, null);
@@ -94,7 +100,8 @@ public final class Tls {
     /**
      * Reads the files again. Blocks for as long as that takes.
      *
-     * @throws IllegalArgumentException files that cannot be read, or hold something else: what was read before stays in force
+     * @throws IllegalArgumentException files that cannot be read, or hold something else, or a key that is not the
+     *     certificate's: what was read before stays in force
      */
     public void reload() {
         context = read();
@@ -103,14 +110,23 @@ public final class Tls {
     private SslContext read() {
         try {
             SslContextBuilder builder;
-            if (server) {
-                builder = SslContextBuilder.forServer(file(chain), file(key))
-                        .clientAuth(trusted == null ? ClientAuth.NONE : ClientAuth.REQUIRE);
+            if (chain == null || key == null) {
+                builder = SslContextBuilder.forClient();
             } else {
-                builder = SslContextBuilder.forClient().endpointIdentificationAlgorithm("HTTPS");
-                if (chain != null) {
-                    builder.keyManager(chain.toFile(), file(key));
+                // read once: what is checked is what will be used, also while somebody changes the files
+                byte[] certificates = Files.readAllBytes(chain);
+                byte[] secret = Files.readAllBytes(key);
+                builder = server
+                        ? SslContextBuilder.forServer(stream(certificates), stream(secret))
+                        : SslContextBuilder.forClient().keyManager(stream(certificates), stream(secret));
+                if (!KeyPairs.fit(certificates, secret)) {
+                    throw new NoPair("key " + key + " is not that of certificate " + chain);
                 }
+            }
+            if (server) {
+                builder.clientAuth(trusted == null ? ClientAuth.NONE : ClientAuth.REQUIRE);
+            } else {
+                builder.endpointIdentificationAlgorithm("HTTPS");
             }
             if (trusted != null) {
                 builder.trustManager(trusted.toFile());
@@ -121,19 +137,39 @@ public final class Tls {
                     // ours sees. Every JDK from 11 on has 1.3.
                     .protocols("TLSv1.3")
                     .build();
-        } catch (SSLException | IllegalArgumentException e) {
+        } catch (NoPair e) {
+            throw e;
+        } catch (IOException | GeneralSecurityException | IllegalArgumentException e) {
             throw new IllegalArgumentException(
-                    "certificates " + chain + ", key " + key + ", authorities " + trusted
-                            + " (expected: PEM files, the key unencrypted PKCS#8): " + e.getMessage(),
-                    e);
+                    files() + " (expected: PEM files, the key unencrypted PKCS#8): " + e.getMessage(), e);
         }
     }
 
-    private static java.io.File file(@Nullable Path path) {
-        if (path == null) {
-            throw new IllegalArgumentException("no file");
+    private static final class NoPair extends IllegalArgumentException {
+        private static final long serialVersionUID = 1L;
+
+        NoPair(String text) {
+            super(text);
         }
-        return path.toFile();
+    }
+
+    private static InputStream stream(byte[] bytes) {
+        return new ByteArrayInputStream(bytes);
+    }
+
+    /** The files that are read, and no others. */
+    private String files() {
+        List<String> files = new ArrayList<>();
+        if (chain != null) {
+            files.add("certificates " + chain);
+        }
+        if (key != null) {
+            files.add("key " + key);
+        }
+        if (trusted != null) {
+            files.add("authorities " + trusted);
+        }
+        return files.isEmpty() ? "authorities of the JDK" : String.join(", ", files);
     }
 
     /** For a server's {@code tls}: refuses a client's. */

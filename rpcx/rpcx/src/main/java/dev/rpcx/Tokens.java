@@ -8,7 +8,6 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import javax.crypto.spec.SecretKeySpec;
@@ -21,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A service between two others names whom it serves with {@link #forwarding}: the caller's name goes with the calls it makes, under the
  * service's own signature, and counts where the next server lets that service speak for others.
  *
- * <p>One use is one use for each {@link OneUse}, as a rule for each process: where several instances of a service take the same secrets, a
+ * <p>One use is one use for each {@link OneUse}, as a rule for each process with all of its servers: where several instances of a service take the same secrets, a
  * token that was read on its way is good once at each of them, unless they share one.
  *
  * <p>On the wire: metadata {@code rpcx-token}. Its bytes, and what is signed, stand in {@code docs/security.md}.
@@ -66,7 +65,9 @@ public final class Tokens {
 
     /**
      * For a service's own client: signs every call as the service, and names whom it is made for: the {@link CallContext#principal} of the
-     * call that the same thread is handling. A call made elsewhere is the service's own. Nothing is forwarded further than 16 services.
+     * call that the same thread is handling. Without one the call is the service's own, with the service's rights: so is a call that a
+     * handler makes on another thread, or for a caller that has no principal. {@link #forwardingOnly} refuses those. Nothing is forwarded
+     * further than 16 services.
      *
      * @param service 1 to 255 bytes of UTF-8 without control characters
      * @param secret the service's, shared with the servers it calls: 16 bytes or more, at random
@@ -74,6 +75,22 @@ public final class Tokens {
      */
     public static Interceptor forwarding(String service, byte[] secret) {
         return forwarding(service, secret, InstantSource.system());
+    }
+
+    /**
+     * As {@link #forwarding}, and never signs for the service itself: a call made where the thread handles none, or one without a
+     * {@link CallContext#principal}, is refused as {@link RPCXException.Code#UNAUTHENTICATED}, before it is sent.
+     */
+    public static Interceptor forwardingOnly(String service, byte[] secret) {
+        Interceptor forwarding = forwarding(service, secret);
+        return (call, next) -> {
+            if (CallContext.current().flatMap(CallContext::principal).isEmpty()) {
+                throw RPCXException.refused(
+                        RPCXException.Code.UNAUTHENTICATED,
+                        "no caller on this thread for whom " + service + " could sign");
+            }
+            return forwarding.intercept(call, next);
+        };
     }
 
     static Interceptor forwarding(String service, byte[] secret, InstantSource clock) {
@@ -122,13 +139,13 @@ public final class Tokens {
 
     /**
      * For a server: refuses calls without a good token as {@link RPCXException.Code#UNAUTHENTICATED}, all alike and not executed, and sets
-     * {@link CallContext#principal} for the others. Remembers tokens until they expire, as {@link OneUse#inProcess()} does: one of these for
-     * all servers of a process.
+     * {@link CallContext#principal} for the others. Remembers tokens until they expire, as {@link OneUse#inProcess()} does: a
+     * token is good once at all servers of the process.
      *
      * <p>A token that speaks for somebody else is refused: see {@link #requiring(Function, Predicate)}.
      *
      * @param secrets of a principal; null for one that is not known. Asked for names that anybody has sent, on the handler's thread. Where it
-     *     throws, or gives fewer than 16 bytes, the call is refused like any other, and the log says so once.
+     *     throws, or gives fewer than 16 bytes, the call is refused like any other, and the log says so, once a minute at most.
      */
     public static Interceptor requiring(Function<String, byte @Nullable []> secrets) {
         return requiring(secrets, nobody -> false);
@@ -212,13 +229,49 @@ public final class Tokens {
         boolean first(String signer, String token, Instant until);
 
         /**
-         * In the memory of this process: an eighth of its heap at most, 130 bytes a token for 40 s, half of them of one signer; that is some
+         * In the memory of this process, the same for all of its servers: an eighth of its heap at most, 130 bytes a token for 40 s, half of them of one signer; that is some
          * 26,000 calls a second for each GB of heap, and at most 100,000. Where there is no room, further tokens are refused as
          * {@link RPCXException.Code#OVERLOADED} until others have expired; none is forgotten early. A process that is started again has
          * forgotten all: a token read on its way is then good once more within its time.
          */
         static OneUse inProcess() {
-            return new UsedTokens(UsedTokens.MAX_REMEMBERED, InstantSource.system());
+            return UsedTokens.OF_PROCESS;
+        }
+    }
+
+    /** Once a minute, with a count: what a stranger sends must not fill the log, nor hide what fails later. */
+    private static final class Complaint {
+        private static final long PAUSE_MILLIS = 60_000;
+
+        private final InstantSource clock;
+
+        // guarded by this
+        private long loggedMillis;
+        private boolean wasLogged;
+        private long silent;
+
+        Complaint(InstantSource clock) {
+            this.clock = clock;
+        }
+
+        void log(String text, RuntimeException why) {
+            long before;
+            synchronized (this) {
+                long now = clock.millis();
+                // a clock that was set back must not silence this for longer
+                if (wasLogged && Math.abs(now - loggedMillis) < PAUSE_MILLIS) {
+                    silent++;
+                    return;
+                }
+                wasLogged = true;
+                loggedMillis = now;
+                before = silent;
+                silent = 0;
+            }
+            LOGGER.log(
+                    System.Logger.Level.WARNING,
+                    text + (before == 0 ? "" : " (" + before + " more since this was logged last)"),
+                    why);
         }
     }
 
@@ -228,8 +281,8 @@ public final class Tokens {
         private final Predicate<String> mayForward;
         private final OneUse used;
         private final InstantSource clock;
-        private final AtomicBoolean secretsFailed = new AtomicBoolean();
-        private final AtomicBoolean usedFailed = new AtomicBoolean();
+        private final Complaint secretsFail;
+        private final Complaint usedFail;
 
         Verifier(
                 Function<String, byte @Nullable []> secrets,
@@ -240,6 +293,8 @@ public final class Tokens {
             this.mayForward = mayForward;
             this.used = used;
             this.clock = clock;
+            this.secretsFail = new Complaint(clock);
+            this.usedFail = new Complaint(clock);
         }
 
         @Nullable
@@ -279,7 +334,7 @@ public final class Tokens {
                 byte[] secret = secrets.apply(principal);
                 return secret == null ? null : Token.key(secret);
             } catch (RuntimeException e) {
-                logOnce(secretsFailed, "no usable secret of \"" + principal + "\", whose calls are refused", e);
+                secretsFail.log("no usable secret of \"" + principal + "\", whose calls are refused", e);
                 return null;
             }
         }
@@ -288,18 +343,8 @@ public final class Tokens {
             try {
                 return mayForward.test(signer);
             } catch (RuntimeException e) {
-                logOnce(
-                        secretsFailed,
-                        "nothing says whether \"" + signer + "\" may forward, and its calls are refused",
-                        e);
+                secretsFail.log("nothing says whether \"" + signer + "\" may forward, and its calls are refused", e);
                 return false;
-            }
-        }
-
-        /** Once: what a stranger sends must not fill the log. */
-        private static void logOnce(AtomicBoolean logged, String text, RuntimeException why) {
-            if (logged.compareAndSet(false, true)) {
-                LOGGER.log(System.Logger.Level.WARNING, text + "; not logged again", why);
             }
         }
 
@@ -312,7 +357,7 @@ public final class Tokens {
             } catch (RPCXException refused) {
                 throw refused;
             } catch (RuntimeException e) {
-                logOnce(usedFailed, "what remembers used tokens fails, and calls are refused", e);
+                usedFail.log("what remembers used tokens fails, and calls are refused", e);
                 throw RPCXException.refused(RPCXException.Code.UNAVAILABLE, "tokens cannot be checked now");
             }
         }

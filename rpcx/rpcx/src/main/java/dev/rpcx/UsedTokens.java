@@ -23,6 +23,9 @@ final class UsedTokens implements Tokens.OneUse {
     static final int MAX_REMEMBERED =
             (int) Math.min(1 << 22, Runtime.getRuntime().maxMemory() / HEAP_PART / TOKEN_BYTES);
 
+    /** One for the process, so that a token is good once at all of its servers, however many of them there are. */
+    static final UsedTokens OF_PROCESS = new UsedTokens(MAX_REMEMBERED, InstantSource.system());
+
     /** Part of the room that one signer may take, so that a busy or hostile one leaves room for the others. */
     private static final int SIGNERS_PART = 2;
 

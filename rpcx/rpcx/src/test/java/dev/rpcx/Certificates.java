@@ -34,11 +34,16 @@ final class Certificates {
 
     /** @param start of its validity, as keytool takes it: {@code -1d} */
     Pair make(String file, String subject, String host, String start, int days) throws Exception {
+        return make(file, "EC", subject, host, start, days);
+    }
+
+    /** @param algorithm of the key, as keytool names it: EC, RSA */
+    Pair make(String file, String algorithm, String subject, String host, String start, int days) throws Exception {
         keytool(
                 file,
                 "-genkeypair",
                 "-keyalg",
-                "EC",
+                algorithm,
                 "-dname",
                 "CN=" + subject,
                 "-signer",

@@ -185,6 +185,19 @@ class ForwardedTest {
     }
 
     @Test
+    void whatForwardsOnlySignsNothingWithoutACaller() {
+        assertThatThrownBy(() -> askLedger(Tokens.forwardingOnly("shop", secret("shop"))))
+                .isInstanceOfSatisfying(RPCXException.class, e -> {
+                    assertThat(e.code()).isEqualTo(RPCXException.Code.UNAUTHENTICATED);
+                    assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                    assertThat(e).hasMessageContaining("no caller on this thread");
+                });
+        Token.Received received =
+                Objects.requireNonNull(Token.read(tokenOf(Tokens.forwardingOnly("shop", secret("shop")), "alice")));
+        assertThat(received.token().caller()).isEqualTo("alice");
+    }
+
+    @Test
     void aClientCannotSpeakForAnother() {
         assertRefused(with(tokenOf(forwarding("bob"), "alice")));
         // nor as a service whose secret it does not have

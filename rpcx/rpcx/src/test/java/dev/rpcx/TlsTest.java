@@ -170,6 +170,43 @@ class TlsTest {
     }
 
     @Test
+    void aKeyOfAnotherCertificateIsRefusedAndWhatWasReadBeforeStays() throws Exception {
+        assertThatThrownBy(() -> Tls.server(server.chain(), elsewhere.key()))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("key " + elsewhere.key() + " is not that of certificate " + server.chain());
+        assertThatThrownBy(() -> Tls.client().as(alice.chain(), former.key())).hasMessageContaining("is not that of");
+        Path key = directory.resolve("mistaken.key");
+        Files.copy(server.key(), key);
+        Tls tls = Tls.server(server.chain(), key);
+        try (Server running = serve(tls)) {
+            Files.copy(elsewhere.key(), key, StandardCopyOption.REPLACE_EXISTING);
+            assertThatThrownBy(tls::reload).hasMessage("key " + key + " is not that of certificate " + server.chain());
+            assertThat(ask(Tls.client().trusting(servers.authority), running.port()))
+                    .isEqualTo("nobody");
+        }
+    }
+
+    @Test
+    void aKeyOfRsaAndItsCertificateFit() throws Exception {
+        Certificates.Pair rsa = servers.make("rsa", "RSA", "server", "dns:localhost,ip:127.0.0.1", "-1d", 30);
+        try (Server running = serve(Tls.server(rsa.chain(), rsa.key()))) {
+            assertThat(ask(Tls.client().trusting(servers.authority), running.port()))
+                    .isEqualTo("nobody");
+        }
+        Certificates.Pair other = servers.make("rsa2", "RSA", "server", "dns:localhost,ip:127.0.0.1", "-1d", 30);
+        assertThatThrownBy(() -> Tls.server(rsa.chain(), other.key())).hasMessageContaining("is not that of");
+        assertThatThrownBy(() -> Tls.server(rsa.chain(), server.key())).hasMessageContaining("is not that of");
+    }
+
+    @Test
+    void aFileThatIsNoCertificateIsNamedAlone() throws Exception {
+        Path empty = Files.writeString(directory.resolve("empty.crt"), "");
+        assertThatThrownBy(() -> Tls.client().trusting(empty))
+                .hasMessageContaining("authorities " + empty)
+                .hasMessageNotContaining("null");
+    }
+
+    @Test
     void aMistakeInTheFilesOrTheSideIsToldAtOnce() {
         assertThatThrownBy(() -> Tls.server(server.key(), server.chain())).hasMessageContaining("PEM");
         assertThatThrownBy(() -> Tls.client().requiringClientsOf(clients.authority))

@@ -254,6 +254,68 @@ class TokensTest {
     }
 
     @Test
+    void oneUseIsOneForAllServersOfTheProcess() {
+        Server[] servers = new Server[2];
+        for (int i = 0; i < servers.length; i++) {
+            servers[i] = Server.builder(RegistryServer.registry(new Secret()))
+                    .interceptor(Tokens.requiring(Map.of("alice", ALICE)::get))
+                    .build()
+                    .start();
+        }
+        try {
+            String token = unsent(Tokens.signing("alice", ALICE));
+            assertThat(ask(servers[0].port(), with(token))).isEqualTo("alice");
+            assertRefused(servers[1].port(), with(token));
+        } finally {
+            for (Server server : servers) {
+                server.stop(Duration.ofMillis(200));
+            }
+        }
+    }
+
+    @Test
+    void whatFailsBehindTheCheckIsLoggedOnceAMinuteWithACount() {
+        java.util.List<String> logged = new java.util.concurrent.CopyOnWriteArrayList<>();
+        java.util.logging.Logger logger = java.util.logging.Logger.getLogger(Tokens.class.getName());
+        java.util.logging.Handler handler = new java.util.logging.Handler() {
+            @Override
+            public void publish(java.util.logging.LogRecord entry) {
+                logged.add(entry.getMessage());
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        AtomicReference<Instant> now = new AtomicReference<>(NOW);
+        Server server = Server.builder(RegistryServer.registry(new Secret()))
+                .interceptor(Tokens.requiring(
+                        name -> {
+                            throw new IllegalStateException("the database at db1 is down");
+                        },
+                        nobody -> false,
+                        now::get))
+                .build()
+                .start();
+        logger.addHandler(handler);
+        try {
+            for (int i = 0; i < 5; i++) {
+                assertRefused(server.port(), Tokens.signing("alice", ALICE, now::get));
+            }
+            assertThat(logged).hasSize(1);
+            now.set(NOW.plusSeconds(61));
+            assertRefused(server.port(), Tokens.signing("bob", BOB, now::get));
+            assertThat(logged).hasSize(2);
+            assertThat(logged.get(1)).contains("bob", "4 more");
+        } finally {
+            logger.removeHandler(handler);
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    @Test
     void namesThatCannotBeToldApartAreRefused() {
         for (String name : new String[] {"", "a\nb", "a\0", "\u2028", "\uD800", "x".repeat(256)}) {
             assertThatThrownBy(() -> Tokens.signing(name, ALICE)).hasMessageContaining("control characters");
