@@ -146,8 +146,19 @@ final class AdmissionLimit {
         this.caughtUpNanos = nowNanos;
     }
 
-    /** @return false if the call has to be refused */
+    /** As {@link #enter(int)}, of a connection that runs nothing else. */
     boolean enter() {
+        return enter(0);
+    }
+
+    /**
+     * A connection may run as many handlers as are still free of all then, and one more: so it comes to half of them, each greedy one more to
+     * a part of what is left, and there is always something left for who runs few. See {@link Ledger} for where that comes from.
+     *
+     * @param own handlers that the caller's connection runs already
+     * @return false if the call has to be refused
+     */
+    boolean enter(int own) {
         if (running.incrementAndGet() > limit) {
             running.decrementAndGet();
             if (!refused) {
@@ -155,7 +166,8 @@ final class AdmissionLimit {
             }
             return false;
         }
-        if (all.incrementAndGet() > most) {
+        int now = all.incrementAndGet();
+        if (now > most || own > most - (now - 1)) {
             all.decrementAndGet();
             running.decrementAndGet();
             return false;

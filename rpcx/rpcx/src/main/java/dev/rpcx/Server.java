@@ -394,7 +394,8 @@ public final class Server implements AutoCloseable {
 
         /**
          * Handlers running at once, those on event loops not counted: 4 to 1 000 000; standard 10 000. One more call is refused as overload, not
-         * executed. A method whose calls wait for each other longer than their callers' time allows has a lower limit, which the server finds by
+         * executed. One connection may run as many as are still free of them, and one more: about a half while it is alone, and less beside others
+         * that run many. A method whose calls wait for each other longer than their callers' time allows has a lower limit, which the server finds by
          * itself: as many as it can finish in some half of that time, 4 at least.
          */
         public Builder maxRunning(int count) {

@@ -39,12 +39,19 @@ final class ServerCall extends Outbound implements Runnable {
     // the event loop's alone
     boolean receiving;
     boolean handling;
+
+    /** Counted among its connection's running handlers. */
+    boolean running;
+
     boolean notice;
 
     /** The request, from its arrival until the handler has ended. */
     final Charge requestBytes;
 
-    /** A reply that cannot leave at once. */
+    /**
+     * A reply that cannot leave at once, or that another thread than the event loop has made: charged there before it is queued, as what all
+     * threads make at once could be more than the heap holds.
+     */
     final Charge replyBytes;
 
     /** The buffer, while no call is under way and it is kept for the next. */
@@ -300,7 +307,11 @@ final class ServerCall extends Outbound implements Runnable {
         } else {
             encode(error);
         }
-        if (connection.inLoop()) {
+        boolean inLoop = connection.inLoop();
+        if (!inLoop && body.readableBytes() > SMALL_BYTES && !replyBytes.add(body.readableBytes())) {
+            refuseReply();
+        }
+        if (inLoop) {
             connection.sendNow(this);
         } else if (!connection.replyHere(this)) {
             connection.send(this);
@@ -377,7 +388,7 @@ final class ServerCall extends Outbound implements Runnable {
 
     @Override
     boolean leaving() {
-        handling = false;
+        connection.handled(this);
         if (abandoned) {
             connection.recycle(this);
             return false;
@@ -387,6 +398,7 @@ final class ServerCall extends Outbound implements Runnable {
 
     /** The reply is too much to hold for a caller that has not taken those before it. */
     void refuseReply() {
+        shrinkBody();
         encode(new RPCXException(
                 RPCXException.Code.OVERLOADED,
                 "the reply could not be kept: too many bytes of replies wait to be read",

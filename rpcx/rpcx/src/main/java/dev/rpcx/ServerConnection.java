@@ -75,6 +75,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
     private int underWay;
 
+    /** Handlers that run and are counted by their methods' limits, as the event loop knows it. */
+    private int running;
+
     /** Places for calls that have been made, those in {@link #free} among them. */
     private final Charge places;
 
@@ -162,7 +165,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         while (call != null) {
             ServerCall replied = (ServerCall) call;
             call = replied.next;
-            replied.handling = false;
+            handled(replied);
             replied(replied);
         }
     }
@@ -295,7 +298,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         lastIds[slot] = id;
-        if (!more && admission != null && !admission.enter()) {
+        if (!more && admission != null && !admission.enter(running)) {
             call.requestBytes.release();
             keep(call);
             sendNow(new Outbound.Control(Wire.ERROR, id, OVERLOADED.duplicate()));
@@ -305,7 +308,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         long nanos = TimeUnit.MICROSECONDS.toNanos(Math.min(micros < 0 ? Long.MAX_VALUE : micros, 1L << 50));
         long now = nanoTime();
         call.begin(id, method, metadata, now, now + nanos, notice);
-        call.admitted = more ? null : admission;
+        if (!more && admission != null) {
+            entered(call, admission);
+        }
         calls[slot] = call;
         underWay++;
         if (more) {
@@ -435,7 +440,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             server.threads().run(loop(), place, call);
         } catch (RejectedExecutionException e) {
             call.leave();
-            call.handling = false;
+            handled(call);
             if (call.abandoned) {
                 recycle(call);
             } else {
@@ -448,14 +453,29 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** A request that came in several frames is counted when it is whole. @return false if the call has been refused */
     private boolean admit(ServerCall call) {
         AdmissionLimit admission = Objects.requireNonNull(call.method().admission());
-        if (admission.enter()) {
-            call.admitted = admission;
+        if (admission.enter(running)) {
+            entered(call, admission);
             return true;
         }
         int id = call.id;
         drop(call);
         sendNow(new Outbound.Control(Wire.ERROR, id, OVERLOADED.duplicate()));
         return false;
+    }
+
+    private void entered(ServerCall call, AdmissionLimit admission) {
+        call.admitted = admission;
+        call.running = true;
+        running++;
+    }
+
+    /** The event loop hears that a call's handler has ended. A second time does nothing. */
+    void handled(ServerCall call) {
+        call.handling = false;
+        if (call.running) {
+            call.running = false;
+            running--;
+        }
     }
 
     private void onItem(int head, int id, ByteBuf payload) {
@@ -661,7 +681,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void startStream(ServerCall call, Flow.Publisher<Object> publisher) {
-        call.handling = false;
+        handled(call);
         if (call.abandoned || isClosed()) {
             recycle(call);
             return;
@@ -797,14 +817,17 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         recycle(call);
     }
 
-    /** Whether a reply leaves now or later; false if it is dropped, with its connection. While the client reads this is one look. */
+    /**
+     * Whether a reply leaves now or later; what its handler's thread has charged for it counts. False if it is dropped, with its
+     * connection. While the client reads this is one look.
+     */
     boolean mayLeave(ServerCall call) {
         int bytes = call.body.readableBytes();
         boolean reads = channel.isWritable();
         if (reads && bytes <= Wire.MAX_PAYLOAD_BYTES) {
             return true;
         }
-        if (call.replyBytes.add(bytes)) {
+        if (call.replyBytes.set(bytes)) {
             call.waits = true;
         } else if (reads) {
             call.refuseReply();
@@ -817,6 +840,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Neither handler nor reply need it any more. */
     void recycle(ServerCall call) {
+        handled(call);
         endStreams(call);
         call.forget();
         call.requestBytes.release();
