@@ -29,6 +29,7 @@ import java.util.concurrent.Flow;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
+import tools.jackson.core.TokenStreamLocation;
 import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.SerializationFeature;
@@ -64,6 +65,9 @@ public final class CommandLine {
 
     private static final Set<String> FLAGS = Set.of("--tls");
     private static final Set<String> OPTIONS = Set.of("--ca", "--server-name", "--cert", "--key", "--token");
+
+    /** Each of them means TLS. */
+    private static final Set<String> TLS = Set.of("--tls", "--ca", "--server-name", "--cert", "--key");
 
     private final PrintStream out;
     private final PrintStream err;
@@ -107,12 +111,24 @@ public final class CommandLine {
             err.println(e.getMessage());
             return BAD_INPUT;
         } catch (RPCXException e) {
-            err.println(line(e.code() + ", " + e.executed() + ": " + e.getMessage()));
+            err.println(line(e.code() + ", " + e.executed() + ": " + told(e, args)));
             return e.code() == RPCXException.Code.UNAVAILABLE ? UNWELL : FAILED;
         } catch (IllegalArgumentException e) {
             err.println(line(String.valueOf(e.getMessage())));
             return BAD_INPUT;
         }
+    }
+
+    /** With what is most likely wrong where one side speaks TLS and the other does not. */
+    private static String told(RPCXException e, String... args) {
+        String text = String.valueOf(e.getMessage());
+        boolean isTls = Arrays.stream(args).anyMatch(TLS::contains);
+        for (Throwable why = e; why != null; why = why.getCause()) {
+            if (isTls && String.valueOf(why.getMessage()).contains("not an SSL/TLS record")) {
+                return "the server does not speak TLS";
+            }
+        }
+        return isTls || e.code() != RPCXException.Code.UNAVAILABLE ? text : text + " (does it speak TLS?)";
     }
 
     /**
@@ -143,6 +159,9 @@ public final class CommandLine {
         }
 
         private Address address(int least, int most, String expected) {
+            if (words.size() < 2) {
+                throw new Mistake("HOST:PORT is missing (expected: rpcx " + expected + ")");
+            }
             if (words.size() < least || words.size() > most) {
                 throw new Mistake(words.size() + " words (expected: rpcx " + expected + ")");
             }
@@ -176,13 +195,13 @@ public final class CommandLine {
             throw new Mistake(line(option + " " + name + " (expected: a file that can be read)"));
         }
 
-        private Client client() {
+        private Client client(PrintStream err) {
             Client.Builder builder = Client.builder().callTimeout(TIME).connectTimeout(TIME);
             Tls tls = tls();
             if (tls != null) {
                 builder.tls(tls);
             }
-            Interceptor signing = signing();
+            Interceptor signing = signing(err);
             if (signing != null) {
                 builder.interceptor(signing);
             }
@@ -194,6 +213,9 @@ public final class CommandLine {
             Path chain = file("--cert");
             Path key = file("--key");
             String name = options.get("--server-name");
+            if (name != null && name.isBlank()) {
+                throw new Mistake("--server-name: nothing behind it (expected: a name)");
+            }
             if ((chain == null) != (key == null)) {
                 throw new Mistake(
                         (chain == null ? "--key without --cert" : "--cert without --key") + " (expected: both)");
@@ -207,7 +229,7 @@ public final class CommandLine {
             return name == null ? tls : tls.expecting(name);
         }
 
-        private @Nullable Interceptor signing() {
+        private @Nullable Interceptor signing(PrintStream err) {
             String given = options.getOrDefault("--token", System.getenv("RPCX_TOKEN"));
             if (given == null || given.isEmpty()) {
                 return null;
@@ -218,7 +240,11 @@ public final class CommandLine {
             }
             Path file = readable("--token", given.substring(colon + 1));
             try {
-                return Tokens.signing(given.substring(0, colon), Files.readAllBytes(file));
+                byte[] secret = Files.readAllBytes(file);
+                if (secret.length > 0 && secret[secret.length - 1] == '\n') {
+                    err.println(line("note: " + file + " ends with a line break, which is part of the secret"));
+                }
+                return Tokens.signing(given.substring(0, colon), secret);
             } catch (IOException e) {
                 throw new Mistake(line("--token " + file + ": " + e.getMessage()));
             }
@@ -258,14 +284,14 @@ public final class CommandLine {
     private record Address(String host, int port) {}
 
     private int list(Asked asked, Address address) {
-        try (Client client = asked.client()) {
+        try (Client client = asked.client(err)) {
             client.published(address.host, address.port).forEach(name -> out.println(line(name)));
         }
         return 0;
     }
 
     private int health(Asked asked, Address address) {
-        try (Client client = asked.client()) {
+        try (Client client = asked.client(err)) {
             long begin = System.nanoTime();
             int methods = client.published(address.host, address.port).size();
             out.printf(
@@ -302,7 +328,7 @@ public final class CommandLine {
             throw new Mistake(type + "." + method + " (expected: a method without a stream)");
         }
         @Nullable Object[] given = read(arguments, called);
-        try (Client client = asked.client()) {
+        try (Client client = asked.client(err)) {
             Object result = invoke(client.create(found, address.host, address.port), called, given);
             if (called.getReturnType() != void.class) {
                 out.println(lines(json.writeValueAsString(result)));
@@ -325,8 +351,12 @@ public final class CommandLine {
             }
             return given;
         } catch (JacksonException e) {
-            throw new Mistake(line(arguments + ": " + e.getOriginalMessage()) + " (expected: the arguments of "
-                    + called.toGenericString() + " as a JSON array)");
+            // Jackson's own words name its classes and settings
+            TokenStreamLocation at = e.getLocation();
+            String where =
+                    at == null || at.getLineNr() < 1 ? "" : ": line " + at.getLineNr() + ", column " + at.getColumnNr();
+            throw new Mistake(line(arguments) + where + " (expected: the arguments of " + called.toGenericString()
+                    + " as a JSON array)");
         }
     }
 

@@ -123,6 +123,30 @@ class CommandLineTest {
     }
 
     @Test
+    void aMistakeIsToldInTheCallersWords(@TempDir Path folder) throws Exception {
+        assertThat(run("list")).isEqualTo(1);
+        assertThat(complained()).startsWith("HOST:PORT is missing");
+        assertThat(run("list", address, "--server-name", "")).isEqualTo(1);
+        assertThat(complained()).contains("expected: a name");
+        assertThat(run("list", address, "--tls")).isEqualTo(2);
+        assertThat(complained()).contains("the server does not speak TLS").hasSizeLessThan(120);
+        assertThat(run("call", address, PeopleClient.class.getName(), "older", "[[{\"age\":\"x\"}], 2]"))
+                .isEqualTo(1);
+        assertThat(complained()).contains("expected: the arguments").doesNotContainIgnoringCase("Deserialization");
+        assertThat(run("call", address, PeopleClient.class.getName(), "older", "[{]"))
+                .isEqualTo(1);
+        assertThat(complained()).doesNotContain("Parser", "Feature");
+        assertThat(run("proto", "com.acme", "dev.nobody.Here")).isEqualTo(1);
+        assertThat(complained()).contains("RPCX_CLASSPATH");
+        Path secret = Files.writeString(folder.resolve("secret"), "0123456789abcdef\n");
+        assertThat(run("health", address, "--token", "alice:" + secret)).isZero();
+        assertThat(complained()).contains("line break");
+        Path made = folder.resolve("new/schema.lock");
+        assertThat(run("lock", made.toString(), PeopleClient.class.getName())).isZero();
+        assertThat(complained()).contains("made the folder");
+    }
+
+    @Test
     void badInputSaysWhatWasExpected() {
         String type = PeopleClient.class.getName();
         assertThat(run()).isEqualTo(1);

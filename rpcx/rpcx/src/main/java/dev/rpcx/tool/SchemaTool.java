@@ -86,7 +86,7 @@ public final class SchemaTool {
             try {
                 services.add(PublishedService.of(Class.forName(name, false, loader), schema));
             } catch (ClassNotFoundException e) {
-                throw new SchemaException(name + ": no such class on the class path");
+                throw new SchemaException(name + ": no such class on the class path (with rpcx: set RPCX_CLASSPATH)");
             }
         }
         return services;
@@ -105,8 +105,9 @@ public final class SchemaTool {
         int status = report(Compatibility.between(before, after));
         if (status == 0) {
             Path folder = file.toAbsolutePath().getParent();
-            if (folder != null) {
+            if (folder != null && !Files.isDirectory(folder)) {
                 Files.createDirectories(folder);
+                err.println("note: made the folder " + folder);
             }
             Files.writeString(file, after.text());
             out.println(file + ": " + after.entries().size() + " types");
