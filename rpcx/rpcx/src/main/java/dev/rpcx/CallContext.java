@@ -3,6 +3,8 @@ package dev.rpcx;
 import io.netty.util.concurrent.Ticker;
 import java.security.Principal;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Supplier;
@@ -20,6 +22,9 @@ public final class CallContext {
     private final Ticker ticker;
     private @Nullable Principal principal;
     private volatile boolean cancelled;
+
+    /** What {@link #onCancel} was given. Guarded by this. */
+    private @Nullable List<Runnable> cancelTasks;
 
     /** Context of the whole call, where this one is of a part of it that has a time of its own. */
     private final @Nullable CallContext whole;
@@ -153,7 +158,33 @@ public final class CallContext {
         return handlerEntered;
     }
 
-    void cancel() {
+    /**
+     * Runs this once when the caller gives up or is gone, or when the call's time is over, before the call has ended; at once, on this
+     * thread, if that has happened already; never for a call that ends in good time. It runs where the method's handlers run, so for a
+     * method on the event loop it may not block. For a handler that returns a future: what it waits for can be told that nobody does any
+     * more. The future is left alone, unless it is that of a call that the handler has made. A second later the call is over, whether its
+     * result comes or not. Thread-safe.
+     */
+    public void onCancel(Runnable task) {
+        Objects.requireNonNull(task);
+        CallContext call = whole == null ? this : whole;
+        synchronized (call) {
+            if (!call.cancelled) {
+                if (call.cancelTasks == null) {
+                    call.cancelTasks = new ArrayList<>();
+                }
+                call.cancelTasks.add(task);
+                return;
+            }
+        }
+        task.run();
+    }
+
+    /** @return what has to run now */
+    synchronized List<Runnable> cancel() {
         cancelled = true;
+        List<Runnable> tasks = cancelTasks;
+        cancelTasks = null;
+        return tasks == null ? List.of() : tasks;
     }
 }

@@ -131,10 +131,16 @@ final class ClassicServerCall implements Runnable {
     }
 
     /** Nobody waits for the result any more. On the event loop. */
-    synchronized void cancel() {
-        context.cancel();
-        if (runner != null) {
-            runner.interrupt();
+    void cancel() {
+        List<Runnable> told;
+        synchronized (this) {
+            told = context.cancel();
+            if (runner != null) {
+                runner.interrupt();
+            }
+        }
+        if (!told.isEmpty()) {
+            connection.tell(method.place(), told);
         }
     }
 

@@ -184,6 +184,20 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         return false;
     }
 
+    /** Runs what a handler wants to be told of the end of its call, where the method's handlers run. On the event loop. */
+    void tell(RunOn.Place place, List<Runnable> told) {
+        Runnable all = () -> told.forEach(Threads::runShared);
+        try {
+            if (place == RunOn.Place.EVENT_LOOP) {
+                loop().execute(all);
+            } else {
+                server.threads().run(loop(), place, all);
+            }
+        } catch (RejectedExecutionException stopped) {
+            all.run();
+        }
+    }
+
     CallContext context(long deadlineNanos) {
         Principal peer = Server.peer(channel);
         return new CallContext(deadlineNanos, Metadata.EMPTY, peer, loop().ticker());

@@ -4,8 +4,11 @@ import dev.rpcx.codec.CodecException;
 import io.netty.buffer.ByteBuf;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +35,9 @@ final class ServerCall extends Outbound implements Runnable {
     private long deadlineNanos;
     private @Nullable CallContext context;
     private @Nullable Thread runner;
+
+    /** The result of a handler that has returned before it had one. Guarded by this. */
+    private @Nullable Awaited awaited;
 
     /** Whether the handler has begun: a call whose time was over before that says nothing about how long handlers take. */
     private boolean entered;
@@ -77,6 +83,16 @@ final class ServerCall extends Outbound implements Runnable {
 
     /** Given before there was a sender. */
     long credit;
+
+    /** Neighbours in the connection's list of calls without a slot that it watches, and when it looks at this one. */
+    @Nullable
+    ServerCall nextAway;
+
+    @Nullable
+    ServerCall previousAway;
+
+    boolean isAway;
+    long awayUntilNanos;
 
     /** The caller has its final frame already: whatever the handler brings is dropped. */
     boolean abandoned;
@@ -126,6 +142,9 @@ final class ServerCall extends Outbound implements Runnable {
         context = null;
         sender = null;
         receiver = null;
+        synchronized (this) {
+            awaited = null;
+        }
     }
 
     long deadlineNanos() {
@@ -186,10 +205,99 @@ final class ServerCall extends Outbound implements Runnable {
             leave(true);
             connection.stream(this, result);
         } else if (result instanceof CompletionStage<?> stage) {
-            stage.whenComplete((value, thrown) -> finish(value, thrown == null ? null : failedHere(thrown)));
+            await(stage);
         } else {
             finish(result, null);
         }
+    }
+
+    /** The result comes later, or never. Afterwards this object may serve another call. */
+    private void await(CompletionStage<?> stage) {
+        Awaited result = new Awaited(this, stage);
+        boolean isGone;
+        synchronized (this) {
+            awaited = result;
+            isGone = context().isCancelled();
+        }
+        if (isGone) {
+            connection.awaitsForNobody(this);
+            result.cancel();
+        }
+        try {
+            stage.whenComplete(result);
+        } catch (Throwable t) {
+            result.accept(null, t);
+        }
+    }
+
+    /** Takes the result that a handler brings later: the first, once, and none when its call has been given up. Then it knows no call. */
+    private static final class Awaited implements BiConsumer<@Nullable Object, @Nullable Throwable> {
+        private final CompletionStage<?> stage;
+        private @Nullable ServerCall call;
+
+        Awaited(ServerCall call, CompletionStage<?> stage) {
+            this.call = call;
+            this.stage = stage;
+        }
+
+        @Override
+        public void accept(@Nullable Object value, @Nullable Throwable thrown) {
+            ServerCall waiting = take();
+            if (waiting != null) {
+                waiting.finish(value, thrown == null ? null : waiting.failedHere(thrown));
+            }
+        }
+
+        synchronized @Nullable ServerCall take() {
+            ServerCall waiting = call;
+            call = null;
+            return waiting;
+        }
+
+        synchronized boolean isOpen() {
+            return call != null;
+        }
+
+        /**
+         * Passes a cancel on to a call of the handler's own. Another stage is not cancelled: what its maker has hung on it to give back would
+         * be passed over, and other calls may wait for the same one.
+         */
+        void cancel() {
+            if (stage instanceof RPCXFuture<?> call) {
+                call.cancel(true);
+            }
+        }
+    }
+
+    /** Whether the handler has returned, without a thread, and its result has not come. */
+    boolean isAwaiting() {
+        Awaited result;
+        synchronized (this) {
+            result = awaited;
+        }
+        return result != null && result.isOpen();
+    }
+
+    /** On the event loop: nobody waits for the result any more, and it has not come. @return false if it has */
+    boolean giveUp() {
+        Awaited result;
+        synchronized (this) {
+            result = awaited;
+        }
+        if (result == null || result.take() == null) {
+            return false;
+        }
+        AdmissionLimit counted = admitted;
+        if (counted != null) {
+            admitted = null;
+            counted.leave();
+        }
+        handling = false;
+        return true;
+    }
+
+    boolean isCancelled() {
+        return context().isCancelled();
     }
 
     private Object[] read(ByteBuf request) {
@@ -349,13 +457,25 @@ final class ServerCall extends Outbound implements Runnable {
 
     /** On the event loop: nobody waits for the result any more. @return false if the handler has not begun, and will not */
     boolean cancel() {
+        List<Runnable> told;
+        Awaited result;
+        boolean hasEntered;
         synchronized (this) {
-            context().cancel();
+            told = context().cancel();
             if (runner != null) {
                 runner.interrupt();
             }
-            return entered;
+            result = awaited;
+            hasEntered = entered;
         }
+        if (result != null) {
+            told = new ArrayList<>(told);
+            told.add(result::cancel);
+        }
+        if (!told.isEmpty()) {
+            connection.tell(method().place(), told);
+        }
+        return hasEntered;
     }
 
     /** On the event loop, while no handler is under way. */

@@ -10,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.Principal;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
@@ -32,6 +33,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private static final int MIN_BYTES_PER_SECOND = 16 * 1024;
 
     private static final int ALLOWED_STALLS = 3;
+
+    /** A handler's future that does not end in so long after its caller has gone is not waited for: it holds no thread. */
+    private static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** Places kept for the calls that come next. What a burst has made beyond them is given back. */
     private static final int MAX_FREE = 512;
@@ -77,6 +81,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Handlers that run and are counted by their methods' limits, as the event loop knows it. */
     private int running;
+
+    /**
+     * The first of the calls without a slot that are watched: notices until their time is over, and calls whose callers are gone until the
+     * futures of their handlers are given up.
+     */
+    private @Nullable ServerCall away;
 
     /** Places for calls that have been made, those in {@link #free} among them. */
     private final Charge places;
@@ -423,19 +433,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             // taken: the caller's slot is free, whatever becomes of the call
             freeSlot(call);
             call.abandoned = true;
+            addAway(call, call.deadlineNanos());
             sendNow(Wire.REPLY, id);
         }
         if (place == RunOn.Place.EVENT_LOOP) {
             call.handle(request);
             // most have ended here; what brings its result later has its time as others have
-            if (call(id) == call) {
+            if (call(id) == call || call.isAway) {
                 watch(call.deadlineNanos());
             }
             return;
         }
-        if (!call.abandoned) {
-            watch(call.deadlineNanos());
-        }
+        watch(call.deadlineNanos());
         try {
             server.threads().run(loop(), place, call);
         } catch (RejectedExecutionException e) {
@@ -637,11 +646,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private void look() {
         lookTimer = null;
         timers.release(1);
-        if (isClosed()) {
-            return;
-        }
         long now = nanoTime();
-        long next = Long.MAX_VALUE / 2;
+        long next = lookAway(now);
         for (ServerCall call : calls) {
             if (call == null) {
                 continue;
@@ -666,6 +672,105 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         if (next < Long.MAX_VALUE / 2) {
             watch(now + next, now);
+        }
+    }
+
+    /** Ends notices whose time is over, and calls whose results nobody waits for and do not come. @return when the next is due, from now */
+    private long lookAway(long now) {
+        long next = Long.MAX_VALUE / 2;
+        ServerCall call = away;
+        while (call != null) {
+            ServerCall following = call.nextAway;
+            long left = call.awayUntilNanos - now;
+            if (left > 0) {
+                next = Math.min(next, left);
+            } else if (call.isCancelled()) {
+                giveUp(call);
+            } else {
+                removeAway(call);
+                call.cancel();
+                if (call.isAwaiting()) {
+                    addAway(call, now + GRACE_NANOS);
+                    next = Math.min(next, GRACE_NANOS);
+                }
+            }
+            call = following;
+        }
+        return next;
+    }
+
+    private void addAway(ServerCall call, long until) {
+        call.awayUntilNanos = until;
+        if (call.isAway) {
+            return;
+        }
+        call.isAway = true;
+        ServerCall first = away;
+        call.nextAway = first;
+        if (first != null) {
+            first.previousAway = call;
+        }
+        away = call;
+    }
+
+    private void removeAway(ServerCall call) {
+        if (!call.isAway) {
+            return;
+        }
+        ServerCall following = call.nextAway;
+        ServerCall previous = call.previousAway;
+        if (previous == null) {
+            away = following;
+        } else {
+            previous.nextAway = following;
+        }
+        if (following != null) {
+            following.previousAway = previous;
+        }
+        call.isAway = false;
+        call.nextAway = null;
+        call.previousAway = null;
+    }
+
+    private void giveUp(ServerCall call) {
+        if (call.giveUp()) {
+            recycle(call);
+        } else {
+            removeAway(call);
+        }
+    }
+
+    /** The handler's future has some time to end. */
+    private void linger(ServerCall call) {
+        long now = nanoTime();
+        addAway(call, now + GRACE_NANOS);
+        if (loop().isShuttingDown()) {
+            giveUp(call);
+        } else {
+            watch(now + GRACE_NANOS, now);
+        }
+    }
+
+    /** A handler whose caller is gone has brought a future. From the handler's thread. */
+    void awaitsForNobody(ServerCall call) {
+        inLoopOrHere(() -> {
+            if (call.isAwaiting() && call.isCancelled()) {
+                linger(call);
+            }
+        });
+    }
+
+    /** Runs what a handler wants to be told of the end of its call, where the method's handlers run, and never within what ends the call. */
+    void tell(RunOn.Place place, List<Runnable> told) {
+        Runnable all = () -> told.forEach(Threads::runShared);
+        if (place == RunOn.Place.EVENT_LOOP) {
+            inLoopOrHere(all);
+            return;
+        }
+        try {
+            server.threads().run(loop(), place, all);
+        } catch (RejectedExecutionException stopped) {
+            inLoopOrHere(all);
         }
     }
 
@@ -759,6 +864,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         boolean handled = call.handling;
         boolean hasBegun = handled ? call.cancel() : call.hasBegun();
         endStreams(call);
+        if (handled && call.isAwaiting()) {
+            linger(call);
+        }
         if (!handled) {
             call.leave();
             recycle(call);
@@ -843,9 +951,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         handled(call);
         endStreams(call);
         call.forget();
+        removeAway(call);
         call.requestBytes.release();
         call.replyBytes.release();
         if (isClosed()) {
+            if (away == null && lookTimer != null) {
+                stopLooking();
+            }
             places.release(1);
             return;
         }
@@ -897,15 +1009,20 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         free.clear();
     }
 
+    private void stopLooking() {
+        if (lookTimer != null) {
+            lookTimer.cancel(false);
+            lookTimer = null;
+            timers.release(1);
+        }
+    }
+
     @Override
     void onClosed(String why) {
         beforeRead();
         keepAlive.stop();
         greeting.cancel(false);
-        if (lookTimer != null) {
-            lookTimer.cancel(false);
-            lookTimer = null;
-        }
+        stopLooking();
         timers.release();
         for (ServerCall call : calls) {
             if (call != null) {
@@ -914,6 +1031,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         Arrays.fill(calls, null);
         slotBytes.release();
+        for (ServerCall call = away; call != null && !loop().isShuttingDown(); call = call.nextAway) {
+            watch(call.awayUntilNanos);
+        }
         underWay = 0;
         for (ServerCall call : free) {
             call.keptBytes.release();
