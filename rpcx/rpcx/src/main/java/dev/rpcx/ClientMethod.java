@@ -42,7 +42,7 @@ final class ClientMethod {
     private final long timeoutNanos;
     private final Route route;
 
-    /** Of the argument that decides on the instance; null for none. */
+    /** Codec of the argument that decides on the instance; null if none does. */
     private final @Nullable RouteKey routedBy;
 
     private final boolean idempotent;

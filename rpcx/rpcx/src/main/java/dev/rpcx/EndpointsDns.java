@@ -23,7 +23,7 @@ record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSocketAddre
         nameServers = List.copyOf(nameServers);
     }
 
-    /** Of the system's name servers. */
+    /** Asks the system's name servers. */
     EndpointsDns(DnsQuestion question, Duration refresh) {
         this(question, refresh, List.of());
     }

@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * <p>An IPv6 address counts with all of its /64: a single host has that many to choose from (RFC 6177).
  */
 final class Ledger {
-    /** Of what is free, as much may the connections of one address hold together. */
+    /** The connections of one address may together hold so many times what is free. */
     private static final int ADDRESS_SHARE = 2;
 
     /** Room for some messages of the largest size, also where the heap is small. */

@@ -63,7 +63,7 @@ final class ServerCall extends Outbound implements Runnable {
     /** The buffer, while no call is under way and it is kept for the next. */
     final Charge keptBytes;
 
-    /** Of a request or of an item that is not whole: when it began, when its bytes were looked at last, and how many have come since. */
+    /** A request or an item that is not whole: when it began, when its bytes were looked at last, and how many have come since. */
     long unfinishedSinceNanos;
 
     long lookedNanos;

@@ -357,7 +357,7 @@ class ClassicAttackTest {
         }
     }
 
-    /** Of a heap of 256 MB; 909 MB were held where nothing counted them. */
+    /** The server has a heap of 256 MB. Where nothing counted them, such frames held 909 MB of 1 GB. */
     @Test
     void unfinishedFramesHoldTheirShareOfTheHeapAndOthersAreServed() throws Exception {
         byte[] cut = ByteBufUtil.getBytes(Unpooled.buffer()

@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
 final class HandPlatform implements Platform {
     final MockTicker ticker = Ticker.newMockTicker();
 
-    /** Of all channels. */
+    /** Allocator of all channels, whose buffers are counted. */
     final UnpooledByteBufAllocator buffers = new UnpooledByteBufAllocator(false, true);
 
     /** Channels that a client has opened, in order. */

@@ -296,7 +296,7 @@ final class SimNetwork {
         }
     }
 
-    /** Of each write, in the log. */
+    /** Most bytes of each write that the log shows. */
     private static final int MAX_SHOWN_BYTES = 80;
 
     private static final long MAX_LATENCY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);

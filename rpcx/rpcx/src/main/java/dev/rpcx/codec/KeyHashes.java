@@ -18,7 +18,7 @@ final class KeyHashes {
 
     private int[] hashes = {};
 
-    /** Of the hash in the same place; 0 where there is none. */
+    /** How many keys have the hash that stands in the same place; 0 where there is none. */
     private int[] counts = {};
 
     private int used;
