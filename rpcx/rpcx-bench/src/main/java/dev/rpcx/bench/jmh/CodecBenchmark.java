@@ -65,7 +65,8 @@ public class CodecBenchmark {
     public void setUp() throws IOException {
         value = rows == 0 ? new Hello(HELLO) : new Table(Row.sample(rows));
         generated = codec(Codecs.standard(CodecBenchmark.class));
-        reflective = codec(Codecs.reflective(Codecs.standard(CodecBenchmark.class).schema(), Limits.STANDARD));
+        reflective =
+                codec(Codecs.reflective(Codecs.standard(CodecBenchmark.class).schema(), Limits.STANDARD));
         out = Unpooled.buffer(1 << 20);
         generated.write(value, out);
         bytes = out.copy();
