@@ -28,6 +28,11 @@ import java.util.concurrent.atomic.AtomicLong;
 final class AdmissionLimit {
     static final int LEAST = 4;
 
+    /** So many calls of a step are all looked at; of those behind them one in {@link #SAMPLED} says enough. */
+    private static final int ALL_COUNT = 256;
+
+    private static final int SAMPLED = 16;
+
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** Fewer calls than this say nothing. */
@@ -203,16 +208,17 @@ final class AdmissionLimit {
         if (!isDone && took < NEARLY_ALL * givenNanos) {
             return;
         }
-        if (givenNanos >= minGivenNanos) {
+        long sum = ended.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT);
+        long count = sum >>> COUNT_SHIFT;
+        if (givenNanos >= minGivenNanos && (count <= ALL_COUNT || count % SAMPLED == 0)) {
             long held = Math.min(givenNanos, usualNanos);
             double share = took / (double) held;
             boolean isLate = !isDone || share >= 1;
             given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
             shares.addAndGet((isLate ? 1L << LATE_SHIFT : 0) + (long) (SHARE_UNIT * Math.min(MOST_SHARE, share)));
         }
-        long sum = ended.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT);
         if (nowNanos - nextStepNanos >= 0
-                && sum >>> COUNT_SHIFT >= LEAST_COUNT
+                && count >= LEAST_COUNT
                 && stepping.compareAndSet(false, true)) {
             try {
                 step(nowNanos);

@@ -36,8 +36,8 @@ final class ServerCall extends Outbound implements Runnable {
     private @Nullable CallContext context;
     private @Nullable Thread runner;
 
-    /** The result of a handler that has returned before it had one. Guarded by this. */
-    private @Nullable Awaited awaited;
+    /** The result of a handler that has returned before it had one. Written under this. */
+    private volatile @Nullable Awaited awaited;
 
     /** Whether the handler has begun: a call whose time was over before that says nothing about how long handlers take. */
     private boolean entered;
@@ -142,8 +142,10 @@ final class ServerCall extends Outbound implements Runnable {
         context = null;
         sender = null;
         receiver = null;
-        synchronized (this) {
-            awaited = null;
+        if (awaited != null) {
+            synchronized (this) {
+                awaited = null;
+            }
         }
     }
 
