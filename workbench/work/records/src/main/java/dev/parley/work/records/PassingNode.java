@@ -7,14 +7,18 @@ import dev.parley.spi.CallException.Code;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Operation;
 import dev.parley.spi.Work;
+import dev.parley.spi.records.Photo;
+import dev.parley.spi.records.PhotoName;
 import dev.parley.spi.records.Records;
+import dev.parley.spi.records.StoredPhoto;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 
 /**
- * A service with others behind it: asks each of them, one after the other, and answers what the first answered. Each keeps the same, so
- * changes must be answered alike; what lists all may differ while others write.
+ * A service with others behind it: asks each of them, one after the other, and answers what the first answered. Each keeps the same records, so
+ * changes must be answered alike; what lists all may differ while others write. A photo's content is kept by the first alone; the others are told
+ * its name when it comes, and nothing when it is fetched. Source: iwanowski, table 6: in the star 4.7 ms to S3 beside 668 ms to S2.
  */
 final class PassingNode implements Work.Node {
     private record Callee(String name, Neighbour neighbour) {}
@@ -39,6 +43,13 @@ final class PassingNode implements Work.Node {
     public <Q extends Record, R extends Record> R handle(Operation<Q, R> operation, Q request) {
         R first = ask(callees.getFirst(), operation, request);
         for (Callee callee : callees.subList(1, callees.size())) {
+            if (request instanceof Photo photo) {
+                tell(callee, photo);
+                continue;
+            }
+            if (request instanceof PhotoName) {
+                continue;
+            }
             R other = ask(callee, operation, request);
             if (!operation.name().equals(Records.ALL.name()) && !other.equals(first)) {
                 throw new CallException(
@@ -48,6 +59,13 @@ final class PassingNode implements Work.Node {
             }
         }
         return first;
+    }
+
+    private void tell(Callee callee, Photo photo) {
+        StoredPhoto kept = ask(callee, Records.UPLOAD, new Photo(photo.name(), new byte[0]));
+        if (!kept.name().equals(photo.name()) || kept.bytes() != 0) {
+            throw new CallException(Code.REMOTE_ERROR, callee.name() + " kept " + kept + " of " + photo.name());
+        }
     }
 
     private <Q extends Record, R extends Record> R ask(Callee callee, Operation<Q, R> operation, Q request) {
