@@ -6,7 +6,9 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -22,6 +24,10 @@ final class Cgroups implements AutoCloseable {
     private final Path root;
     private final boolean isV2;
     private final List<Path> made = new ArrayList<>();
+    /** What each file with a quota is to hold in the end. */
+    private final Map<Path, Double> cores = new LinkedHashMap<>();
+
+    private boolean isRelaxed;
 
     private Cgroups(Path root, boolean isV2) {
         this.root = root;
@@ -78,7 +84,7 @@ final class Cgroups implements AutoCloseable {
         List<Path> doors = new ArrayList<>();
         if (isV2) {
             Path group = make(root.resolve(name));
-            share.cores().ifPresent(cores -> write(group.resolve("cpu.max"), quota(cores) + " " + PERIOD_US));
+            share.cores().ifPresent(cores -> limit(group.resolve("cpu.max"), cores));
             share.memoryBytes().ifPresent(bytes -> write(group.resolve("memory.max"), Long.toString(bytes)));
             doors.add(group.resolve("cgroup.procs"));
             return doors;
@@ -86,7 +92,7 @@ final class Cgroups implements AutoCloseable {
         share.cores().ifPresent(cores -> {
             Path group = make(root.resolve("cpu").resolve(name));
             write(group.resolve("cpu.cfs_period_us"), Long.toString(PERIOD_US));
-            write(group.resolve("cpu.cfs_quota_us"), Long.toString(quota(cores)));
+            limit(group.resolve("cpu.cfs_quota_us"), cores);
             doors.add(group.resolve("cgroup.procs"));
         });
         share.memoryBytes().ifPresent(bytes -> {
@@ -97,8 +103,25 @@ final class Cgroups implements AutoCloseable {
         return doors;
     }
 
-    private static long quota(double cores) {
-        return Math.round(cores * PERIOD_US);
+    /** Whole cores, for groups that there are and for those to come, until {@link #tighten}. */
+    void relax() {
+        isRelaxed = true;
+        cores.forEach(this::write);
+    }
+
+    void tighten() {
+        isRelaxed = false;
+        cores.forEach(this::write);
+    }
+
+    private void limit(Path quota, double share) {
+        cores.put(quota, share);
+        write(quota, share);
+    }
+
+    private void write(Path quota, double share) {
+        long microseconds = Math.round((isRelaxed ? Math.ceil(share) : share) * PERIOD_US);
+        write(quota, microseconds + (isV2 ? " " + PERIOD_US : ""));
     }
 
     private Path make(Path group) {

@@ -83,6 +83,24 @@ class ConfinementTest {
         }
     }
 
+    /** What a service is given is written where the kernel reads it. */
+    @Test
+    void aServiceHasWholeCoresUntilItIsConfined() throws IOException {
+        needGroups();
+        try (Confinement confinement = Confinement.of(shares(0.25, Optional.empty()), PAIR)) {
+            confinement.relax();
+            String entrance = confinement.prefix("m1").get(2);
+            Path group = Path.of(entrance.substring(entrance.indexOf('>') + 1).split(" ")[0])
+                    .getParent();
+            Path quota = Files.exists(group.resolve("cpu.max"))
+                    ? group.resolve("cpu.max")
+                    : group.resolve("cpu.cfs_quota_us");
+            assertThat(Files.readString(quota)).startsWith("100000");
+            confinement.tighten();
+            assertThat(Files.readString(quota)).startsWith("25000");
+        }
+    }
+
     private static long cpuTicks(Process process) {
         return java.util.stream.Stream.concat(java.util.stream.Stream.of(process.toHandle()), process.descendants())
                 .mapToLong(p -> {
