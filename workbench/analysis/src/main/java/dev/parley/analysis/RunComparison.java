@@ -1,6 +1,7 @@
 package dev.parley.analysis;
 
 import dev.parley.model.Metric;
+import dev.parley.model.Rules;
 import dev.parley.model.Run;
 import dev.parley.store.RunStore;
 import java.util.ArrayList;
@@ -49,6 +50,8 @@ public final class RunComparison {
         RunRows run = RunRows.of(runStore);
         Map<Cell, List<JudgedTrial>> before = baseline.cells();
         Map<Cell, List<JudgedTrial>> after = run.cells();
+        // what counts as warm, as a window or as a verdict was another thing
+        boolean isByOneRule = Rules.of(baseline.run()).equals(Rules.of(run.run()));
         Map<Key, Contest.Sides> sides = new LinkedHashMap<>();
         List<Row> rows = new ArrayList<>();
         for (Cell cell : before.keySet()) {
@@ -61,7 +64,7 @@ public final class RunComparison {
             CellSamples second = new CellSamples(run, cell, own, seed + 1);
             for (Metric metric : Analysis.COMPARED) {
                 Contest.Sides both = new Contest.Sides(second.of(metric), first.of(metric));
-                if (isSound(first, both.second()) && isSound(second, both.first())) {
+                if (isByOneRule && isSound(first, both.second()) && isSound(second, both.first())) {
                     sides.put(new Key(cell, metric), both);
                 } else if (both.first().count() > 0 || both.second().count() > 0) {
                     rows.add(new Row(

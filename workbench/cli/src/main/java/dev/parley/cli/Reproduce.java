@@ -7,24 +7,30 @@ import dev.parley.lab.LabException;
 import dev.parley.lab.Plan;
 import dev.parley.model.BadInput;
 import dev.parley.model.Study;
+import dev.parley.model.TrialRow;
 import dev.parley.process.Children;
 import dev.parley.process.ProcessException;
 import dev.parley.report.PaperRecord;
 import dev.parley.report.PaperReport;
 import dev.parley.report.PaperRun;
 import dev.parley.report.Report;
+import dev.parley.store.RunStore;
+import dev.parley.store.StoredStudy;
 import dev.parley.studies.Paper;
 import dev.parley.studies.Scale;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -44,11 +50,17 @@ import picocli.CommandLine.Spec;
             "",
             "What failed is tried once more. Exit codes: 0 all trials finished, 1 error or some failed twice.",
             "",
+            "A long one in sittings: parley reproduce zhang --scale standard --out DIR --for 2h, then parley reproduce --resume DIR --for 2h",
+            "until it says that nothing is left.",
+            "",
             "Example: parley reproduce zhang --scale quick; before it: parley reproduce zhang --plan"
         })
 final class Reproduce implements Callable<Integer> {
     /** What a folder is a run of, so that it can be gone on with. */
     private static final String MARK = "reproduce.txt";
+
+    private static final String FOR = "--for";
+    private static final Pattern TIME = Pattern.compile("([0-9]{1,4})(h|m)");
 
     @Parameters(
             paramLabel = "NAME",
@@ -85,8 +97,16 @@ final class Reproduce implements Callable<Integer> {
     @Option(
             names = "--read",
             paramLabel = "DIR",
-            description = "Write the pages of DIR anew from its stores, and run nothing.")
-    private Optional<Path> read = Optional.empty();
+            description =
+                    "Write the pages of DIR anew from its stores, and run nothing. Several times for one record of papers that were run apart.")
+    private List<Path> read = List.of();
+
+    @Option(
+            names = FOR,
+            paramLabel = "TIME",
+            description =
+                    "Begin nothing that would take longer than so much time, such as 2h or 90m, from now; what is left is gone on with by --resume.")
+    private Optional<String> sitting = Optional.empty();
 
     @Option(
             names = "--record",
@@ -134,12 +154,20 @@ final class Reproduce implements Callable<Integer> {
         record.filter(file -> !file.toString().endsWith(".md")).ifPresent(file -> {
             throw new BadInput("--record", file, "a name that ends in .md");
         });
-        if (read.isPresent()) {
-            if (resumed.isPresent() || isPlan) {
-                throw new BadInput("--read", read.get(), "neither --resume nor --plan, since nothing is run");
+        Optional<Instant> until = until();
+        if (!read.isEmpty()) {
+            if (resumed.isPresent() || isPlan || until.isPresent()) {
+                throw new BadInput(
+                        "--read", read.getFirst(), "neither --resume, --for nor --plan, since nothing is run");
             }
-            Asked begun = begun(read.get(), "--read");
-            return carriedOut(begun.papers(), begun, read.get(), catalog, false);
+            List<PaperReport> reports = new ArrayList<>();
+            for (Path folder : read) {
+                Asked begun = begun(folder, "--read");
+                reports.addAll(carriedOut(begun.papers(), begun, folder, catalog, Optional.empty(), false)
+                        .reports());
+            }
+            record(reports);
+            return 0;
         }
         Asked asked = resumed.isPresent() ? begun(resumed.get(), "--resume") : asked();
         List<Paper> papers = asked.papers();
@@ -149,8 +177,40 @@ final class Reproduce implements Callable<Integer> {
         }
         Path folder = resumed.isPresent() ? resumed.get() : Job.folder(out);
         Files.writeString(folder.resolve(MARK), asked.mark());
-        return carriedOut(papers, asked, folder, catalog, true);
+        Instant began = Instant.now();
+        Outcome outcome = carriedOut(papers, asked, folder, catalog, until, true);
+        Sittings.add(folder, began, Job.command(spec));
+        if (outcome.isInterrupted()) {
+            return 1;
+        }
+        // read again, so that the pages tell of this sitting too
+        record(carriedOut(papers, asked, folder, catalog, Optional.empty(), false)
+                .reports());
+        if (outcome.left() > 0) {
+            System.out.println("left: " + outcome.left() + " trials; ./parley reproduce --resume " + folder
+                    + sitting.map(time -> " " + FOR + " " + time).orElse("") + " goes on");
+        }
+        return outcome.failed() > 0 ? 1 : 0;
     }
+
+    private void record(List<PaperReport> reports) {
+        record.ifPresent(file -> System.out.println("record: " + PaperRecord.write(file, reports)));
+    }
+
+    private Optional<Instant> until() {
+        return sitting.map(text -> {
+            Matcher time = TIME.matcher(text);
+            long amount = time.matches() ? Long.parseLong(time.group(1)) : 0;
+            if (amount == 0) {
+                throw new BadInput(FOR, text, "hours or minutes such as 2h or 90m");
+            }
+            return Instant.now()
+                    .plus(time.group(2).equals("h") ? Duration.ofHours(amount) : Duration.ofMinutes(amount));
+        });
+    }
+
+    /** @param left trials that were not begun, because there was no time */
+    private record Outcome(List<PaperReport> reports, int failed, int left, boolean isInterrupted) {}
 
     private Asked asked() {
         String given = name.orElseThrow(() ->
@@ -273,9 +333,11 @@ final class Reproduce implements Callable<Integer> {
     }
 
     /** @param isRun false where the pages alone are to be written, from what is in the stores */
-    private int carriedOut(List<Paper> papers, Asked asked, Path folder, Catalog catalog, boolean isRun)
+    private Outcome carriedOut(
+            List<Paper> papers, Asked asked, Path folder, Catalog catalog, Optional<Instant> until, boolean isRun)
             throws IOException {
         int failed = 0;
+        int left = 0;
         List<PaperReport> reports = new ArrayList<>();
         try (Children.Hold _ = Children.hold()) {
             for (Paper paper : papers) {
@@ -288,24 +350,32 @@ final class Reproduce implements Callable<Integer> {
                             own,
                             isObserved || paper.isObserved());
                     try {
-                        failed += isRun ? done.carryOut(catalog) : 0;
+                        Lab.Ending ending = isRun ? done.carryOut(catalog, until) : NOTHING;
+                        failed += ending.failed();
+                        left += ending.left();
                     } catch (InterruptedException e) {
                         System.err.println("parley: interrupted; finished trials are kept: ./parley reproduce --resume "
                                 + folder + " goes on");
-                        return 1;
+                        return new Outcome(reports, failed, left, true);
                     }
                     runs.add(done.read(catalog.names()));
                 }
-                PaperReport report = PaperReport.of(new PaperRun(paper, asked.scale(), runs));
+                if (isRun) {
+                    continue;
+                }
+                PaperReport report = PaperReport.of(new PaperRun(paper, asked.scale(), runs, Sittings.read(folder)));
                 report.writeTo(Files.createDirectories(folder.resolve(paper.name())));
                 reports.add(report);
                 System.out.println(report.line());
             }
-            System.out.println("report: " + PaperReport.index(folder, reports));
-            record.ifPresent(file -> System.out.println("record: " + PaperRecord.write(file, reports)));
+            if (!isRun) {
+                System.out.println("report: " + PaperReport.index(folder, reports));
+            }
         }
-        return failed > 0 ? 1 : 0;
+        return new Outcome(reports, failed, left, false);
     }
+
+    private static final Lab.Ending NOTHING = new Lab.Ending(0, 0, 0, 0, Optional.empty());
 
     /** One part and its folder. */
     private final class Part {
@@ -327,14 +397,20 @@ final class Reproduce implements Callable<Integer> {
          * How many trials failed, twice each, as one that failed is tried once more at the end; or 1 where none could begin: the other parts are
          * measured all the same.
          */
-        int carryOut(Catalog catalog) throws InterruptedException, IOException {
-            if (scaled.isEmpty()) {
-                return 0;
+        Lab.Ending carryOut(Catalog catalog, Optional<Instant> until) throws InterruptedException, IOException {
+            if (scaled.isEmpty() || isDone()) {
+                return NOTHING;
+            }
+            Plan plan = Plan.of(scaled.get().study());
+            Duration boot = plan.estimate().dividedBy(plan.boots().size());
+            if (until.isPresent() && Instant.now().plus(boot).isAfter(until.get())) {
+                // not even described: a part that is not begun is begun at the commit of the sitting that begins it
+                return new Lab.Ending(0, 0, 0, plan.trials().size() - finished(), Optional.empty());
             }
             Files.createDirectories(folder);
             Progress progress = Progress.toTerminal();
             System.err.println(folder + ": " + part.place());
-            Lab lab = new Lab(catalog, progress, Job.backends(backends), isObserved);
+            Lab lab = new Lab(catalog, progress, Job.backends(backends), isObserved).until(until);
             try {
                 Lab.Ending ending = Files.exists(folder.resolve(Lab.STORE_FILE))
                         ? lab.resume(scaled.map(Scale.Scaled::study), folder)
@@ -348,13 +424,44 @@ final class Reproduce implements Callable<Integer> {
                 ending.firstFailure()
                         .ifPresent(first -> why =
                                 (why.isEmpty() ? "" : why + "; ") + failed + " trials failed; the first: " + first);
-                return failed;
+                return ending;
             } catch (LabException | ProcessException e) {
                 why = String.valueOf(e.getMessage());
                 System.err.println("parley: " + part.name() + ": " + why);
-                return 1;
+                return new Lab.Ending(0, 1, 0, 0, Optional.of(why));
             } finally {
                 progress.end();
+            }
+        }
+
+        /** A part that is done is not opened again: it may have been measured at an earlier commit than the next one. */
+        private boolean isDone() {
+            Path store = folder.resolve(Lab.STORE_FILE);
+            if (!Files.exists(store)) {
+                return false;
+            }
+            try (RunStore done = RunStore.open(store)) {
+                return finished() == done.plan().size();
+            }
+        }
+
+        private int finished() {
+            Path store = folder.resolve(Lab.STORE_FILE);
+            if (!Files.exists(store)) {
+                return 0;
+            }
+            try (RunStore begun = RunStore.open(store)) {
+                return (int) begun.trials().stream()
+                        .filter(trial -> trial.state() == TrialRow.State.FINISHED)
+                        .map(trial -> trial.spec().id())
+                        .distinct()
+                        .count();
+            }
+        }
+
+        private Optional<String> stored() {
+            try (RunStore store = RunStore.open(folder.resolve(Lab.STORE_FILE))) {
+                return store.study().map(StoredStudy::digest);
             }
         }
 
@@ -364,12 +471,14 @@ final class Reproduce implements Callable<Integer> {
                 missing.add(why);
             }
             Optional<Analysis> analysis = Optional.empty();
+            Optional<String> stored = Optional.empty();
             if (Files.exists(folder.resolve(Lab.STORE_FILE))) {
                 Report report = Report.of(folder.resolve(Lab.STORE_FILE));
                 report.writeTo(folder);
                 analysis = Optional.of(report.analysis());
+                stored = stored();
             }
-            return new PaperRun.PartRun(part, scaled, analysis, String.join("; ", missing));
+            return new PaperRun.PartRun(part, scaled, analysis, String.join("; ", missing), stored);
         }
     }
 }

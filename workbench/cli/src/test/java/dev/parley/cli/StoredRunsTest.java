@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
+import dev.parley.model.Rules;
 import dev.parley.model.Run;
 import dev.parley.model.SecondRow;
 import dev.parley.model.Technology;
@@ -39,11 +40,14 @@ class StoredRunsTest {
     Path folder;
 
     private Path run(String name, double ms, String cpu, String... voidReasons) throws IOException {
+        return run(name, ms, Map.of("cpu", cpu), voidReasons);
+    }
+
+    private Path run(String name, double ms, Map<String, String> machine, String... voidReasons) throws IOException {
         Path run = Files.createDirectory(folder.resolve(name));
         Technology rest =
                 new Technology("rest", "REST", Technology.Style.SYNCHRONOUS, Optional.empty(), List.of(), "", Map.of());
-        Run described =
-                new Run(name, START, "./parley " + name, 1, "x", Map.of("cpu", cpu), "25", List.of(), List.of(rest));
+        Run described = new Run(name, START, "./parley " + name, 1, "x", machine, "25", List.of(), List.of(rest));
         SplittableRandom random = new SplittableRandom(name.hashCode());
         try (RunStore store = RunStore.create(run.resolve("results.duckdb"), described)) {
             List<TrialSpec> plan = new ArrayList<>();
@@ -111,6 +115,16 @@ class StoredRunsTest {
         Path elsewhere = run("elsewhere", 10, "b");
         assertThat(gate(baseline, elsewhere).exitCode()).isEqualTo(2);
         assertThat(gate(baseline, elsewhere, "--other-machine").exitCode()).isZero();
+    }
+
+    @Test
+    void runsByTwoRulesAreShownAndNotHeldAgainstEachOther() throws IOException {
+        Path before = run("earlier", 10, Map.of("cpu", "a"));
+        Path after = run("later", 20, Map.of("cpu", "a", Rules.FACT, "2"));
+        assertThat(Typed.line("compare", before.toString(), after.toString()).out())
+                .contains("not the same: " + Rules.FACT + ": unknown → 2", " void")
+                .doesNotContain("worse");
+        assertThat(gate(before, after, "--other-machine").exitCode()).isEqualTo(2);
     }
 
     @Test

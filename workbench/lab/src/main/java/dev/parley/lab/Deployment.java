@@ -124,6 +124,7 @@ final class Deployment implements AutoCloseable {
                     Event.Done.class,
                     TO_ANSWER);
             confinement = Confinement.of(boot.limits(), boot.topology());
+            confinement.relax();
         } catch (RuntimeException | InterruptedException e) {
             generator.close();
             throw e;
@@ -271,6 +272,11 @@ final class Deployment implements AutoCloseable {
                 Event.Ready.class,
                 TO_ANSWER.plusSeconds(10));
         unanswered = Optional.empty();
+    }
+
+    /** From here on services have what their limits give them: booting and rehearsing on a part of a core would take as many times as long. */
+    void confine() {
+        confinement.tighten();
     }
 
     private static OptionalLong resident(ServiceProcess service) {
@@ -487,9 +493,8 @@ final class Deployment implements AutoCloseable {
         private final List<ServiceProcess> services;
         private final Optional<Broker.WindowProbe> broker;
         private final Databases.WindowProbe databases;
-        private final Map<String, Long> cpuBeforeNs = new LinkedHashMap<>();
-        private final Map<String, Long> cpuNs = new LinkedHashMap<>();
-        private long compilersNs;
+        private final Map<String, ProcessorUse> cpuBefore = new LinkedHashMap<>();
+        private final Map<String, ProcessorUse> cpu = new LinkedHashMap<>();
         private MachineMood moodBefore = MachineMood.now();
         private List<String> complaints = List.of();
         private long beganNs;
@@ -504,23 +509,21 @@ final class Deployment implements AutoCloseable {
         void begin() {
             moodBefore = MachineMood.now();
             beganNs = System.nanoTime();
-            services.forEach(s -> cpuBeforeNs.put(s.name(), s.probe().cpuNs().orElse(0)));
-            compilersNs = -compilersNs();
+            services.forEach(s -> cpuBefore.put(s.name(), used(s)));
             broker.ifPresent(Broker.WindowProbe::begin);
             databases.begin();
         }
 
-        private long compilersNs() {
-            return services.stream()
-                    .mapToLong(s -> s.probe().compilersCpuNs().orElse(0))
-                    .sum();
+        private static ProcessorUse used(ServiceProcess service) {
+            return new ProcessorUse(
+                    service.probe().cpuNs().orElse(0),
+                    service.probe().compilersCpuNs().orElse(0));
         }
 
         void end() {
             lengthNs = System.nanoTime() - beganNs;
             services.forEach(
-                    s -> cpuNs.put(s.name(), s.probe().cpuNs().orElse(0) - cpuBeforeNs.getOrDefault(s.name(), 0L)));
-            compilersNs += compilersNs();
+                    s -> cpu.put(s.name(), used(s).since(cpuBefore.getOrDefault(s.name(), ProcessorUse.NONE))));
             broker.ifPresent(Broker.WindowProbe::end);
             databases.end();
             complaints = MachineMood.now().complaintsSince(moodBefore);
@@ -532,29 +535,12 @@ final class Deployment implements AutoCloseable {
 
         List<FigureRow> figures(int trialId, Event.Finished finished) {
             List<FigureRow> figures = new ArrayList<>();
-            long sumNs = 0;
+            long answered = finished.replied() + finished.late();
+            figures.addAll(ProcessorUse.figures(trialId, cpu, lengthNs, answered));
             for (ServiceProcess service : services) {
-                long usedNs = cpuNs.getOrDefault(service.name(), 0L);
-                sumNs += usedNs;
-                figures.add(new FigureRow(
-                        trialId, Metric.CPU_SHARE, service.name(), 100.0 * usedNs / Math.max(1, lengthNs)));
                 resident(service)
                         .ifPresent(bytes -> figures.add(
                                 new FigureRow(trialId, Metric.MEMORY_AFTER_LOAD, service.name(), bytes / 1e6)));
-            }
-            // Not brought below the sum: more than all of it is impossible, and Impossible says so.
-            long compilingNs = Math.max(0, compilersNs);
-            if (sumNs > 0) {
-                figures.add(
-                        new FigureRow(trialId, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 100.0 * compilingNs / sumNs));
-            }
-            long answered = finished.replied() + finished.late();
-            if (answered > 0) {
-                figures.add(new FigureRow(
-                        trialId,
-                        Metric.CPU_PER_REQUEST,
-                        FigureRow.SYSTEM,
-                        Math.max(0, sumNs - compilingNs) / 1e6 / answered));
             }
             broker.ifPresent(b -> figures.addAll(b.figures(trialId, answered)));
             figures.addAll(databases.figures(trialId, answered));

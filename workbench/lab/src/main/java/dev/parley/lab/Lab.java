@@ -6,6 +6,7 @@ import dev.parley.model.BadInput;
 import dev.parley.model.FigureRow;
 import dev.parley.model.LibraryRow;
 import dev.parley.model.MessageSpec;
+import dev.parley.model.Rules;
 import dev.parley.model.Run;
 import dev.parley.model.Study;
 import dev.parley.model.Technology;
@@ -50,8 +51,15 @@ public final class Lab {
     private final Map<String, Location.Socket> backends;
     private final boolean isObserved;
 
-    /** How a run ended. */
-    public record Ending(int finished, int failed, int voided, Optional<String> firstFailure) {}
+    /** Nothing is begun that would end after this; empty where there is time enough. */
+    private Optional<Instant> until = Optional.empty();
+
+    /**
+     * How a run ended.
+     *
+     * @param left trials that were not begun, because there was no time
+     */
+    public record Ending(int finished, int failed, int voided, int left, Optional<String> firstFailure) {}
 
     public Lab(Catalog catalog, LabListener listener) {
         this(catalog, listener, Map.of());
@@ -70,6 +78,22 @@ public final class Lab {
         this.catalog = catalog;
         this.installations = new Installations(home, catalog);
         this.listener = listener;
+    }
+
+    /** The same lab with so much time: services are not booted for what would end later, and a run that is stopped so is gone on with by resuming it. */
+    public Lab until(Optional<Instant> end) {
+        until = end;
+        return this;
+    }
+
+    private boolean hasTimeFor(Duration estimate) {
+        return until.isEmpty() || Instant.now().plus(estimate).isBefore(until.get());
+    }
+
+    /** The workbench's version in its checkout; {@code unknown} outside of one. */
+    public static String commit() {
+        return said(List.of(
+                "git", "-C", Installations.home().toString(), "describe", "--always", "--dirty", "--abbrev=12"));
     }
 
     /**
@@ -171,6 +195,7 @@ public final class Lab {
 
     private Run here(Study study, String command, List<Technology> technologies, Brokers brokers, Databases databases) {
         Map<String, String> machine = new LinkedHashMap<>(MachineFacts.read());
+        machine.put(Rules.FACT, Integer.toString(Rules.VERSION));
         machine.put(
                 "pacer of open loads",
                 said(List.of("chrt", "--rr", "1", "echo", "real-time")).equals("real-time")
@@ -190,7 +215,7 @@ public final class Lab {
                 Instant.now(),
                 command,
                 study.seed(),
-                said(List.of("git", "-C", home.toString(), "describe", "--always", "--dirty", "--abbrev=12")),
+                commit(),
                 machine,
                 System.getProperty("java.vendor") + " " + System.getProperty("java.vm.version"),
                 ServiceJvm.FLAGS,
@@ -291,6 +316,10 @@ public final class Lab {
         Tally tally = new Tally();
         for (int i = 0; i < plan.boots().size(); i++) {
             Plan.Boot boot = plan.boots().get(i);
+            if (!hasTimeFor(Plan.estimate(boot))) {
+                tally.left += boot.trials().size();
+                continue;
+            }
             listener.booting(boot, i);
             if (boot.opensBlock()) {
                 emptyService(boot, store, logs);
@@ -298,7 +327,7 @@ public final class Lab {
             carryOut(boot, study, store, brokers.of(boot.technology()), databases, ceiling, observation, logs, tally);
         }
         store.buildViews();
-        return new Ending(tally.finished, tally.failed, tally.voided, tally.firstFailure);
+        return new Ending(tally.finished, tally.failed, tally.voided, tally.left, tally.firstFailure);
     }
 
     private Ceiling ceiling(Duration warmUp, Path logs) throws InterruptedException {
@@ -329,6 +358,7 @@ public final class Lab {
         private int finished;
         private int failed;
         private int voided;
+        private int left;
         private Optional<String> firstFailure = Optional.empty();
     }
 
@@ -382,7 +412,12 @@ public final class Lab {
                 }
                 isServing = true;
                 deployment.rehearse();
+                deployment.confine();
                 while (!left.isEmpty()) {
+                    if (!hasTimeFor(Plan.estimate(left.getFirst()))) {
+                        tally.left += left.size();
+                        return;
+                    }
                     startedAt = Instant.now();
                     Deployment.Measured measured = deployment.run(left.getFirst());
                     store.append(measured.trial(), measured.seconds(), measured.histograms(), measured.figures());

@@ -7,13 +7,17 @@ import dev.parley.model.TrialSpec;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
- * All trials of a study, in the order in which they are carried out: a block for each restart, and within it every technology and
- * topology once in seeded random order, so that a machine that grows slower slows all of them. The same study gives the same plan.
+ * All trials of a study, in the order in which they are carried out: a block for each restart, and within it every technology once on each
+ * topology. What services carry comes in an order that is drawn for each block and is the same for all technologies: what a service went through
+ * before a trial is no difference between them. Technologies come in a drawn order that the next block begins one place further on, so that a
+ * machine that grows slower slows all of them. The same study gives the same plan.
  */
 public record Plan(List<Boot> boots) {
     /**
@@ -49,61 +53,88 @@ public record Plan(List<Boot> boots) {
 
     public static Plan of(Study study) {
         Random random = new Random(study.seed());
+        List<String> drawn = shuffled(study.technologies(), random);
         List<Boot> boots = new ArrayList<>();
         int id = 0;
         for (int block = 1; block <= study.restarts(); block++) {
-            List<Boot> order = new ArrayList<>();
-            for (String technology : study.technologies()) {
-                for (Topology topology : study.topologies()) {
-                    order.add(new Boot(
+            boolean opensBlock = true;
+            for (Serving serving : shuffled(servings(study, random), random)) {
+                for (String technology : rotated(drawn, block - 1)) {
+                    List<TrialSpec> trials = trials(study, technology, serving, block, id);
+                    boots.add(new Boot(
                             block,
-                            false,
-                            0,
+                            opensBlock,
+                            id,
                             technology,
-                            topology,
+                            serving.topology(),
                             study.work(),
                             study.effort().rehearsal(),
                             study.limits(),
-                            List.of()));
+                            trials));
+                    opensBlock = false;
+                    id += trials.size();
                 }
-            }
-            Collections.shuffle(order, random);
-            for (Boot boot : order) {
-                List<TrialSpec> trials = trials(study, boot, id, random);
-                boots.add(boot.with(boot.equals(order.getFirst()), id, trials));
-                id += trials.size();
             }
         }
         return new Plan(List.copyOf(boots));
     }
 
-    private static List<TrialSpec> trials(Study study, Boot boot, int firstId, Random random) {
-        List<Study.Cell> cells = new ArrayList<>();
-        for (Study.Offering offering : study.offerings()) {
-            List<Study.Cell> own = new ArrayList<>(offering.cells());
-            Collections.shuffle(own, random);
-            cells.addAll(own);
+    /** What the services of one boot carry, in this order: the same for each technology of a block. */
+    private record Serving(Topology topology, List<Study.Cell> cells) {}
+
+    /** Messages with loads of their own come after the others. */
+    private static List<Serving> servings(Study study, Random random) {
+        List<Serving> servings = new ArrayList<>();
+        for (Topology topology : study.topologies()) {
+            List<Study.Cell> cells = study.offerings().stream()
+                    .flatMap(offering -> shuffled(offering.cells(), random).stream())
+                    .toList();
+            if (study.isAlone()) {
+                cells.stream()
+                        .collect(Collectors.groupingBy(Study.Cell::message, LinkedHashMap::new, Collectors.toList()))
+                        .values()
+                        .forEach(own -> servings.add(new Serving(topology, own)));
+            } else {
+                servings.add(new Serving(topology, cells));
+            }
         }
-        List<TrialSpec> trials = new ArrayList<>();
+        return servings;
+    }
+
+    private static List<TrialSpec> trials(Study study, String technology, Serving serving, int block, int firstId) {
         Study.Effort effort = study.effort();
-        for (Study.Cell cell : cells) {
+        List<TrialSpec> trials = new ArrayList<>();
+        for (Study.Cell cell : serving.cells()) {
             TrialSpec.Window window = new TrialSpec.Window(
                     effort.warmUpLeast(),
                     effort.warmUpMost(),
                     cell.load().ownLength().orElse(effort.window()));
             trials.add(new TrialSpec(
                     firstId + trials.size(),
-                    boot.technology(),
-                    boot.topology(),
-                    boot.work(),
+                    technology,
+                    serving.topology(),
+                    study.work(),
                     cell.message(),
                     cell.load(),
-                    boot.block(),
-                    boot.block(),
+                    block,
+                    block,
                     window,
                     study.limit()));
         }
         return List.copyOf(trials);
+    }
+
+    private static <T> List<T> shuffled(List<T> all, Random random) {
+        List<T> shuffled = new ArrayList<>(all);
+        Collections.shuffle(shuffled, random);
+        return shuffled;
+    }
+
+    /** In as many blocks as there are technologies, each is at each place once. */
+    private static <T> List<T> rotated(List<T> all, int by) {
+        List<T> rotated = new ArrayList<>(all);
+        Collections.rotate(rotated, -by);
+        return rotated;
     }
 
     /** What is left to do when the trials of {@code finished} are done: boots without a trial left are not made again. */
@@ -141,10 +172,16 @@ public record Plan(List<Boot> boots) {
         Duration sum =
                 BOOT_EACH.multipliedBy(boot.topology().nodes().size() + 2L).plus(boot.rehearsal());
         for (TrialSpec trial : boot.trials()) {
-            TrialSpec.Window window = trial.window();
-            sum = sum.plus(window.warmUpLeast().plus(window.warmUpMost()).dividedBy(2))
-                    .plus(trial.load().ownLength().orElse(window.length()));
+            sum = sum.plus(estimate(trial));
         }
         return sum;
+    }
+
+    static Duration estimate(TrialSpec trial) {
+        TrialSpec.Window window = trial.window();
+        return window.warmUpLeast()
+                .plus(window.warmUpMost())
+                .dividedBy(2)
+                .plus(trial.load().ownLength().orElse(window.length()));
     }
 }

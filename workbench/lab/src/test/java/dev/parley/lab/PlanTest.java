@@ -55,6 +55,59 @@ class PlanTest {
                 .hasSize(36);
     }
 
+    /** One that met the large message first would be warmer, and larger, at the small one. */
+    @Test
+    void allTechnologiesOfABlockCarryTheSameInTheSameOrder() {
+        Plan.of(study(1, 6)).boots().stream()
+                .collect(java.util.stream.Collectors.groupingBy(Plan.Boot::block))
+                .values()
+                .forEach(block -> assertThat(block.stream()
+                                .map(boot -> boot.trials().stream()
+                                        .map(t -> t.message() + " " + t.load())
+                                        .toList())
+                                .distinct())
+                        .hasSize(1));
+        assertThat(Plan.of(study(1, 6)).boots().stream()
+                        .map(boot -> boot.trials().getFirst().message() + " "
+                                + boot.trials().getFirst().load())
+                        .distinct())
+                .as("and blocks differ")
+                .hasSizeGreaterThan(1);
+    }
+
+    @Test
+    void eachTechnologyIsAtEachPlaceOnceInAsManyBlocks() {
+        List<String> order =
+                Plan.of(study(1, 3)).boots().stream().map(Plan.Boot::technology).toList();
+        for (int place = 0; place < 3; place++) {
+            assertThat(List.of(order.get(place), order.get(3 + place), order.get(6 + place)))
+                    .containsExactlyInAnyOrder("rest", "grpc", "rpcx");
+        }
+    }
+
+    @Test
+    void servicesThatAreAloneCarryOneMessage() {
+        Study all = study(1, 3);
+        Study alone = new Study(
+                all.title(),
+                all.technologies(),
+                all.topologies(),
+                all.work(),
+                all.offerings(),
+                all.effort(),
+                all.restarts(),
+                all.limit(),
+                all.seed(),
+                all.limits(),
+                true);
+        assertThat(Plan.of(alone).trials()).hasSameSizeAs(Plan.of(all).trials());
+        assertThat(Plan.of(alone).boots()).hasSize(18).allSatisfy(boot -> {
+            assertThat(boot.trials().stream().map(TrialSpec::message).distinct())
+                    .hasSize(1);
+            assertThat(boot.trials()).hasSize(2);
+        });
+    }
+
     @Test
     void theSameSeedGivesTheSamePlanAndAnotherSeedAnother() {
         assertThat(Plan.of(study(1, 5))).isEqualTo(Plan.of(study(1, 5)));

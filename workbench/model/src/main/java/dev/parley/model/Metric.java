@@ -30,7 +30,9 @@ public enum Metric {
     WIRE_BACK("B", Better.LOWER, "bytes a reply puts on one hop's connection"),
     PAYLOAD_OUT("B", Better.NEITHER, "bytes of the encoded message in a request"),
     PAYLOAD_BACK("B", Better.NEITHER, "bytes of the encoded message in a reply"),
-    CPU_SHARE("%", Better.LOWER, "processor use of one service in percent of one core"),
+    CPU_SHARE(
+            "%",
+            Better.LOWER, "processor use of one service in percent of one core, its just-in-time compilers left out"),
     CPU_PER_REQUEST(
             "ms",
             Better.LOWER,

@@ -15,6 +15,8 @@ import java.util.List;
  * @param limit a reply counts only within this time
  * @param seed of order and messages
  * @param limits on the services, their hosts and the links between them
+ * @param isAlone whether services are started anew for each message, and carry no other: what a service holds in memory depends on all that it
+ *     ever carried
  */
 public record Study(
         String title,
@@ -26,7 +28,8 @@ public record Study(
         int restarts,
         Duration limit,
         long seed,
-        Limits limits) {
+        Limits limits,
+        boolean isAlone) {
 
     /** Each of the messages under each of the loads. */
     public record Offering(List<MessageSpec> messages, List<Load> loads) {
@@ -116,6 +119,21 @@ public record Study(
         }
     }
 
+    /** All messages to the same services. */
+    public Study(
+            String title,
+            List<String> technologies,
+            List<Topology> topologies,
+            String work,
+            List<Offering> offerings,
+            Effort effort,
+            int restarts,
+            Duration limit,
+            long seed,
+            Limits limits) {
+        this(title, technologies, topologies, work, offerings, effort, restarts, limit, seed, limits, false);
+    }
+
     /** Each of the messages under each of the loads, and nothing else. */
     public Study(
             String title,
@@ -144,7 +162,7 @@ public record Study(
 
     /** The same of other technologies. */
     public Study of(List<String> others) {
-        return new Study(title, others, topologies, work, offerings, effort, restarts, limit, seed, limits);
+        return new Study(title, others, topologies, work, offerings, effort, restarts, limit, seed, limits, isAlone);
     }
 
     public List<MessageSpec> messages() {
@@ -159,6 +177,11 @@ public record Study(
                 .flatMap(offering -> offering.loads().stream())
                 .distinct()
                 .toList();
+    }
+
+    /** Whether services carry one message, and so hold in memory what that message asks of them and nothing else. */
+    public boolean carriesOneMessage() {
+        return isAlone || messages().size() == 1;
     }
 
     public boolean has(MessageSpec message, Load load) {

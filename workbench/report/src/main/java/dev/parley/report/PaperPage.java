@@ -285,6 +285,17 @@ final class PaperPage {
 
     private String parts(boolean hasParts) {
         StringBuilder html = new StringBuilder("<section id=parts><h2>How it was measured</h2>\n");
+        if (!run.sittings().isEmpty()) {
+            html.append(
+                    "<p class=lead>Each sitting was begun by one command, and ended by itself.</p><div class=scroll>"
+                            + Html.table(
+                                    List.of("begun", "took", "commit", "command"),
+                                    run.sittings().stream()
+                                            .map(s ->
+                                                    List.of(s.began().toString(), s.length(), s.commit(), s.command()))
+                                            .toList())
+                            + "</div>\n");
+        }
         for (PartRun part : run.parts()) {
             List<List<String>> facts = new ArrayList<>();
             facts.add(List.of("In the paper", part.part().place()));
@@ -304,6 +315,10 @@ final class PaperPage {
                 facts.add(List.of("Command", analysis.run().command()));
                 facts.add(List.of("Started", analysis.run().startedAt().toString()));
                 facts.add(List.of("Commit", analysis.run().commit()));
+                facts.add(List.of("Scale", run.scale() + ", restarts " + Circumstances.restarts(analysis)));
+                facts.add(List.of("Warm", Circumstances.warmth(analysis)));
+                facts.add(List.of("Order", Circumstances.order(analysis)));
+                part.undecided().ifPresent(why -> facts.add(List.of("Decides nothing", why)));
                 facts.add(List.of("JDK", analysis.run().jdk()));
                 analysis.run().machine().forEach((name, value) -> facts.add(List.of(name, value)));
                 facts.add(List.of(

@@ -178,6 +178,32 @@ public final class PaperRecord {
     }
 
     private void parts(StringBuilder page) {
+        page.append("\n## Sittings\n\nEach was begun by one command, and ended by itself.\n\n"
+                + "| paper | begun | took | commit | command |\n| --- | --- | --- | --- | --- |\n");
+        for (PaperReport report : reports) {
+            for (Sitting sitting : report.run().sittings()) {
+                page.append("| " + report.run().paper().name() + " | " + sitting.began() + " | " + sitting.length()
+                        + " | " + cell(sitting.commit()) + " | `" + cell(sitting.command()) + "` |\n");
+            }
+        }
+        page.append("\n## How each part was measured\n\n"
+                + "| part | commit | scale | restarts | warm | order |\n| --- | --- | --- | ---: | --- | --- |\n");
+        for (PaperReport report : reports) {
+            for (PaperRun.PartRun part : report.run().parts()) {
+                part.analysis()
+                        .ifPresent(analysis ->
+                                page.append("| " + report.run().paper().name() + "/"
+                                        + part.part().name() + " | "
+                                        + cell(analysis.run().commit()) + " | "
+                                        + report.run().scale() + " | " + Circumstances.restarts(analysis) + " | "
+                                        + cell(Circumstances.warmth(analysis)) + " | "
+                                        + cell(Circumstances.order(analysis))
+                                        + part.undecided()
+                                                .map(why -> "; decides nothing: " + cell(why))
+                                                .orElse("")
+                                        + " |\n"));
+            }
+        }
         page.append(
                 "\n## Parts\n\n| part | in the paper | trials | void | not as published |\n| --- | --- | ---: | ---: | --- |\n");
         for (PaperReport report : reports) {

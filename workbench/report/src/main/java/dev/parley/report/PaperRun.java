@@ -7,6 +7,8 @@ import dev.parley.analysis.Summary;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Metric;
+import dev.parley.model.Rules;
+import dev.parley.model.Run;
 import dev.parley.model.Study;
 import dev.parley.model.Topology;
 import dev.parley.studies.Cell;
@@ -14,6 +16,7 @@ import dev.parley.studies.Measured;
 import dev.parley.studies.Paper;
 import dev.parley.studies.Paper.Part;
 import dev.parley.studies.Scale;
+import dev.parley.studies.StudyText;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -29,11 +32,12 @@ public final class PaperRun {
 
     private static final String NOT_COUNTED = "round 0";
 
-    private static final String UNDECIDED = "not decided at this scale";
+    private static final String UNDECIDED = "not decided";
 
     private final Paper paper;
     private final Scale scale;
     private final List<PartRun> parts;
+    private final List<Sitting> sittings;
 
     /**
      * One part.
@@ -42,15 +46,38 @@ public final class PaperRun {
      * @param published the published plan, without what is not here; empty where {@code plan} is
      * @param analysis of the run; empty where there is none
      * @param why there is none, or what was left out of it; empty where nothing is missing
+     * @param stored digest of the study that the run was of; empty where there is no run
      */
     public record PartRun(
             Part part,
             Optional<Scale.Scaled> plan,
             Optional<Study> published,
             Optional<Analysis> analysis,
-            String why) {
-        public PartRun(Part part, Optional<Scale.Scaled> plan, Optional<Analysis> analysis, String why) {
-            this(part, plan, plan.flatMap(p -> part.study(p.study().technologies())), analysis, why);
+            String why,
+            Optional<String> stored) {
+        public PartRun(
+                Part part,
+                Optional<Scale.Scaled> plan,
+                Optional<Analysis> analysis,
+                String why,
+                Optional<String> stored) {
+            this(part, plan, plan.flatMap(p -> part.study(p.study().technologies())), analysis, why, stored);
+        }
+
+        /** Why nothing of the run decides anything here, whatever its figures are; empty where it was measured as it would be now. */
+        Optional<String> undecided() {
+            if (analysis.isEmpty()) {
+                return Optional.empty();
+            }
+            Run run = analysis.get().run();
+            if (!Rules.areOf(run)) {
+                return Optional.of("measured by other rules (" + Rules.of(run) + "; here " + Rules.VERSION + ")");
+            }
+            return stored.isEmpty()
+                            || plan.isEmpty()
+                            || stored.get().equals(StudyText.digest(plan.get().study()))
+                    ? Optional.empty()
+                    : Optional.of("measured by another plan than the one that stands here");
         }
 
         boolean measures(List<String> technologies) {
@@ -74,7 +101,9 @@ public final class PaperRun {
         return !validity.startsWith("void") && !validity.startsWith(UNDECIDED);
     }
 
-    public PaperRun(Paper paper, Scale scale, List<PartRun> parts) {
+    /** @param sittings in which it was run, the first first */
+    public PaperRun(Paper paper, Scale scale, List<PartRun> parts, List<Sitting> sittings) {
+        this.sittings = List.copyOf(sittings);
         this.paper = paper;
         this.scale = scale;
         this.parts = List.copyOf(parts);
@@ -90,6 +119,10 @@ public final class PaperRun {
 
     public List<PartRun> parts() {
         return parts;
+    }
+
+    List<Sitting> sittings() {
+        return sittings;
     }
 
     /** For claims: the one figure that is asked for, void ones left out. */
@@ -160,12 +193,7 @@ public final class PaperRun {
                 return Measured.missing(inner.metric() + " is not measured here");
             }
             Metric metric = Metric.ofKey(inner.metric());
-            if (metric.isOfLoad()) {
-                place.run()
-                        .plan()
-                        .flatMap(plan -> Scale.undecided(place.situation().load(), plan.study()))
-                        .ifPresent(why -> invalid.addFirst(UNDECIDED + ": " + why));
-            }
+            undecided(place, metric).ifPresent(why -> invalid.addFirst(UNDECIDED + why));
             Analysis analysis = place.run().analysis().orElseThrow();
             analysis.summary(technology, place.situation(), metric)
                     .map(Summary::validity)
@@ -184,6 +212,26 @@ public final class PaperRun {
                 .or(() -> invalid.stream().findFirst())
                 .orElse("valid");
         return new Found(place, figure, validity);
+    }
+
+    /** Why a figure may be shown and decides nothing, as it follows on {@value #UNDECIDED}. */
+    private static Optional<String> undecided(Place place, Metric metric) {
+        return place.run()
+                .undecided()
+                .map(why -> ": " + why)
+                .or(() -> place.run()
+                        .plan()
+                        .flatMap(plan -> Scale.undecided(
+                                metric, place.published(), place.situation().load(), plan.study())))
+                .map(why -> why.startsWith(":") ? why : " at this scale: " + why)
+                .or(() -> metric == Metric.MEMORY_AFTER_LOAD
+                                && place.run()
+                                        .plan()
+                                        .filter(plan -> !plan.study().carriesOneMessage())
+                                        .isPresent()
+                        ? Optional.of(
+                                ": its services carried other messages before, and memory keeps what they asked for")
+                        : Optional.empty());
     }
 
     private static Optional<Redrawn> redrawn(

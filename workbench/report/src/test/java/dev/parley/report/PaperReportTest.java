@@ -21,6 +21,11 @@ import org.junit.jupiter.api.io.TempDir;
 
 class PaperReportTest {
     private static final List<String> HERE = List.of("rest", "grpc", "rpcx");
+    private static final List<Sitting> SITTINGS = List.of(new Sitting(
+            java.time.Instant.parse("2026-01-02T08:00:00Z"),
+            java.time.Instant.parse("2026-01-02T09:58:00Z"),
+            "0123456789ab",
+            "./parley reproduce own --for 2h"));
     private static final String CLAIM = "%s,1,It is.,%s,\n";
 
     @TempDir
@@ -71,6 +76,10 @@ class PaperReportTest {
             "id,place,sentence,expression,note\n"));
 
     private PaperReport report(int restarts, String claims) throws IOException {
+        return report(analysis(restarts), Optional.empty(), claims);
+    }
+
+    private PaperReport report(Analysis analysis, Optional<String> stored, String claims) throws IOException {
         files.merge("claims.csv", claims, String::concat);
         for (Map.Entry<String, String> file : files.entrySet()) {
             Files.writeString(folder.resolve(file.getKey()), file.getValue());
@@ -83,9 +92,11 @@ class PaperReportTest {
                         .map(part -> new PaperRun.PartRun(
                                 part,
                                 part.study(HERE, Scale.PAPER),
-                                Optional.of(analysis(restarts)),
-                                String.join("; ", part.missing(HERE))))
-                        .toList()));
+                                Optional.of(analysis),
+                                String.join("; ", part.missing(HERE)),
+                                stored))
+                        .toList(),
+                SITTINGS));
     }
 
     private static Analysis analysis(int restarts) {
@@ -129,6 +140,46 @@ class PaperReportTest {
                 .containsEntry(Verdict.HOLDS, 1L)
                 .containsEntry(Verdict.DOES_NOT_HOLD, 1L)
                 .containsEntry(Verdict.NOT_DECIDED, 0L);
+    }
+
+    @Test
+    void aRunByOtherRulesOrOfAnotherPlanDecidesNothing() throws IOException {
+        String claim = claim("so", of("rest") + " < 1000");
+        Analysis older = Report.of(SampleStore.comparedBy("1", Files.createDirectory(folder.resolve("older")), 5))
+                .analysis();
+        PaperReport byOtherRules = report(older, Optional.empty(), claim);
+        assertThat(byOtherRules.counts()).containsEntry(Verdict.NOT_DECIDED, 1L);
+        byOtherRules.writeTo(folder);
+        assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
+                .contains("not decided: measured by other rules (1; here " + dev.parley.model.Rules.VERSION + ")");
+        assertThat(Files.readAllLines(folder.resolve(PaperReport.FIGURES)))
+                .filteredOn(row -> row.startsWith("Table 1,rest"))
+                .singleElement()
+                .satisfies(row ->
+                        assertThat(row.split(",")[12]).as("a ratio to theirs").isEmpty());
+
+        files.put("claims.csv", "id,place,sentence,expression,note\n");
+        PaperReport ofAnotherPlan = report(analysis(5), Optional.of("a digest"), claim);
+        assertThat(ofAnotherPlan.counts()).containsEntry(Verdict.NOT_DECIDED, 1L);
+        ofAnotherPlan.writeTo(folder);
+        assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
+                .contains("not decided: measured by another plan than the one that stands here");
+    }
+
+    /** REST holds 685 MB after eight messages and 161 MB after the one that the figure is of. */
+    @Test
+    void memoryOfServicesThatCarriedSeveralMessagesDecidesNothing() throws IOException {
+        String memory = of("rest").replace("latency_median", "memory_after_load");
+        files.put("claims.csv", "id,place,sentence,expression,note\n");
+        PaperReport several = report(5, claim("held", memory + " < 1000000"));
+        assertThat(several.counts()).containsEntry(Verdict.NOT_DECIDED, 1L);
+        several.writeTo(folder);
+        assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
+                .contains("not decided: its services carried other messages before");
+
+        files.computeIfPresent("one.yaml", (_, text) -> text + "alone: true\n");
+        files.put("claims.csv", "id,place,sentence,expression,note\n");
+        assertThat(report(5, claim("held", memory + " < 1000000")).counts()).containsEntry(Verdict.HOLDS, 1L);
     }
 
     @Test
@@ -257,6 +308,20 @@ class PaperReportTest {
                 .isDirectoryContaining("glob:**claims.csv");
         assertThat(Files.readString(folder.resolve("kept/2026-01-02-own/own/paper.html")))
                 .doesNotContain("its whole report");
+    }
+
+    /** Without them a reader cannot tell a cold run of one restart from a warm one of five. */
+    @Test
+    void theRecordSaysCommitScaleWarmthAndOrder() throws IOException {
+        PaperReport report = report(5, claim("so", of("rest") + " < 1000"));
+        assertThat(Files.readString(PaperRecord.write(folder.resolve("kept/own.md"), List.of(report))))
+                .contains(
+                        "| own | 2026-01-02T08:00:00Z | 1 h 58 min | 0123456789ab | `./parley reproduce own --for 2h` |")
+                .contains("| own/one | 0123456789abcdef | paper | 5 | compilers took ")
+                .contains("rest, grpc, rpcx; each further restart begins one further on");
+        report.writeTo(folder);
+        assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
+                .contains("./parley reproduce own --for 2h", "paper, restarts 5", "compilers took ");
     }
 
     @Test

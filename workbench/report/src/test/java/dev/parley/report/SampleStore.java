@@ -6,6 +6,7 @@ import dev.parley.model.LibraryRow;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Metric;
+import dev.parley.model.Rules;
 import dev.parley.model.Run;
 import dev.parley.model.SecondRow;
 import dev.parley.model.Technology;
@@ -38,6 +39,7 @@ final class SampleStore {
     private final List<Load> loads;
     private final int restarts;
     private final boolean troubled;
+    private String rules = Integer.toString(Rules.VERSION);
 
     private SampleStore(
             String topology,
@@ -56,14 +58,24 @@ final class SampleStore {
 
     /** As {@code ./parley compare} makes it; all well. */
     static Path compare(Path folder, int restarts) {
+        return comparison(restarts).write(folder.resolve("results.duckdb"));
+    }
+
+    /** The same by rules of another number. */
+    static Path comparedBy(String rules, Path folder, int restarts) {
+        SampleStore sample = comparison(restarts);
+        sample.rules = rules;
+        return sample.write(folder.resolve("results.duckdb"));
+    }
+
+    private static SampleStore comparison(int restarts) {
         return new SampleStore(
-                        "line:5",
-                        List.of("rest", "grpc", "rpcx"),
-                        List.of("text:1000", "types:100"),
-                        List.of(new Load.Closed(1), new Load.Closed(16)),
-                        restarts,
-                        false)
-                .write(folder.resolve("results.duckdb"));
+                "line:5",
+                List.of("rest", "grpc", "rpcx"),
+                List.of("text:1000", "types:100"),
+                List.of(new Load.Closed(1), new Load.Closed(16)),
+                restarts,
+                false);
     }
 
     /** Eight technologies and messages of very different size, with void, failed and missing trials and hostile names. */
@@ -140,6 +152,7 @@ final class SampleStore {
         machine.put("cores", "2");
         machine.put("governor", "performance");
         machine.put("memory", "8 GB");
+        machine.put(Rules.FACT, rules);
         return new Run(
                 "2026-11-21T08-15-30",
                 START,

@@ -15,6 +15,8 @@ import java.util.function.Function;
  * restarts ask for: what they leave open is indicative.
  */
 sealed interface Expression {
+    /** Two figures no further apart than this are taken for equal. Source: docs/measuring.md, as between technologies of one run. */
+    double TIE_BAND = 0.05;
 
     /** A claim. */
     sealed interface Statement extends Expression {}
@@ -30,8 +32,13 @@ sealed interface Expression {
 
     record Extreme(boolean isLeast, List<Figure> among) implements Figure {}
 
-    /** @param isLess {@code left < right}; otherwise {@code left > right}. The sides stay as they are written, and so do those of what is told. */
-    record Order(Figure left, Figure right, boolean isLess, String text) implements Statement {}
+    /**
+     * Holds the left side against the right one. The sides stay as they are written, and so do those of what is told.
+     *
+     * @param isLess {@code left < right}; otherwise {@code left > right}
+     * @param orEqual {@code <=} or {@code >=}: "at least as fast" is true of what is as fast, so the border lies at the tie band
+     */
+    record Order(Figure left, Figure right, boolean isLess, boolean orEqual, String text) implements Statement {}
 
     /** Neither is more than {@code factor} times the other. */
     record Similar(Figure left, Figure right, double factor, String text) implements Statement {}
@@ -40,8 +47,36 @@ sealed interface Expression {
 
     record Both(boolean isAnd, Statement left, Statement right) implements Statement {}
 
-    /** @param kind {@code every}, {@code some}, or {@code most}: more than half */
-    record Each(String kind, String name, List<String> values, Statement body) implements Statement {}
+    /**
+     * Holds where enough of the combinations of values do.
+     *
+     * @param kind {@code every}, {@code some}, {@code most}: more than half, or a number: at least so many
+     */
+    record Each(String kind, List<Binding> bindings, Statement body) implements Statement {
+        public Each {
+            bindings = List.copyOf(bindings);
+        }
+
+        int combinations() {
+            return bindings.stream().mapToInt(b -> b.values().size()).reduce(1, (a, b) -> a * b);
+        }
+
+        private int needed() {
+            return switch (kind) {
+                case "every" -> combinations();
+                case "some" -> 1;
+                case "most" -> combinations() / 2 + 1;
+                default -> Integer.parseInt(kind);
+            };
+        }
+    }
+
+    /** A name, and the values that it stands for one after the other. */
+    record Binding(String name, List<String> values) {
+        public Binding {
+            values = List.copyOf(values);
+        }
+    }
 
     static Judgement judge(Statement statement, Function<Cell, Measured> measurements) {
         List<Finding> findings = new ArrayList<>();
@@ -95,8 +130,9 @@ sealed interface Expression {
             case Order order -> {
                 Measured left = figure(order.left(), measurements, names);
                 Measured right = figure(order.right(), measurements, names);
-                double least = order.isLess() ? 0 : 1;
-                double most = order.isLess() ? 1 : Double.POSITIVE_INFINITY;
+                double band = order.orEqual() ? 1 + TIE_BAND : 1;
+                double least = order.isLess() ? 0 : 1 / band;
+                double most = order.isLess() ? band : Double.POSITIVE_INFINITY;
                 yield add(findings, compared(bound(order.text(), names), left, right, least, most));
             }
             case Similar similar -> {
@@ -115,20 +151,28 @@ sealed interface Expression {
             }
             case Each each -> {
                 List<Said> all = new ArrayList<>();
-                for (String value : each.values()) {
-                    Map<String, String> inner = new HashMap<>(names);
-                    inner.put(each.name(), value);
+                for (Map<String, String> inner : combinations(each.bindings(), names)) {
                     all.add(said(each.body(), measurements, inner, findings));
                 }
-                yield counted(
-                        all,
-                        switch (each.kind()) {
-                            case "every" -> all.size();
-                            case "some" -> 1;
-                            default -> all.size() / 2 + 1;
-                        });
+                yield counted(all, each.needed());
             }
         };
+    }
+
+    private static List<Map<String, String>> combinations(List<Binding> bindings, Map<String, String> names) {
+        List<Map<String, String>> all = List.of(names);
+        for (Binding binding : bindings) {
+            List<Map<String, String>> more = new ArrayList<>();
+            for (Map<String, String> outer : all) {
+                for (String value : binding.values()) {
+                    Map<String, String> inner = new HashMap<>(outer);
+                    inner.put(binding.name(), value);
+                    more.add(inner);
+                }
+            }
+            all = more;
+        }
+        return all;
     }
 
     /** Whether at least {@code needed} hold, whatever becomes of those that are not decided. */

@@ -8,22 +8,27 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Reads claims and the meaning of metrics.
  *
  * <pre>
- * statement  = ("every" | "some" | "most") name "in" "{" value ("," value)* "}" ":" statement
+ * statement  = ("every" | "some" | "most" | whole "of") set ("," set)* ":" statement
+ * set        = name "in" "{" value ("," value)* "}"
  *            | simple (("and" | "or") simple)*                     from left to right
- * simple     = "not" simple | "similar" "(" figure "," figure "," number ")" | figure ("<" | ">") figure | "(" statement ")"
+ * simple     = "not" simple | "similar" "(" figure "," figure "," number ")" | figure ("<" | "<=" | ">" | ">=") figure | "(" statement ")"
  * figure     = term (("+" | "-") term)*
  * term       = factor (("*" | "/") factor)*
  * factor     = number | ("min" | "max") "(" figure ("," figure)* ")" | metric ["[" key "=" value ("," key "=" value)* "]"] | "(" figure ")"
  * </pre>
  *
- * A value may have {@code @name} in it, which stands for the value that {@code every}, {@code some} or {@code most} gives to the name.
+ * Several sets mean every combination of their values. A value may have {@code @name} in it, which stands for the value that the set gives to the
+ * name.
  */
 final class ExpressionParser {
+    private static final Pattern SO_MANY_OF = Pattern.compile("([0-9]{1,4})\\s+of\\s+(?=\\w+\\s+in\\b)");
     private static final Set<String> KEYS = Set.of("technology", "topology", "message", "load", "part", "subject");
 
     private final String place;
@@ -53,17 +58,13 @@ final class ExpressionParser {
     private Statement statement() {
         for (String kind : List.of("every", "some", "most")) {
             if (takeWord(kind)) {
-                String name = word("a name");
-                needWord("in");
-                need('{');
-                List<String> values = new ArrayList<>();
-                do {
-                    values.add(until(",}"));
-                } while (take(','));
-                need('}');
-                need(':');
-                return new Expression.Each(kind, name, List.copyOf(values), statement());
+                return each(kind);
             }
+        }
+        Matcher number = SO_MANY_OF.matcher(text).region(start(), text.length());
+        if (number.lookingAt()) {
+            at = number.end();
+            return each(number.group(1));
         }
         Statement left = simple();
         while (true) {
@@ -75,6 +76,28 @@ final class ExpressionParser {
                 return left;
             }
         }
+    }
+
+    private Statement each(String kind) {
+        List<Expression.Binding> bindings = new ArrayList<>();
+        do {
+            String name = word("a name");
+            needWord("in");
+            need('{');
+            List<String> values = new ArrayList<>();
+            do {
+                values.add(until(",}"));
+            } while (take(','));
+            need('}');
+            bindings.add(new Expression.Binding(name, values));
+        } while (take(','));
+        need(':');
+        Expression.Each each = new Expression.Each(kind, bindings, statement());
+        if (Character.isDigit(kind.charAt(0))
+                && (Integer.parseInt(kind) < 1 || Integer.parseInt(kind) > each.combinations())) {
+            throw new BadInput(place, kind + " of " + each.combinations(), "1 to " + each.combinations());
+        }
+        return each;
     }
 
     private Statement simple() {
@@ -110,11 +133,12 @@ final class ExpressionParser {
         Figure left = figure();
         boolean isLess = take('<');
         if (!isLess && !take('>')) {
-            throw wrong("< or >");
+            throw wrong("<, <=, > or >=");
         }
+        boolean orEqual = at < text.length() && text.charAt(at) == '=' && take('=');
         Figure right = figure();
         String written = text.substring(start, at).strip();
-        return new Expression.Order(left, right, isLess, written);
+        return new Expression.Order(left, right, isLess, orEqual, written);
     }
 
     private Figure figure() {

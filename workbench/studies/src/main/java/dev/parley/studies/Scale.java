@@ -2,6 +2,7 @@ package dev.parley.studies;
 
 import dev.parley.model.Limits;
 import dev.parley.model.Load;
+import dev.parley.model.Metric;
 import dev.parley.model.Study;
 import dev.parley.model.Study.Effort;
 import java.time.Duration;
@@ -27,10 +28,12 @@ public enum Scale {
             Duration.ofMillis(300),
             1 / 500.0,
             1 / 60.0,
+            1 / 60.0,
             150,
             2),
     STANDARD(
-            "steps of 30 s cut to a tenth, loads of 60 s to a quarter; windows of at most 30 s; bursts and rounds as published; 5 restarts",
+            "steps of 30 s cut to a tenth, loads of 60 s to a quarter, users as long as published or until 18 000 scenarios have begun;"
+                    + " windows of at most 30 s; bursts and rounds as published; 5 restarts",
             5,
             Duration.ofSeconds(20),
             Duration.ofSeconds(2),
@@ -39,7 +42,9 @@ public enum Scale {
             Duration.ofSeconds(2),
             0.1,
             0.25,
-            Integer.MAX_VALUE,
+            1,
+            // 30 new users a second for a minute, ten scenarios each: what iwanowski's rates imply, in full
+            18_000,
             Integer.MAX_VALUE),
     /** To the minute. */
     PAPER(
@@ -50,6 +55,7 @@ public enum Scale {
             Duration.ofDays(1),
             Duration.ofDays(1),
             Duration.ofDays(1),
+            1,
             1,
             1,
             Integer.MAX_VALUE,
@@ -76,6 +82,7 @@ public enum Scale {
     private final Duration countedMost;
     private final double stepFactor;
     private final double lengthFactor;
+    private final double usersFactor;
     private final int scenariosMost;
     private final int timesMost;
 
@@ -89,6 +96,7 @@ public enum Scale {
             Duration countedMost,
             double stepFactor,
             double lengthFactor,
+            double usersFactor,
             int scenariosMost,
             int timesMost) {
         this.rule = rule;
@@ -100,6 +108,7 @@ public enum Scale {
         this.countedMost = countedMost;
         this.stepFactor = stepFactor;
         this.lengthFactor = lengthFactor;
+        this.usersFactor = usersFactor;
         this.scenariosMost = scenariosMost;
         this.timesMost = timesMost;
     }
@@ -143,7 +152,8 @@ public enum Scale {
                             restarts,
                             study.limit(),
                             study.seed(),
-                            limits),
+                            limits,
+                            study.isAlone()),
                     loads);
         }
     }
@@ -195,7 +205,8 @@ public enum Scale {
                 restarts(published.restarts()),
                 published.limit(),
                 published.seed(),
-                published.limits());
+                published.limits(),
+                published.isAlone());
         return new Scaled(study, loads);
     }
 
@@ -205,9 +216,26 @@ public enum Scale {
 
     /**
      * Why figures of a load, as it stands in a scaled plan, decide nothing of the published one: too short a step or window, or too few requests.
-     * Empty where they do. What belongs to a boot or to a single request, such as sizes, hangs on none of this.
+     * Empty where they do. What belongs to a boot or to a single request, such as sizes, hangs on none of this; whether anybody fails hangs on the
+     * whole length for which new users come.
      */
-    public static Optional<String> undecided(Load scaled, Study plan) {
+    public static Optional<String> undecided(Metric metric, Load published, Load scaled, Study plan) {
+        if (!metric.isOfLoad()) {
+            return Optional.empty();
+        }
+        boolean isOfFailure = metric == Metric.SUCCESS_SHARE || metric == Metric.USERS_AT_FIRST_FAILURE;
+        if (isOfFailure
+                && published instanceof Load.Users asPublished
+                && scaled instanceof Load.Users users
+                && users.length().compareTo(asPublished.length()) < 0) {
+            // users who wait pile up for as long as new ones come: a shorter crowd fails later, or not at all
+            return Optional.of("users come for " + users.length().toMillis() + " ms, in the paper for "
+                    + asPublished.length().toMillis() + " ms, after which others fail");
+        }
+        return undecided(scaled, plan);
+    }
+
+    private static Optional<String> undecided(Load scaled, Study plan) {
         Duration window = plan.effort().window();
         return switch (scaled) {
             case Load.Staircase s -> {
@@ -261,7 +289,7 @@ public enum Scale {
     /** Users who arrive faster than they are served stay until their scenarios are done, however short the time in which they arrived. */
     private Load users(Load.Users load) {
         double published = (load.from() + load.to()) / 2 * load.length().toMillis() / 1e3 * load.iterations();
-        return load.inTime(Math.min(lengthFactor, scenariosMost / published));
+        return load.inTime(Math.min(usersFactor, scenariosMost / published));
     }
 
     private static Duration least(Duration a, Duration b) {

@@ -47,6 +47,7 @@ public final class StudyFile {
             "window",
             "success-within",
             "seed",
+            "alone",
             "limits");
     static final Set<String> MORE_KEYS = keys("messages", "loads");
     static final Set<String> WARM_UP_KEYS = keys("least", "most");
@@ -158,6 +159,7 @@ public final class StudyFile {
         int restarts = given.orElse(effort.restarts());
         Duration limit = in.one("success-within", SUCCESS_WITHIN, "a time such as 1s", StudyFile::longerThanNothing);
         long seed = in.one("seed", 1L, "a whole number", text -> Long.parseLong(text.replace("_", "")));
+        boolean isAlone = in.one("alone", false, "true or false", StudyFile::trueOrFalse);
         Limits limits =
                 Optional.ofNullable(fields.get("limits")).map(this::limits).orElse(Limits.NONE);
         if (mistakes.count() > 0) {
@@ -174,7 +176,8 @@ public final class StudyFile {
                     restarts,
                     limit,
                     seed,
-                    limits));
+                    limits,
+                    isAlone));
         } catch (BadInput e) {
             blamed(root, fields, String.valueOf(e.getMessage())).wrong(e);
             return Optional.empty();
@@ -361,6 +364,13 @@ public final class StudyFile {
             throw new BadInput("", text, "1 to " + Study.RESTARTS_MOST);
         }
         return restarts;
+    }
+
+    private static boolean trueOrFalse(String text) {
+        if (!text.equals("true") && !text.equals("false")) {
+            throw new BadInput("", text, "true or false");
+        }
+        return text.equals("true");
     }
 
     private static Duration longerThanNothing(String text) {

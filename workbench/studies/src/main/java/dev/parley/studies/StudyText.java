@@ -50,6 +50,9 @@ public final class StudyText {
         line(text, "window", Quantity.text(effort.window()));
         line(text, "success-within", Quantity.text(study.limit()));
         line(text, "seed", study.seed());
+        if (study.isAlone()) {
+            line(text, "alone", true);
+        }
         if (!study.limits().isNone()) {
             limits(text, study.limits());
         }

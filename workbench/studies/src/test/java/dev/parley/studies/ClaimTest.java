@@ -87,6 +87,17 @@ class ClaimTest {
             some t in {rest, grpc}: latency[technology=@t] < 6                             | HOLDS
             most t in {rest, grpc, rpcx}: latency[technology=@t] < 6                       | HOLDS
             most t in {rest, grpc, kafka, rabbitmq}: latency[technology=@t] < 6            | NOT_DECIDED
+            latency[technology=rest] <= latency[technology=grpc]                           | DOES_NOT_HOLD
+            latency[technology=grpc] <= latency[technology=rest]                           | HOLDS
+            latency[technology=grpc] <= latency[technology=grpc]                           | HOLDS
+            latency[technology=grpc] >= latency[technology=grpc]                           | HOLDS
+            latency[technology=grpc] < latency[technology=grpc]                            | NOT_DECIDED
+            latency[technology=rpcx] <= latency[technology=grpc]                           | NOT_DECIDED
+            every t in {grpc, rpcx}, u in {rest}: latency[technology=@t] < latency[technology=@u] | HOLDS
+            2 of t in {grpc, rpcx, rest}: latency[technology=@t] < 6                       | HOLDS
+            3 of t in {grpc, rpcx, rest}: latency[technology=@t] < 6                       | DOES_NOT_HOLD
+            2 of t in {grpc, kafka, rest}: latency[technology=@t] < 6                      | NOT_DECIDED
+            4 of t in {grpc, rpcx}, u in {rest, kafka}: latency[technology=@t] < latency[technology=@u] | NOT_DECIDED
             every t in {grpc}: every u in {rest}: latency[technology=@t] < latency[technology=@u] | HOLDS
             """)
     void aVerdictHasThreeValues(String expression, Verdict expected) {
@@ -154,13 +165,14 @@ class ClaimTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            latency                                       | c: the end of latency (expected: < or >)
+            latency                                       | c: the end of latency (expected: <, <=, > or >=)
             latency[colour=red] < 1                       | c: =red] < 1 at 15 (expected: each once of load, message, part, subject, technology, topology)
             latency[technology=] < 1                      | c: ] < 1 at 20 (expected: a value)
             latency < 1 latency                           | c: latency at 13 (expected: the end)
             mean(latency, 1) < 2                          | c: (latency, 1) < 2 at 5 (expected: min or max before ()
             similar(latency, 2, 1)                        | c: the end of similar(latency, 2, 1) (expected: a factor above 1)
             every t of {a}: latency < 1                   | c: of {a}: latency < 1 at 9 (expected: in)
+            3 of t in {a, b}: latency < 1                 | c: 3 of 2 (expected: 1 to 2)
             latency < 1.2.3                               | c: the end of latency < 1.2.3 (expected: a number)
             """)
     void whatCannotBeReadIsToldWithItsPlace(String expression, String message) {

@@ -25,7 +25,7 @@ class PublishedFiguresTest {
     @CsvSource({
         "kazanavicius, Table 1, 32",
         "kazanavicius, Table 3, 32",
-        "kazanavicius, Table 5, 32",
+        "kazanavicius, Table 5, 64",
         "kazanavicius, Table 7, 32",
         "kazanavicius, Table 9, 32",
         "kazanavicius, Table 2, 6",
@@ -38,7 +38,7 @@ class PublishedFiguresTest {
         "iwanowski, '5.2.2, Table 6', 32",
         "iwanowski, '5.3, Table 7', 32",
         "kazanavicius, Table 4, 6",
-        "kazanavicius, Table 6, 6",
+        "kazanavicius, Table 6, 12",
         "kazanavicius, Table 8, 6",
         "niswar, 'V-A, Figure 9', 6",
         "niswar, 'V-A, Figure 10', 6",
@@ -80,7 +80,7 @@ class PublishedFiguresTest {
                 .collect(Collectors.groupingBy(
                         f -> f.technology() + " " + f.message(),
                         Collectors.toMap(PublishedFigure::metric, PublishedFigure::value)));
-        assertThat(rows).hasSize(40);
+        assertThat(rows).hasSize(48);
         rows.forEach((row, of) -> {
             assertThat(of.get("latency_mean")).as(row).isBetween(of.get("latency_min"), of.get("latency_max"));
             assertThat(of.get("latency_median")).as(row).isBetween(of.get("latency_min"), of.get("latency_max"));
@@ -90,7 +90,10 @@ class PublishedFiguresTest {
     @Test
     void whatTheTextSaysOfBestAndWorstLatencyStandsInTheTables() {
         for (PublishedFigure said : KAZANAVICIUS) {
-            if (!said.place().matches("4\\.[1-5]") || !said.metric().equals("latency_mean")) {
+            // the other reading of Kafka repeats the rows of the first, each with a note
+            if (!said.place().matches("4\\.[1-5]")
+                    || !said.metric().equals("latency_mean")
+                    || said.technology().equals("kafka")) {
                 continue;
             }
             double printed = KAZANAVICIUS.stream()

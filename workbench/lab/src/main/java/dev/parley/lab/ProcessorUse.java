@@ -1,0 +1,50 @@
+package dev.parley.lab;
+
+import dev.parley.model.FigureRow;
+import dev.parley.model.Metric;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Processor time of one service, since it began or within a window.
+ *
+ * @param allNs its just-in-time compilers in it
+ * @param compilersNs theirs alone
+ */
+record ProcessorUse(long allNs, long compilersNs) {
+    static final ProcessorUse NONE = new ProcessorUse(0, 0);
+
+    ProcessorUse since(ProcessorUse earlier) {
+        return new ProcessorUse(allNs - earlier.allNs, compilersNs - earlier.compilersNs);
+    }
+
+    /** What a service that has run for hours would have used: it compiles no more. */
+    private long servingNs() {
+        return Math.max(0, allNs - Math.max(0, compilersNs));
+    }
+
+    /**
+     * The figures of one window: what services use, without their compilers, and apart from it how much those took.
+     *
+     * @param used of each service in the window
+     */
+    static List<FigureRow> figures(int trialId, Map<String, ProcessorUse> used, long lengthNs, long answered) {
+        List<FigureRow> figures = new ArrayList<>();
+        used.forEach((service, own) -> figures.add(
+                new FigureRow(trialId, Metric.CPU_SHARE, service, 100.0 * own.servingNs() / Math.max(1, lengthNs))));
+        long allNs = used.values().stream().mapToLong(ProcessorUse::allNs).sum();
+        // Not brought below the sum: more than all of it is impossible, and Impossible says so.
+        long compilersNs = Math.max(
+                0, used.values().stream().mapToLong(ProcessorUse::compilersNs).sum());
+        if (allNs > 0) {
+            figures.add(new FigureRow(trialId, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 100.0 * compilersNs / allNs));
+        }
+        if (answered > 0) {
+            long servingNs =
+                    used.values().stream().mapToLong(ProcessorUse::servingNs).sum();
+            figures.add(new FigureRow(trialId, Metric.CPU_PER_REQUEST, FigureRow.SYSTEM, servingNs / 1e6 / answered));
+        }
+        return figures;
+    }
+}

@@ -1,0 +1,24 @@
+package dev.parley.model;
+
+/**
+ * The rules by which figures are measured and judged, as a number that is kept with every run. Figures of two numbers are not held against each
+ * other, and a run of another number decides nothing here: what counts as warm, as a window or as a verdict was another thing.
+ */
+public final class Rules {
+    /** Raised with every change of what is counted, for how long, in which order, or when it decides. */
+    public static final int VERSION = 2;
+
+    /** Under which name a run's facts have it. */
+    public static final String FACT = "rules of measuring";
+
+    private Rules() {}
+
+    /** The number that a run was measured by; {@code none} for one that is older than these numbers. */
+    public static String of(Run run) {
+        return run.machine().getOrDefault(FACT, "none");
+    }
+
+    public static boolean areOf(Run run) {
+        return of(run).equals(Integer.toString(VERSION));
+    }
+}

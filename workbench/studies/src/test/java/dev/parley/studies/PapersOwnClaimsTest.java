@@ -1,0 +1,217 @@
+package dev.parley.studies;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.parley.model.Load;
+import dev.parley.studies.Judgement.Verdict;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.FieldSource;
+
+/** Each claim held against the figures that its own paper prints, and against figures that were made to be on its border. */
+class PapersOwnClaimsTest {
+    private static final List<String> NAMES = Paper.NAMES;
+
+    /** A figure without doubt: all of its restarts agree. */
+    private static Measured sure(double value) {
+        return Measured.of(value, new double[] {value}, 5);
+    }
+
+    private static Measured printed(Paper paper, Cell cell) {
+        return paper.figures().stream()
+                .filter(f -> f.metric().equals(cell.metric()) && !f.isDrawn())
+                .filter(f -> f.technology().equals(cell.condition("technology")))
+                .filter(f -> isOrAny(f.topology(), cell.condition("topology")))
+                .filter(f -> isOrAny(f.message(), cell.condition("message")))
+                .filter(f -> isOrAny(f.part(), cell.condition("part")))
+                .filter(f -> f.subject().equals(cell.condition("subject")))
+                .filter(f -> isOrAny(f.load(), cell.condition("load"))
+                        || paper.conditions().getOrDefault(f.load(), List.of()).stream()
+                                .map(Load::toString)
+                                .anyMatch(load -> load.equals(cell.condition("load"))
+                                        || load.startsWith(cell.condition("load") + ":")))
+                .findFirst()
+                .map(f -> sure(f.value()))
+                .orElse(Measured.missing("not printed: " + cell));
+    }
+
+    private static boolean isOrAny(String printed, String wanted) {
+        return printed.isEmpty() || wanted.isEmpty() || printed.equals(wanted);
+    }
+
+    /**
+     * A claim that its own paper's figures refuse was not read as the paper has it, unless the paper contradicts itself; and then the claim says
+     * so.
+     */
+    @ParameterizedTest
+    @FieldSource("NAMES")
+    void aPapersOwnFiguresHoldItsClaimsOrTheClaimSaysThatTheyDoNot(String name) {
+        Paper paper = Paper.named(name);
+        List<String> unsaid = new ArrayList<>();
+        for (Claim claim : paper.claims()) {
+            Verdict verdict = claim.judge(cell -> printed(paper, cell)).verdict();
+            boolean isOwnReading = claim.beside().isEmpty();
+            if (isOwnReading
+                    && verdict == Verdict.DOES_NOT_HOLD
+                    && !claim.note().contains("their own")) {
+                unsaid.add(claim.id() + ": "
+                        + claim.judge(cell -> printed(paper, cell)).findings());
+            }
+        }
+        assertThat(unsaid).isEmpty();
+    }
+
+    /** Where tables have all that a claim asks for it is decided by them, so that the test above cannot pass by misspelling. */
+    @ParameterizedTest
+    @CsvSource({
+        "kazanavicius, 25",
+        "iwanowski, 10",
+        "zhang, 10",
+    })
+    void manyClaimsAreDecidedByWhatTheirPaperPrints(String name, int least) {
+        Paper paper = Paper.named(name);
+        assertThat(paper.claims().stream()
+                        .filter(claim ->
+                                claim.judge(cell -> printed(paper, cell)).verdict() == Verdict.HOLDS))
+                .hasSizeGreaterThanOrEqualTo(least);
+    }
+
+    /** The sentence is neither easier nor stricter than it stands: figures just on either side of it turn the verdict. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            kazanavicius | latency-worst | rest=9, kafka-tuned=9, grpc=5, rabbitmq=5, graphql=8 | HOLDS
+            kazanavicius | latency-worst | rest=9, kafka-tuned=9, grpc=5, rabbitmq=5, graphql=10 | DOES_NOT_HOLD
+            kazanavicius | latency-worst | rest=9, kafka-tuned=5, kafka=90, grpc=5, rabbitmq=10, graphql=5 | DOES_NOT_HOLD
+            kazanavicius | latency-similar | rest=9, kafka-tuned=9, grpc=8, graphql=9 | HOLDS
+            kazanavicius | latency-similar | rest=8, kafka-tuned=9, grpc=9, graphql=9 | DOES_NOT_HOLD
+            kazanavicius | latency-similar | rest=9, kafka-tuned=11, grpc=8, graphql=9 | DOES_NOT_HOLD
+            kazanavicius | latency-similar | rest=9, kafka-tuned=9, kafka=75, grpc=8, graphql=9 | HOLDS
+            kazanavicius | latency-similar-lingering | rest=9, kafka-tuned=9, kafka=75, grpc=8, graphql=9 | DOES_NOT_HOLD
+            kazanavicius | latency-properties-factor | rest=25, kafka-tuned=25, grpc=25, graphql=25, rabbitmq=10 | HOLDS
+            kazanavicius | latency-properties-factor | rest=50, kafka-tuned=25, grpc=25, graphql=25, rabbitmq=10 | DOES_NOT_HOLD
+            kazanavicius | latency-properties-factor | rest=15, kafka-tuned=25, grpc=25, graphql=25, rabbitmq=10 | DOES_NOT_HOLD
+            kazanavicius | latency-large-kafka | kafka-tuned=14, rest=10, graphql=10 | HOLDS
+            kazanavicius | latency-large-kafka | kafka-tuned=20, rest=10, graphql=10 | DOES_NOT_HOLD
+            kazanavicius | latency-large-grpc | grpc=11.6, rest=10, graphql=10 | HOLDS
+            kazanavicius | latency-large-grpc | grpc=14, rest=10, graphql=10 | DOES_NOT_HOLD
+            kazanavicius | brokers-component | rabbitmq=100, kafka-tuned=400 | HOLDS
+            iwanowski | response-records-1 | grpc=10, rest=10 | HOLDS
+            iwanowski | response-records-1 | grpc=9, rest=10 | HOLDS
+            iwanowski | response-records-1 | grpc=11, rest=10 | DOES_NOT_HOLD
+            iwanowski | h1 | grpc=11, rest=10 | HOLDS
+            iwanowski | hop-second | grpc=9, rest=10 | HOLDS
+            iwanowski | hop-second | grpc=11, rest=10 | DOES_NOT_HOLD
+            iwanowski | memory-rest | grpc=9, rest=10 | HOLDS
+            iwanowski | memory-rest | grpc=11, rest=10 | DOES_NOT_HOLD
+            weerasinghe | response | rest=10, grpc=8, websocket=12 | HOLDS
+            weerasinghe | network | rest-close=200, rest=200, grpc=100 | HOLDS
+            weerasinghe | network | rest-close=100, rest=200, grpc=150 | DOES_NOT_HOLD
+            zhang | grpc-limit | grpc=10 | HOLDS
+            zhang | grpc-limit | grpc=100 | DOES_NOT_HOLD
+            """)
+    void aClaimSaysThatAndNoMore(String name, String id, String figures, Verdict expected) {
+        Map<String, Double> of = new HashMap<>();
+        for (String one : figures.split(", ")) {
+            of.put(one.split("=")[0], Double.valueOf(one.split("=")[1]));
+        }
+        assertThat(claim(name, id)
+                        .judge(cell -> of.containsKey(cell.condition("technology"))
+                                ? sure(of.get(cell.condition("technology")))
+                                : Measured.missing("not said: " + cell))
+                        .verdict())
+                .isEqualTo(expected);
+    }
+
+    /** One hop that is slower in one place refuses what is said of both stands, both topologies and both loads. */
+    @Test
+    void theSecondHopIsAskedForOnBothStandsAndInBothTopologies() {
+        Claim claim = claim("iwanowski", "hop-second");
+        List<Cell> asked = new ArrayList<>();
+        claim.judge(cell -> {
+            asked.add(cell);
+            return sure(1);
+        });
+        for (String part : List.of("stand-1", "stand-2")) {
+            for (String hop : List.of("m2>m3", "m1>m3")) {
+                assertThat(claim.judge(cell -> sure(
+                                        cell.condition("technology").equals("grpc")
+                                                        && !(cell.condition("part")
+                                                                        .equals(part)
+                                                                && cell.condition("subject")
+                                                                        .equals(hop))
+                                                ? 1
+                                                : 2))
+                                .verdict())
+                        .as(part + " " + hop)
+                        .isNotEqualTo(Verdict.HOLDS);
+            }
+        }
+        assertThat(asked).hasSize(16);
+    }
+
+    /** "In 6 of 8 cases", "in 5 of 8 cases": five of eight are more than half, and not six. */
+    @Test
+    void soManyOfEightAreSoMany() {
+        for (int best = 0; best <= 8; best++) {
+            List<String> won = List.of(
+                            "text:10",
+                            "text:1000",
+                            "text:100000",
+                            "text:1000000",
+                            "types:10",
+                            "types:100",
+                            "types:1000",
+                            "types:10000")
+                    .subList(0, best);
+            assertThat(claim("kazanavicius", "latency-most")
+                            .judge(cell -> sure(
+                                    cell.condition("technology").equals("rabbitmq")
+                                                    && won.contains(cell.condition("message"))
+                                            ? 1
+                                            : cell.condition("technology").equals("rabbitmq") ? 3 : 2))
+                            .verdict())
+                    .as("best in " + best)
+                    .isEqualTo(best >= 6 ? Verdict.HOLDS : Verdict.DOES_NOT_HOLD);
+            assertThat(claim("kazanavicius", "throughput-kafka-worst")
+                            .judge(cell -> sure(
+                                    cell.condition("technology").equals("kafka-tuned")
+                                                    && won.contains(cell.condition("message"))
+                                            ? 1
+                                            : cell.condition("technology").equals("kafka-tuned") ? 3 : 2))
+                            .verdict())
+                    .as("worst in " + best)
+                    .isEqualTo(best >= 5 ? Verdict.HOLDS : Verdict.DOES_NOT_HOLD);
+        }
+    }
+
+    /** Kafka is judged by the reading that the paper leaves, and the other stands beside it. */
+    @Test
+    void everyOtherReadingStandsBesideOne() {
+        Paper paper = Paper.named("kazanavicius");
+        for (String id : List.of("latency-similar", "latency-worst", "latency-graphql-properties")) {
+            assertThat(claim("kazanavicius", id).expression())
+                    .contains("kafka-tuned")
+                    .doesNotContain("technology=kafka,");
+            assertThat(paper.claims())
+                    .filteredOn(c -> c.beside().equals(id))
+                    .singleElement()
+                    .satisfies(c -> assertThat(c.expression())
+                            .contains("technology=kafka,")
+                            .doesNotContain("kafka-tuned"));
+        }
+        assertThat(paper.parts())
+                .allSatisfy(part -> assertThat(part.technologies()).contains("kafka-tuned", "kafka"));
+    }
+
+    private static Claim claim(String paper, String id) {
+        return Paper.named(paper).claims().stream()
+                .filter(c -> c.id().equals(id))
+                .findFirst()
+                .orElseThrow();
+    }
+}
