@@ -8,7 +8,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -31,6 +30,7 @@ final class ClassicClientConnection extends ClassicConnection {
     private static final int MAX_CALLS = Wire.MAX_SLOTS;
 
     private final String peer;
+    private final Platform platform;
     private final Map<Long, RPCXFuture<byte[]>> underWay = new ConcurrentHashMap<>();
 
     /** Charged for requests that have not left, those of calls that are over among them. */
@@ -38,9 +38,10 @@ final class ClassicClientConnection extends ClassicConnection {
 
     private volatile @Nullable RPCXException end;
 
-    ClassicClientConnection(Channel channel, Account account, String peer, long keepAliveNanos) {
+    ClassicClientConnection(Channel channel, Account account, Platform platform, String peer, long keepAliveNanos) {
         super(channel, account, Wire.MAX_MESSAGE_BYTES, MAX_PASSED_BYTES, keepAliveNanos, IDLE_NANOS);
         this.account = account;
+        this.platform = platform;
         this.peer = peer;
         account.watch(underWay::size);
     }
@@ -114,7 +115,7 @@ final class ClassicClientConnection extends ClassicConnection {
         long id;
         do {
             // 0 is the connection's own
-            id = ThreadLocalRandom.current().nextLong();
+            id = platform.random().nextLong();
         } while (id == 0 || underWay.putIfAbsent(id, reply) != null);
         return id;
     }

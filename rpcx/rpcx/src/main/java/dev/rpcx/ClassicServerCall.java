@@ -154,15 +154,7 @@ final class ClassicServerCall implements Runnable {
     }
 
     private void failed(Throwable thrown) {
-        RPCXException error;
-        try {
-            error = ServerCall.failed(thrown);
-        } catch (Throwable worse) {
-            // the exception's own methods fail
-            error = new RPCXException(
-                    RPCXException.Code.HANDLER_FAILED, "the handler failed", RPCXException.Executed.EXECUTED);
-        }
-        fail(error);
+        fail(ServerCall.failed(thrown, method, context));
     }
 
     private static String text(Throwable t) {
@@ -227,6 +219,11 @@ final class ClassicServerCall implements Runnable {
             }
         }
         connection.ended(this, frame);
+    }
+
+    /** Whether its method's limit counts it. */
+    boolean isAdmitted() {
+        return method.admission() != null;
     }
 
     /** What the request held; its handler has ended. By the connection, on the event loop or under its lock. */

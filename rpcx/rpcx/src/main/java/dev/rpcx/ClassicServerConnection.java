@@ -43,6 +43,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private Charge arriving;
 
     private int arrivingBytes;
+
+    /** Handlers that run and are counted by their methods' limits, as the event loop knows it. */
+    private int running;
+
     private boolean leaving;
 
     ClassicServerConnection(Channel channel, Server server, Account account) {
@@ -154,9 +158,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             return refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way");
         }
         AdmissionLimit admission = method.admission();
-        if (admission != null && !admission.enter()) {
+        if (admission != null && !admission.enter(running)) {
             places.release(1);
             return refuse(id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
+        }
+        if (admission != null) {
+            running++;
         }
         long now = nanoTime();
         ClassicServerCall call = new ClassicServerCall(this, method, request, charge, now, now + CALL_NANOS);
@@ -222,6 +229,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private void answer(ClassicServerCall call, byte[] frame) {
         call.release();
+        if (call.isAdmitted()) {
+            running--;
+        }
         places.release(1);
         if (forget(call)) {
             reply(call.id(), frame);

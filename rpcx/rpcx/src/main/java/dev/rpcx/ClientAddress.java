@@ -275,7 +275,8 @@ final class ClientAddress extends Route {
                 channel -> {
                     Account account = newAccount();
                     channel.closeFuture().addListener(over -> account.close());
-                    return new ClassicClientConnection(channel, account, toString(), client.keepAliveNanos());
+                    return new ClassicClientConnection(
+                            channel, account, client.platform(), toString(), client.keepAliveNanos());
                 },
                 attempt,
                 true);

@@ -351,24 +351,26 @@ final class ServerCall extends Outbound implements Runnable {
                 RPCXException.Executed.NOT_EXECUTED);
     }
 
-    /** As {@link #failed}, and true about the handler: only an interceptor that stood before it can say that it did not run. */
     private RPCXException failedHere(Throwable thrown) {
-        RPCXException error = failed(thrown);
-        return method().chain() == null || context().isHandlerEntered() || !isRefusal(thrown)
-                ? error
-                : RPCXException.refused(error.code(), String.valueOf(error.getMessage()));
+        return failed(thrown, method(), context());
     }
 
-    private static boolean isRefusal(Throwable thrown) {
-        return (thrown instanceof CompletionException && thrown.getCause() != null ? thrown.getCause() : thrown)
-                        instanceof RPCXException e
-                && e.executed() == RPCXException.Executed.NOT_EXECUTED;
+    /**
+     * As {@link #failed(Throwable)}, and true about the handler: only an interceptor that stood before it can say that it did not run. For
+     * the calls of both wires.
+     */
+    static RPCXException failed(Throwable thrown, ServerMethod method, CallContext context) {
+        return failed(thrown, method.chain() == null || context.isHandlerEntered());
     }
 
     /** What the caller sees of what a handler threw: its code and message, never its class. */
     static RPCXException failed(Throwable thrown) {
+        return failed(thrown, true);
+    }
+
+    private static RPCXException failed(Throwable thrown, boolean hasRun) {
         try {
-            return asTold(thrown);
+            return asTold(thrown, hasRun);
         } catch (Throwable worse) {
             // the exception's own methods fail: its caller has an answer all the same
             return new RPCXException(
@@ -376,13 +378,16 @@ final class ServerCall extends Outbound implements Runnable {
         }
     }
 
-    private static RPCXException asTold(Throwable thrown) {
+    private static RPCXException asTold(Throwable thrown, boolean hasRun) {
         Throwable t = thrown;
         while (t instanceof CompletionException && t.getCause() != null) {
             t = t.getCause();
         }
         if (t instanceof RPCXException e) {
-            return new RPCXException(e.code(), String.valueOf(e.getMessage()), RPCXException.Executed.EXECUTED);
+            String text = String.valueOf(e.getMessage());
+            return hasRun || e.executed() != RPCXException.Executed.NOT_EXECUTED
+                    ? new RPCXException(e.code(), text, RPCXException.Executed.EXECUTED)
+                    : RPCXException.refused(e.code(), text);
         }
         String message = t.getMessage();
         return new RPCXException(

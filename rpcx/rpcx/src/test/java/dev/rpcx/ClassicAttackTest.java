@@ -162,6 +162,65 @@ class ClassicAttackTest {
     }
 
     @Test
+    void whatAnInterceptorRefusesHasNotBeenExecuted() throws IOException {
+        restart(serving(Duration.ofSeconds(60)).interceptor((call, next) -> {
+            if (call.method().equals("much")) {
+                next.proceed(call);
+            }
+            throw new RPCXException(RPCXException.Code.INVALID, "refused", RPCXException.Executed.NOT_EXECUTED);
+        }));
+        try (RawPeer peer = new RawPeer(server.port())) {
+            peer.send(request(1, "hello", RawPeer.text("a")));
+            RPCXException refused = error(reply(peer));
+            assertThat(refused.code()).isEqualTo(RPCXException.Code.INVALID);
+            assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            peer.send(request(2, "much", number(3)));
+            assertThat(error(reply(peer)).executed())
+                    .as("of a handler that ran before it was refused")
+                    .isEqualTo(RPCXException.Executed.EXECUTED);
+        }
+    }
+
+    @Test
+    void threeConnectionsThatFillTheHandlersLeaveSomeForOthers() throws IOException {
+        int most = 40;
+        restart(serving(Duration.ofSeconds(60)).maxRunning(most));
+        List<RawPeer> greedy = new ArrayList<>();
+        try {
+            for (int i = 0; i < 3; i++) {
+                RawPeer peer = new RawPeer(server.port());
+                greedy.add(peer);
+                for (int id = 1; id <= most; id++) {
+                    peer.send(request(id, "block"));
+                }
+                peer.send(request(most + 1, "no such method"));
+                ClassicWire.Reply answer = reply(peer);
+                for (; answer.id() != most + 1; answer = reply(peer)) {
+                    assertThat(error(answer).code()).isEqualTo(RPCXException.Code.OVERLOADED);
+                }
+            }
+            assertThat(server.running()).isBetween(most / 2 + 2, most - 1);
+            othersAreServed();
+            target.release.countDown();
+            RawPeer first = greedy.get(0);
+            for (int i = 0; i <= 2 * most; i++) {
+                // what has ended counts no more
+                int id = 2 * most + i;
+                first.send(request(id, "hello", RawPeer.text("a")));
+                ClassicWire.Reply answer = reply(first);
+                while (answer.id() != id) {
+                    answer = reply(first);
+                }
+                assertThat(answer.error()).isNull();
+            }
+        } finally {
+            for (RawPeer peer : greedy) {
+                peer.close();
+            }
+        }
+    }
+
+    @Test
     void aByteAndThenSilenceIsClosed() throws IOException {
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(Unpooled.wrappedBuffer(new byte[1]));

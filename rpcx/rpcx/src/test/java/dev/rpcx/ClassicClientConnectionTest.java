@@ -33,7 +33,7 @@ class ClassicClientConnectionTest {
     private final Ledger ledger = Ledger.ofClient("client");
     private final Account account = Objects.requireNonNull(ledger.open(null));
     private final ClassicClientConnection connection =
-            new ClassicClientConnection(channel, account, "there", KEEP_ALIVE_NANOS);
+            new ClassicClientConnection(channel, account, Platform.MACHINE, "there", KEEP_ALIVE_NANOS);
     private final AtomicLong id = new AtomicLong();
 
     ClassicClientConnectionTest() {
@@ -96,6 +96,30 @@ class ClassicClientConnectionTest {
         RPCXFuture<byte[]> next = send(HOUR_NANOS);
         reply(id.get(), 8);
         assertThat(next.get()).containsExactly(8);
+    }
+
+    @Test
+    void idsComeFromThePlatformsChance() {
+        assertThat(idOfFirstCall()).isEqualTo(idOfFirstCall()).isNotZero();
+    }
+
+    /** On a platform whose chance begins with the same seed. */
+    private long idOfFirstCall() {
+        EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
+        Account held = Objects.requireNonNull(ledger.open(null));
+        ClassicClientConnection seeded =
+                new ClassicClientConnection(own, held, new HandPlatform(), "there", KEEP_ALIVE_NANOS);
+        own.pipeline().addLast(seeded);
+        AtomicLong first = new AtomicLong();
+        seeded.send(
+                taken -> {
+                    first.set(taken);
+                    return ClassicWire.request(taken, "service", "method", List.of(), List.of());
+                },
+                clock.nanoTime() + HOUR_NANOS);
+        own.finishAndReleaseAll();
+        held.close();
+        return first.get();
     }
 
     @Test
