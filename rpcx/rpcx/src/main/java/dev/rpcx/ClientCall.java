@@ -53,6 +53,9 @@ final class ClientCall extends Outbound {
     /** What the account has been charged for {@link #body} while the slot is free; whoever has taken the slot owns it. */
     private int keptBytes;
 
+    /** What the account has been charged for a request in parts, until it has left or the slot is free. */
+    private int requestBytes;
+
     /** What the account has been charged for a reply in parts, from its first part until the slot is free. */
     private int replyBytes;
 
@@ -137,6 +140,9 @@ final class ClientCall extends Outbound {
 
     /** Nobody uses the slot now. What its buffer has grown to for one call is kept for the next one as far as the account allows. */
     private void free() {
+        if (requestBytes > 0) {
+            forgetRequest();
+        }
         if (replyBytes > 0) {
             connection.account.give(Resource.REPLY_BYTES, replyBytes);
             replyBytes = 0;
@@ -156,6 +162,26 @@ final class ClientCall extends Outbound {
         }
         keptBytes = bytes;
         return true;
+    }
+
+    /**
+     * Charges a request that leaves in parts. By the caller, before the call is queued.
+     *
+     * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too much of them
+     */
+    void holdRequest(int bytes) {
+        if (!connection.account.take(Resource.REQUEST_BYTES, bytes)) {
+            throw new RPCXException(
+                    RPCXException.Code.OVERLOADED,
+                    "too many bytes of requests that servers have not taken (expected: fewer large ones at once)",
+                    RPCXException.Executed.NOT_EXECUTED);
+        }
+        requestBytes = bytes;
+    }
+
+    private void forgetRequest() {
+        connection.account.give(Resource.REQUEST_BYTES, requestBytes);
+        requestBytes = 0;
     }
 
     private void forgetKept() {
@@ -261,6 +287,9 @@ final class ClientCall extends Outbound {
         begun = true;
         sent = true;
         body.clear();
+        if (requestBytes > 0) {
+            forgetRequest();
+        }
     }
 
     /** The request has so many bytes for its time, which is to be what is left when it leaves. Before the call is queued. */

@@ -271,6 +271,7 @@ final class ClientMethod {
                     insert(out, timeAt, micros);
                 }
                 call.timeAt(timeAt, Varint.size(micros));
+                call.holdRequest(out.writerIndex());
             }
             call.head = head;
             if (items != null) {
@@ -280,7 +281,8 @@ final class ClientMethod {
         } catch (CodecException e) {
             call.dropUnsent();
             throw unusable(e);
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
+            // also what a method throws that does not declare it: the slot is nobody's otherwise
             call.dropUnsent();
             throw e;
         }

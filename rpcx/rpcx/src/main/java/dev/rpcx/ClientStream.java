@@ -58,7 +58,8 @@ final class ClientStream implements Flow.Publisher<Object> {
                         refused(java.util.Objects.requireNonNull(failure));
                     }
                 });
-            } catch (RuntimeException e) {
+            } catch (Throwable e) {
+                // an Error too: the subscriber has its subscription already and waits for an end
                 refused(e);
             }
         }

@@ -96,8 +96,34 @@ public final class Metadata {
             return this;
         }
         Map<String, String> all = new LinkedHashMap<>(entries);
-        computed.forEach((name, value) -> all.put(name, value.get()));
+        computed.forEach((name, value) -> all.put(name, computed(name, value)));
         return new Metadata(all, Map.of());
+    }
+
+    /** Whatever the user's code throws here, errors included, ends this attempt of this call: nothing of it has left. */
+    private static String computed(String name, Supplier<String> value) {
+        RPCXException.Code code = RPCXException.Code.INVALID;
+        Throwable why = null;
+        String text;
+        try {
+            String given = value.get();
+            if (given != null) {
+                return given;
+            }
+            text = "null";
+        } catch (Throwable thrown) {
+            why = thrown;
+            text = String.valueOf(thrown);
+            if (thrown instanceof RPCXException known) {
+                code = known.code();
+                text = String.valueOf(known.getMessage());
+            }
+        }
+        throw new RPCXException(
+                code,
+                "the value of the metadata entry \"" + name + "\": " + text + " (expected: a text)",
+                RPCXException.Executed.NOT_EXECUTED,
+                why);
     }
 
     /** Appends the length and the entries, each a Protobuf map entry of field 1. Once for each attempt of a call. */

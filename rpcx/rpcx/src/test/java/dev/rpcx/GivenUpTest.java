@@ -127,6 +127,47 @@ class GivenUpTest {
     }
 
     @Test
+    void largeRequestsThatHaveNotLeftAreChargedAndNoMoreAreTakenThanFit() throws Exception {
+        connect(MAX_CALLS);
+        Ledger ledger = client.ledger();
+        CompletableFuture<String> first = calls.call("x".repeat(100_000));
+        RawPeer.Frame frame = peer.read(Wire.REQUEST);
+        while ((frame.head() & Wire.MORE) != 0) {
+            frame = peer.read(Wire.PART);
+        }
+        peer.reply(frame.id(), "first");
+        first.get(10, TimeUnit.SECONDS);
+        await().untilAsserted(() -> assertThat(ledger.held(Resource.REQUEST_BYTES))
+                .as("of what has left")
+                .isZero());
+        int filling = fill();
+        assertThat(filling).isPositive();
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isGreaterThanOrEqualTo(LARGE.length());
+
+        int taken = connection().slots.taken();
+        List<Charge> more = new ArrayList<>();
+        for (int i = 0; i < 30; i++) {
+            Charge one = java.util.Objects.requireNonNull(ledger.open(null)).charge(Resource.REQUEST_BYTES);
+            for (long part = ledger.most(Resource.REQUEST_BYTES); part > 0; ) {
+                if (!one.add(part)) {
+                    part /= 2;
+                }
+            }
+            more.add(one);
+        }
+        for (int round = 0; round < 2 * MAX_CALLS; round++) {
+            RPCXException refused = failure(calls.call("y".repeat(20_000)));
+            assertThat(refused.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+            assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        }
+        assertThat(connection().slots.taken()).as("slots").isEqualTo(taken);
+        more.forEach(Charge::release);
+        peer.close();
+        await().untilAsserted(
+                        () -> assertThat(ledger.held(Resource.REQUEST_BYTES)).isZero());
+    }
+
+    @Test
     void aLargeRequestThatIsCancelledBeforeItLeavesFreesItsSlot() throws Exception {
         connect(MAX_CALLS);
         int filling = fill();
