@@ -14,6 +14,9 @@ import org.jspecify.annotations.Nullable;
  * or until each has been tried once.
  */
 final class ClientCluster extends Route implements Endpoints.Listener {
+    /** Instances that are taken of what a registry says: each has connections of its own, and a registry may lie. */
+    static final int MAX_INSTANCES = 4096;
+
     private final Client client;
     private final int kept;
     private final int most;
@@ -164,7 +167,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         synchronized (this) {
             registryFailure = null;
             Map<String, ClientAddress> now = new LinkedHashMap<>();
-            for (Endpoint endpoint : all) {
+            for (Endpoint endpoint : taken(all)) {
                 ClientAddress held = members.get(endpoint.key());
                 if (held == null || !held.endpoint.equals(endpoint)) {
                     held = new ClientAddress(client, endpoint, kept, most, this);
@@ -186,6 +189,22 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         }
         begun.forEach(ClientAddress::keepConnected);
         ended.forEach(ClientAddress::retire);
+    }
+
+    /** The first that are there already, then the first of the others: no more of them change than have to. */
+    private List<Endpoint> taken(List<Endpoint> all) {
+        if (all.size() <= MAX_INSTANCES) {
+            return all;
+        }
+        Map<String, Endpoint> taken = new LinkedHashMap<>();
+        for (boolean isHeld : new boolean[] {true, false}) {
+            for (Endpoint endpoint : all) {
+                if (taken.size() < MAX_INSTANCES && members.containsKey(endpoint.key()) == isHeld) {
+                    taken.put(endpoint.key(), endpoint);
+                }
+            }
+        }
+        return List.copyOf(taken.values());
     }
 
     @Override

@@ -236,6 +236,11 @@ final class Ledger {
         return sum;
     }
 
+    /** Addresses that have a connection, or from which something is still held. For tests. */
+    int addresses() {
+        return addresses.size();
+    }
+
     long most(Resource kind) {
         return most[kind.ordinal()];
     }

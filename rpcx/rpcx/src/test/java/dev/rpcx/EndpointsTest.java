@@ -66,6 +66,24 @@ class EndpointsTest {
     }
 
     @Test
+    void aRegistryThatNamesInstancesWithoutEndIsTakenInPart() {
+        Registry registry = new Registry();
+        Endpoint[] all = new Endpoint[2 * ClientCluster.MAX_INSTANCES];
+        for (int i = 0; i < all.length; i++) {
+            all[i] = new Endpoint("instance" + i, 1);
+        }
+        try (Client client = Client.builder().inProcess().build()) {
+            ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(registry);
+            registry.say(all[all.length - 1]);
+            registry.say(all);
+            assertThat(cluster.toString().split(", "))
+                    .hasSize(ClientCluster.MAX_INSTANCES)
+                    .contains(all[all.length - 1].key(), all[0].key(), all[ClientCluster.MAX_INSTANCES - 2].key());
+            cluster.close();
+        }
+    }
+
+    @Test
     void aNewInstanceGetsCallsAndOneThatIsTakenOutGetsNone() {
         Registry registry = new Registry();
         try (Instances instances = new Instances(3);

@@ -137,6 +137,52 @@ class LedgerTest {
         assertThat(ledger.audit()).isEmpty();
     }
 
+    /** A bot net: what comes from it is bounded by the number of connections, and pushes nobody out who is there. */
+    @Test
+    void addressesWithoutEndAreRememberedOnlyWhileTheyHoldSomething() throws Exception {
+        Account early = open("10.0.0.1");
+        Charge held = early.charge(Resource.REQUEST_BYTES);
+        assertThat(held.add(ALL / 8)).isTrue();
+        for (int i = 0; i < 20_000; i++) {
+            Account one = ledger.open(new InetSocketAddress(
+                    InetAddress.getByAddress(new byte[] {11, 0, (byte) (i >> 8), (byte) i}), 1));
+            assertThat(one).isNotNull();
+            Objects.requireNonNull(one).close();
+            assertThat(ledger.addresses()).isEqualTo(1);
+        }
+        List<Account> crowd = new ArrayList<>();
+        for (int i = 1; i < CONNECTIONS; i++) {
+            Account one = open("12.0.0." + i);
+            crowd.add(one);
+            greedy(one);
+        }
+        assertThat(ledger.open(address("13.0.0.1"))).as("one too many").isNull();
+        assertThat(ledger.addresses()).isEqualTo(CONNECTIONS);
+        assertThat(held.held()).as("what was held before them").isEqualTo(ALL / 8);
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isLessThanOrEqualTo(ALL);
+    }
+
+    @Test
+    void callsAreCountedByAddressAsWellAsByConnection() throws Exception {
+        long calls = 1200;
+        Ledger counting = new Ledger("calls", Map.of(Resource.CALLS, calls), Map.of(), Integer.MAX_VALUE);
+        long ofOne = 0;
+        long ofAddress = 0;
+        for (int connection = 0; connection < 50; connection++) {
+            Charge places =
+                    Objects.requireNonNull(counting.open(address("10.0.0.1"))).charge(Resource.CALLS);
+            while (places.add(1)) {}
+            ofOne = Math.max(ofOne, places.held());
+            ofAddress += places.held();
+        }
+        assertThat(ofOne).isEqualTo(calls / 2);
+        assertThat(ofAddress).isEqualTo(2 * calls / 3);
+        Charge other =
+                Objects.requireNonNull(counting.open(address("10.0.0.2"))).charge(Resource.CALLS);
+        while (other.add(1)) {}
+        assertThat(other.held()).as("what another address still gets").isEqualTo(calls / 6);
+    }
+
     @Test
     void threadsThatTakeAndGiveLeaveNothing() throws Exception {
         List<CompletableFuture<Void>> all = new ArrayList<>();
