@@ -411,8 +411,8 @@ public final class Server implements AutoCloseable {
 
         /**
          * Whether clients of the classic wire are served beside those of the native one; standard: no. A classic client has no tokens, no
-         * cancel and no deadline of its own, so a server takes it only where it is asked to. Otherwise it is told why, and closed. Beside {@link Tokens#requiring} all classic
-         * calls are refused.
+         * cancel and no deadline of its own, so a server takes it only where it is asked to. Otherwise it is told why, and closed. A server
+         * that requires tokens cannot serve it: {@link #build} says so.
          */
         public Builder classic(boolean isServed) {
             classic = isServed;
@@ -458,8 +458,17 @@ public final class Server implements AutoCloseable {
             return this;
         }
 
-        /** Does not listen: {@link Server#start} does. */
+        /**
+         * Does not listen: {@link Server#start} does.
+         *
+         * @throws IllegalStateException if the server is to serve the classic wire and to require tokens, which no classic request can carry
+         */
         public Server build() {
+            if (classic && interceptors.stream().anyMatch(Tokens.Requiring.class::isInstance)) {
+                throw new IllegalStateException(
+                        "classic(true) beside Tokens.requiring: a classic request carries no token, so each would"
+                                + " be refused (expected: one of the two, or a server on another port for classic clients)");
+            }
             return new Server(this);
         }
 

@@ -180,15 +180,26 @@ public final class Tokens {
             Predicate<String> mayForward,
             OneUse used,
             InstantSource clock) {
-        Verifier verifier = new Verifier(secrets, mayForward, used, clock);
-        return (call, next) -> {
+        return new Requiring(new Verifier(secrets, mayForward, used, clock));
+    }
+
+    /** Lets no call through without a valid token. A class of its own, so that a server can tell that it has one. */
+    static final class Requiring implements Interceptor {
+        private final Verifier verifier;
+
+        private Requiring(Verifier verifier) {
+            this.verifier = verifier;
+        }
+
+        @Override
+        public @Nullable Object intercept(Invocation call, Next next) throws Throwable {
             Caller caller = verifier.check(call);
             if (caller == null) {
                 throw RPCXException.refused(RPCXException.Code.UNAUTHENTICATED, "no valid token");
             }
             CallContext.current().orElseThrow().authenticate(caller);
             return next.proceed(call);
-        };
+        }
     }
 
     /**

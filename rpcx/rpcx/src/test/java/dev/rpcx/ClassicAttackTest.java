@@ -182,6 +182,16 @@ class ClassicAttackTest {
     }
 
     @Test
+    void aServerThatRequiresTokensCannotServeTheClassicWire() {
+        Server.Builder both = serving(Duration.ofSeconds(60)).interceptor(Tokens.requiring(caller -> null));
+        assertThatThrownBy(both::build)
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("classic(true)")
+                .hasMessageContaining("Tokens.requiring");
+        both.classic(false).build();
+    }
+
+    @Test
     void threeConnectionsThatFillTheHandlersLeaveSomeForOthers() throws IOException {
         int most = 40;
         restart(serving(Duration.ofSeconds(60)).maxRunning(most));
