@@ -133,6 +133,12 @@ class WireFirstFramesTest {
             if (has("metadata of 8193 bytes")) {
                 Varint.write(payload, Metadata.MAX_BYTES + 1);
                 payload.writeZero(Metadata.MAX_BYTES + 1);
+            } else if (has("metadata of 65 entries")) {
+                Varint.write(payload, 2 * (Metadata.MAX_ENTRIES + 1));
+                for (int i = 0; i <= Metadata.MAX_ENTRIES; i++) {
+                    // empty names and values
+                    payload.writeByte(1 << 3 | 2).writeByte(0);
+                }
             } else if (has("metadata with another field than 1")) {
                 payload.writeByte(2).writeByte(0x12).writeByte(0);
             } else {
@@ -175,6 +181,7 @@ class WireFirstFramesTest {
                     && !(has("generation 0") && has("id of the slot's last call"))
                     && !(has("prelude cut off")
                             && (has("metadata of 8193 bytes")
+                                    || has("metadata of 65 entries")
                                     || has("metadata with another field than 1")
                                     || has("time 0")
                                     || has("body above max_message_bytes")
