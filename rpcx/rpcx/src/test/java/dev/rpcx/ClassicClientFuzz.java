@@ -44,7 +44,7 @@ public final class ClassicClientFuzz {
             platform.settle(channel);
             look();
         }
-        end();
+        platform.end(client, channel, calls);
     }
 
     private void step(FuzzInput in) {
@@ -99,24 +99,6 @@ public final class ClassicClientFuzz {
         while (said.readableBytes() >= ClassicFrames.LENGTH_BYTES
                 && said.readableBytes() - ClassicFrames.LENGTH_BYTES >= said.getInt(said.readerIndex())) {
             ids.add(ClassicWire.readRequest(said.readSlice(said.readInt())).id());
-        }
-    }
-
-    private void end() {
-        platform.reads(channel, true);
-        client.end();
-        platform.settle(channel);
-        platform.pass(channel, 3, TimeUnit.HOURS);
-        for (EmbeddedChannel opened : platform.opened) {
-            platform.settle(opened);
-            opened.close();
-            platform.settle(opened);
-            opened.releaseOutbound();
-        }
-        calls.forEach(ClientFuzz::hasEnded);
-        String held = client.ledger().audit();
-        if (!held.isEmpty() || platform.heldBytes() != 0) {
-            throw new AssertionError("left: " + held + platform.heldBytes() + " bytes");
         }
     }
 }

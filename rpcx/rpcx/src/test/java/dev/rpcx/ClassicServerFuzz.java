@@ -44,7 +44,9 @@ public final class ClassicServerFuzz {
             platform.settle(channel);
             look();
         }
-        end();
+        platform.quiet(service, channel);
+        look();
+        platform.end(server, service, channel);
     }
 
     private void step(FuzzInput in) {
@@ -95,26 +97,6 @@ public final class ClassicServerFuzz {
             if (id != 0 && !isRaw && begun.merge(id, -1, Integer::sum) < 0) {
                 throw new AssertionError("one reply too many to call " + id);
             }
-        }
-    }
-
-    private void end() {
-        platform.reads(channel, true);
-        platform.handleAll(channel);
-        service.endAll();
-        platform.handleAll(channel);
-        look();
-        channel.close();
-        platform.handleAll(channel);
-        service.endAll();
-        platform.handleAll(channel);
-        channel.releaseOutbound();
-        platform.pass(channel, 2, TimeUnit.HOURS);
-        channel.releaseOutbound();
-        String held = server.ledger().audit();
-        if (!held.isEmpty() || server.running() != 0 || server.connections() != 0 || platform.heldBytes() != 0) {
-            throw new AssertionError("left: " + held + server.running() + " handlers, " + server.connections()
-                    + " connections, " + platform.heldBytes() + " bytes");
         }
     }
 }

@@ -8,9 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -148,41 +146,6 @@ public final class ClientFuzz {
 
     private void end() {
         look();
-        platform.reads(channel, true);
-        client.end();
-        platform.settle(channel);
-        for (int i = 0; i < 3; i++) {
-            platform.pass(channel, 1, TimeUnit.HOURS);
-        }
-        for (EmbeddedChannel opened : platform.opened) {
-            platform.settle(opened);
-            opened.close();
-            platform.settle(opened);
-            opened.releaseOutbound();
-        }
-        calls.forEach(ClientFuzz::hasEnded);
-        String held = client.ledger().audit();
-        if (!held.isEmpty() || platform.heldBytes() != 0) {
-            throw new AssertionError("left: " + held + platform.heldBytes() + " bytes");
-        }
-    }
-
-    /** A call ends with a value or with one exception of ours, and it ends. */
-    static void hasEnded(CompletableFuture<?> call) {
-        if (!call.isDone()) {
-            throw new AssertionError("a call that has not ended");
-        }
-        if (!call.isCompletedExceptionally()) {
-            return;
-        }
-        try {
-            call.join();
-        } catch (CompletionException e) {
-            if (!(e.getCause() instanceof RPCXException) && !(e.getCause() instanceof CancellationException)) {
-                throw new AssertionError("a call that ended otherwise", e);
-            }
-        } catch (CancellationException cancelled) {
-            // by the input
-        }
+        platform.end(client, channel, calls);
     }
 }

@@ -26,6 +26,9 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
 import java.util.SplittableRandom;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
@@ -151,6 +154,74 @@ final class HandPlatform implements Platform {
         byte[] copy = new byte[all.readableBytes()];
         all.readBytes(copy);
         return copy;
+    }
+
+    /** The client's program ends, and all connections with it. Each call has ended by then, and nothing is left. */
+    void end(Client client, EmbeddedChannel channel, List<CompletableFuture<?>> calls) {
+        reads(channel, true);
+        client.end();
+        settle(channel);
+        for (int i = 0; i < 3; i++) {
+            pass(channel, 1, TimeUnit.HOURS);
+        }
+        for (EmbeddedChannel each : opened) {
+            settle(each);
+            each.close();
+            settle(each);
+            each.releaseOutbound();
+        }
+        calls.forEach(HandPlatform::hasEnded);
+        expectNothing(client.ledger().audit());
+    }
+
+    /** A call ends with a value or with one exception of ours, and it ends. */
+    private static void hasEnded(CompletableFuture<?> call) {
+        if (!call.isDone()) {
+            throw new AssertionError("a call that has not ended");
+        }
+        if (!call.isCompletedExceptionally()) {
+            return;
+        }
+        try {
+            call.join();
+        } catch (CompletionException e) {
+            if (!(e.getCause() instanceof RPCXException) && !(e.getCause() instanceof CancellationException)) {
+                throw new AssertionError("a call that ended otherwise", e);
+            }
+        } catch (CancellationException cancelled) {
+            // by the input
+        }
+    }
+
+    /** The peer reads again, and all handlers end. */
+    void quiet(FuzzService service, EmbeddedChannel channel) {
+        reads(channel, true);
+        endHandlers(service, channel);
+    }
+
+    /** The peer has gone. Nothing of it is left. */
+    void end(Server server, FuzzService service, EmbeddedChannel channel) {
+        channel.close();
+        endHandlers(service, channel);
+        channel.releaseOutbound();
+        // whatever timer was set has run
+        pass(channel, 2, TimeUnit.HOURS);
+        channel.releaseOutbound();
+        expectNothing(server.ledger().audit()
+                + (server.running() == 0 ? "" : server.running() + " handlers\n")
+                + (server.connections() == 0 ? "" : server.connections() + " connections\n"));
+    }
+
+    private void endHandlers(FuzzService service, EmbeddedChannel channel) {
+        handleAll(channel);
+        service.endAll();
+        handleAll(channel);
+    }
+
+    private void expectNothing(String held) {
+        if (!held.isEmpty() || heldBytes() != 0) {
+            throw new AssertionError("left: " + held + heldBytes() + " bytes");
+        }
     }
 
     /** Bytes of buffers that have not been released. */

@@ -86,27 +86,12 @@ public final class ServerFuzz {
     }
 
     private void end() {
-        platform.reads(channel, true);
-        platform.handleAll(channel);
-        service.endAll();
-        platform.handleAll(channel);
+        platform.quiet(service, channel);
         look();
         if (channel.isActive() && sent.isBetweenFrames()) {
             answersPing();
         }
-        channel.close();
-        platform.handleAll(channel);
-        service.endAll();
-        platform.handleAll(channel);
-        channel.releaseOutbound();
-        // whatever timer was set has run
-        platform.pass(channel, 2, TimeUnit.HOURS);
-        channel.releaseOutbound();
-        String held = server.ledger().audit();
-        if (!held.isEmpty() || server.running() != 0 || server.connections() != 0 || platform.heldBytes() != 0) {
-            throw new AssertionError("left: " + held + server.running() + " handlers, " + server.connections()
-                    + " connections, " + platform.heldBytes() + " bytes");
-        }
+        platform.end(server, service, channel);
     }
 
     /** A connection that is open still works. One that has been asked too often is closed instead. */
