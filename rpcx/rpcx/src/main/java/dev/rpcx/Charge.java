@@ -1,5 +1,7 @@
 package dev.rpcx;
 
+import dev.rpcx.codec.Memory;
+
 /**
  * What one owner holds of one {@link Resource}. What has been charged is given back by the same object, all of it or a part; so nothing can
  * be given back twice, and nothing is lost as long as the owner releases it when it ends.
@@ -10,7 +12,7 @@ package dev.rpcx;
  * <p>The account is asked in steps of {@link #STEP_BYTES} where bytes are counted, and what was taken is kept until the next
  * {@link #release()}: many small amounts cost an addition each.
  */
-final class Charge {
+final class Charge implements Memory {
     private static final long STEP_BYTES = 4 * 1024;
 
     private final Account account;
@@ -25,7 +27,7 @@ final class Charge {
         this.account = account;
         this.kind = kind;
         this.step = switch (kind) {
-            case REQUEST_BYTES, REPLY_BYTES, ITEM_BYTES_IN, ITEM_BYTES_OUT -> STEP_BYTES;
+            case REQUEST_BYTES, OBJECT_BYTES, REPLY_BYTES, ITEM_BYTES_IN, ITEM_BYTES_OUT -> STEP_BYTES;
             case KEPT_BYTES, CONNECTIONS, CALLS, HANDLERS, STREAMS, TIMERS -> 1;
         };
     }
@@ -42,6 +44,11 @@ final class Charge {
         }
         held = wanted;
         return true;
+    }
+
+    @Override
+    public boolean take(long bytes) {
+        return add(bytes);
     }
 
     /** Gives a part back. */

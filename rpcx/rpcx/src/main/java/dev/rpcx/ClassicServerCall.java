@@ -15,6 +15,7 @@ final class ClassicServerCall implements Runnable {
     private final ServerMethod method;
     private final ClassicWire.Request request;
     private final Charge requestBytes;
+    private final Charge objectBytes;
     private final long beganNanos;
     private final long deadlineNanos;
     private final CallContext context;
@@ -29,12 +30,14 @@ final class ClassicServerCall implements Runnable {
             ServerMethod method,
             ClassicWire.Request request,
             Charge requestBytes,
+            Charge objectBytes,
             long beganNanos,
             long deadlineNanos) {
         this.connection = connection;
         this.method = method;
         this.request = request;
         this.requestBytes = requestBytes;
+        this.objectBytes = objectBytes;
         this.beganNanos = beganNanos;
         this.deadlineNanos = deadlineNanos;
         this.context = connection.context(deadlineNanos);
@@ -59,7 +62,9 @@ final class ClassicServerCall implements Runnable {
             arguments = arguments();
         } catch (Throwable t) {
             // an Error too: a class that cannot be initialised is its caller's affair, and not this thread's
-            fail(refusal(RPCXException.Code.INVALID, "the request cannot be read: " + text(t)));
+            fail(refusal(
+                    ServerCall.isOfMemory(t) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
+                    "the request cannot be read: " + text(t)));
             return;
         }
         if (!enter()) {
@@ -106,7 +111,7 @@ final class ClassicServerCall implements Runnable {
         }
         Object[] arguments = new Object[values.size()];
         for (int i = 0; i < arguments.length; i++) {
-            arguments[i] = codecs.get(i).read(values.get(i));
+            arguments[i] = codecs.get(i).read(values.get(i), objectBytes);
         }
         return arguments;
     }
@@ -229,5 +234,6 @@ final class ClassicServerCall implements Runnable {
     /** What the request held; its handler has ended. By the connection, on the event loop or under its lock. */
     void release() {
         requestBytes.release();
+        objectBytes.release();
     }
 }

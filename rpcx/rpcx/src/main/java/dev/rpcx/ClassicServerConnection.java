@@ -166,7 +166,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             running++;
         }
         long now = nanoTime();
-        ClassicServerCall call = new ClassicServerCall(this, method, request, charge, now, now + CALL_NANOS);
+        ClassicServerCall call = new ClassicServerCall(
+                this, method, request, charge, account.charge(Resource.OBJECT_BYTES), now, now + CALL_NANOS);
         calls.put(id, call);
         start(method, call);
         return true;

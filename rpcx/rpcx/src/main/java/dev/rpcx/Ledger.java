@@ -43,6 +43,9 @@ final class Ledger {
     /** A place for a call, its buffer of the first size, and what its handler needs. */
     private static final int CALL_BYTES = 2 * 1024;
 
+    /** A connection's limit of objects in its limit of requests. */
+    private static final int MAX_OBJECTS_PER_BYTE = 4;
+
     private static final int MIN_CALLS = 4 * Wire.MAX_SLOTS;
 
     /** A client's share for replies, in those of a server: half of the heap, of which one connection gets a half. */
@@ -85,7 +88,7 @@ final class Ledger {
     }
 
     /**
-     * A server's: shares of the heap that together leave more than a third of it to handlers.
+     * A server's: shares of the heap that together leave more than a third of it to handlers, with what requests are read into.
      *
      * @param maxMessageBytes of one message; the whole has room for some of them, whatever the heap
      */
@@ -116,6 +119,7 @@ final class Ledger {
         long some = (long) MIN_MESSAGES * maxMessageBytes;
         Map<Resource, Long> most = new EnumMap<>(Resource.class);
         most.put(Resource.REQUEST_BYTES, Math.max(some, heap / 8));
+        most.put(Resource.OBJECT_BYTES, Math.max(some, heap / 4));
         most.put(Resource.REPLY_BYTES, Math.max(some, heap / 8));
         most.put(Resource.ITEM_BYTES_IN, Math.max(some, heap / 16));
         most.put(Resource.ITEM_BYTES_OUT, Math.max(some, heap / 16));
@@ -129,6 +133,7 @@ final class Ledger {
         long bytes = Math.max(64L * 1024 * 1024, 2L * maxMessageBytes);
         Map<Resource, Long> most = new EnumMap<>(Resource.class);
         most.put(Resource.REQUEST_BYTES, bytes);
+        most.put(Resource.OBJECT_BYTES, MAX_OBJECTS_PER_BYTE * bytes);
         most.put(Resource.REPLY_BYTES, bytes);
         most.put(Resource.ITEM_BYTES_IN, bytes);
         most.put(Resource.ITEM_BYTES_OUT, bytes);

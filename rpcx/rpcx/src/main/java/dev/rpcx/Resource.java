@@ -5,6 +5,9 @@ enum Resource {
     /** Bytes of requests that are not whole, or whose handlers have not ended. */
     REQUEST_BYTES,
 
+    /** Memory of what large requests and items have been read into, estimated, until their handlers have ended. */
+    OBJECT_BYTES,
+
     /** Bytes that go out and wait for a reader: replies, and what stands in a socket's queue. At a client, replies that no caller has taken. */
     REPLY_BYTES,
 

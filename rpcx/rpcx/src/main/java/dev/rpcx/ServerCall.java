@@ -54,6 +54,9 @@ final class ServerCall extends Outbound implements Runnable {
     /** The request, from its arrival until the handler has ended. */
     final Charge requestBytes;
 
+    /** What a large request has been read into, from then until its handler has ended. */
+    private final Charge objectBytes;
+
     /**
      * A reply that cannot leave at once, or that another thread than the event loop has made: charged there before it is queued, as what all
      * threads make at once could be more than the heap holds.
@@ -103,6 +106,7 @@ final class ServerCall extends Outbound implements Runnable {
     ServerCall(ServerConnection connection, Account account) {
         this.connection = connection;
         this.requestBytes = account.charge(Resource.REQUEST_BYTES);
+        this.objectBytes = account.charge(Resource.OBJECT_BYTES);
         this.replyBytes = account.charge(Resource.REPLY_BYTES);
         this.keptBytes = account.charge(Resource.KEPT_BYTES);
     }
@@ -147,6 +151,7 @@ final class ServerCall extends Outbound implements Runnable {
                 awaited = null;
             }
         }
+        objectBytes.release();
     }
 
     long deadlineNanos() {
@@ -304,7 +309,7 @@ final class ServerCall extends Outbound implements Runnable {
 
     private Object[] read(ByteBuf request) {
         StreamReceiver items = receiver;
-        Object[] arguments = method().parameters().read(request);
+        Object[] arguments = method().parameters().read(request, objectBytes);
         return items == null ? arguments : new Object[] {items};
     }
 
@@ -344,9 +349,14 @@ final class ServerCall extends Outbound implements Runnable {
                 RPCXException.Code.CANCELLED, "the caller is gone", RPCXException.Executed.NOT_EXECUTED);
     }
 
+    /** Whether what was not read now may be read another time. */
+    static boolean isOfMemory(Throwable e) {
+        return e instanceof CodecException refused && refused.code() == CodecException.Code.NO_MEMORY;
+    }
+
     static RPCXException unreadable(Throwable e) {
         return new RPCXException(
-                RPCXException.Code.INVALID,
+                isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
                 "the request cannot be read: " + e.getMessage(),
                 RPCXException.Executed.NOT_EXECUTED);
     }
@@ -416,6 +426,7 @@ final class ServerCall extends Outbound implements Runnable {
     /** Encodes how the call ended, and sends it. From any thread, once. */
     void finish(@Nullable Object result, @Nullable RPCXException error) {
         leave(error == null);
+        objectBytes.release();
         clearBody();
         if (error == null) {
             encode(result);

@@ -34,6 +34,9 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     /** Of parts and of items that wait for the subscriber; guarded by this. */
     private final @Nullable Charge bytes;
 
+    /** Of what an item is read into, while the subscriber has it; where the subscriber is told. Null at a client. */
+    private final @Nullable Charge objects;
+
     private final @Nullable Charge stream;
 
     /** Items that wait for the subscriber; guarded by this. */
@@ -69,6 +72,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         this.peer = peer;
         this.signals = null;
         this.bytes = null;
+        this.objects = null;
         this.stream = null;
     }
 
@@ -78,6 +82,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         this.peer = peer;
         this.signals = place == null ? null : new Serial(place);
         this.bytes = account.charge(Resource.ITEM_BYTES_IN);
+        this.objects = account.charge(Resource.OBJECT_BYTES);
         this.stream = account.charge(Resource.STREAMS);
         this.stream.add(1);
     }
@@ -327,15 +332,19 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         } catch (Throwable e) {
             peer.cancel();
             end(e);
+        } finally {
+            if (objects != null) {
+                objects.release();
+            }
         }
     }
 
     private Object read(ByteBuf item) {
         try {
-            return codec.read(item);
+            return objects == null ? codec.read(item) : codec.read(item, objects);
         } catch (Throwable e) {
             throw new RPCXException(
-                    RPCXException.Code.INVALID,
+                    ServerCall.isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
                     "an item cannot be read: " + (e instanceof CodecException ? e.getMessage() : e),
                     RPCXException.Executed.EXECUTED,
                     e);

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.netty.buffer.ByteBuf;
@@ -9,7 +10,10 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -45,6 +49,11 @@ class GreedyPeersTest {
             return text.repeat(LARGE_BYTES);
         }
 
+        @Method
+        int count(Set<Integer> numbers) {
+            return numbers.size();
+        }
+
         @RunOn(RunOn.Place.EVENT_LOOP)
         @Method
         String holdLoop(String text) {
@@ -55,6 +64,12 @@ class GreedyPeersTest {
             }
             return text;
         }
+    }
+
+    @RPCXClient(remoteServerName = "greedy")
+    interface Caller {
+        @Method
+        int count(Set<Integer> numbers);
     }
 
     private final Service service = new Service();
@@ -162,6 +177,23 @@ class GreedyPeersTest {
         } finally {
             taken.forEach(Charge::release);
         }
+    }
+
+    @Test
+    void aLargeRequestIsReadOnlyWhereThereIsMemoryForItsObjects() {
+        Set<Integer> many = IntStream.range(0, 100_000).boxed().collect(Collectors.toSet());
+        try (Client client = Client.builder().eventLoops(1).connections(1).build()) {
+            Caller caller = client.create(Caller.class, "127.0.0.1", server.port());
+            List<Charge> taken = takeAll(server, Resource.OBJECT_BYTES);
+            assertThatThrownBy(() -> caller.count(many)).isInstanceOfSatisfying(RPCXException.class, refused -> {
+                assertThat(refused.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+                assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            });
+            assertThat(caller.count(Set.of(1, 2, 3))).isEqualTo(3);
+            taken.forEach(Charge::release);
+            assertThat(caller.count(many)).isEqualTo(many.size());
+        }
+        assertThat(server.ledger().held(Resource.OBJECT_BYTES)).isZero();
     }
 
     @Test

@@ -21,4 +21,13 @@ public interface Codec<T> {
      * @throws CodecException the bytes are no such message, or go beyond a limit
      */
     T read(ByteBuf in);
+
+    /**
+     * As {@link #read(ByteBuf)}. What a message takes beyond its first {@value In#FREE_BYTES} bytes is asked for before it is made.
+     *
+     * @throws CodecException also where the memory is not granted
+     */
+    default T read(ByteBuf in, Memory memory) {
+        return read(in);
+    }
 }

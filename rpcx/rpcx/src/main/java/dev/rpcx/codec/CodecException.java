@@ -15,6 +15,8 @@ public final class CodecException extends RuntimeException {
         MALFORMED,
         /** Beyond a limit of {@link Limits}. */
         TOO_LARGE,
+        /** Its objects would take more than {@link Memory} grants now; another time it may be read. */
+        NO_MEMORY,
         /** More messages inside each other than {@link Limits#depth()}. */
         TOO_DEEP,
         /** A number of an enum, or a case of a sealed type, that is not known here, where none is declared as the unknown. */

@@ -202,8 +202,17 @@ public final class Codecs {
         @Override
         @SuppressWarnings({"unchecked", "NullAway"}) // null where the declared type allows it
         public T read(ByteBuf in) {
-            Object value = In.read(codec, in, limits);
-            return value == TupleCodec.NULL ? null : (T) value;
+            return (T) value(In.read(codec, in, limits, In.UNCOUNTED));
+        }
+
+        @Override
+        @SuppressWarnings({"unchecked", "NullAway"}) // as above
+        public T read(ByteBuf in, Memory memory) {
+            return (T) value(In.read(codec, in, limits, memory));
+        }
+
+        private static @Nullable Object value(Object read) {
+            return read == TupleCodec.NULL ? null : read;
         }
     }
 
@@ -235,7 +244,12 @@ public final class Codecs {
 
         @Override
         public Object[] read(ByteBuf in) {
-            return new Object[] {In.read(codec, in, limits)};
+            return new Object[] {In.read(codec, in, limits, In.UNCOUNTED)};
+        }
+
+        @Override
+        public Object[] read(ByteBuf in, Memory memory) {
+            return new Object[] {In.read(codec, in, limits, memory)};
         }
     }
 }

@@ -222,6 +222,9 @@ public abstract class FieldCodec {
 
         abstract Object empty(In in);
 
+        /** Memory that an element costs the collection, with what boxes a number. */
+        abstract int elementBytes();
+
         /** @param bytes what the element took in the message */
         abstract void add(In in, Object soFar, Object each, int bytes);
 
@@ -250,7 +253,7 @@ public abstract class FieldCodec {
         }
 
         private void addNext(In in, Object all) {
-            in.element();
+            in.element(elementBytes());
             int begin = in.position();
             Object each = element.read(in);
             if (each == null) {
@@ -268,11 +271,19 @@ public abstract class FieldCodec {
     private static final class ListField extends Repeated {
         private static final int LEAST_ROOM = 10;
 
+        /** A place, some of them spare, and a boxed number. */
+        private static final int ELEMENT_BYTES = 24;
+
         /** What the last list took, or more: the room for the next. A race costs a longer or a shorter array, no more. */
         private int expected = LEAST_ROOM;
 
         ListField(FieldType type, ElementCodec element) {
             super(type, element);
+        }
+
+        @Override
+        int elementBytes() {
+            return ELEMENT_BYTES;
         }
 
         @Override
@@ -300,8 +311,16 @@ public abstract class FieldCodec {
     }
 
     private static final class SetField extends Repeated {
+        /** An entry, its place in the table, and a boxed number. */
+        private static final int ELEMENT_BYTES = 80;
+
         SetField(FieldType type, ElementCodec element) {
             super(type, element);
+        }
+
+        @Override
+        int elementBytes() {
+            return ELEMENT_BYTES;
         }
 
         @Override
@@ -342,6 +361,9 @@ public abstract class FieldCodec {
     }
 
     private static final class MapField extends FieldCodec {
+        /** As an element of a set, and a value. */
+        private static final int ENTRY_BYTES = 112;
+
         private final ElementCodec key;
         private final int keyTag;
         private final int valueTag;
@@ -382,7 +404,7 @@ public abstract class FieldCodec {
         @Override
         public Object read(In in, @Nullable Object soFar) {
             Counted counted = soFar == null ? empty(in) : (Counted) soFar;
-            in.element();
+            in.element(ENTRY_BYTES);
             int outer = in.beginRun();
             int bytes = in.bytesLeft();
             Object k = key.absent();

@@ -42,6 +42,17 @@ public final class In {
     private static final long MAX_COMPARED_PER_BYTE = 32;
     private static final int KEY_OVERHEAD = 16;
 
+    /** A message takes so much without a question. */
+    static final int FREE_BYTES = 16 << 10;
+
+    /** A question is for so much more than what is needed at once. */
+    private static final int ASKED_BYTES = 64 << 10;
+
+    /** A text or an array beside its bytes, which are those of the message. */
+    private static final int STRING_BYTES = 40;
+
+    static final Memory UNCOUNTED = bytes -> true;
+
     private static final int KEPT_BYTES = 256 << 10;
     private static final Pool<In> POOL = new Pool<>(In::new);
     static final byte[] NONE = {};
@@ -55,12 +66,17 @@ public final class In {
     private int room;
     private long memory;
     private long comparisons;
+
+    /** What may still be taken before {@link #owner} is asked. */
+    private long granted;
+
+    private Memory owner = UNCOUNTED;
     private Limits limits = Limits.STANDARD;
     private @Nullable MessageCodec current;
 
     private In() {}
 
-    static Object read(MessageCodec codec, ByteBuf from, Limits limits) {
+    static Object read(MessageCodec codec, ByteBuf from, Limits limits, Memory owner) {
         int length = from.readableBytes();
         if (length > limits.messageBytes()) {
             throw new CodecException(
@@ -70,8 +86,8 @@ public final class In {
         }
         In in = POOL.take();
         try {
-            in.open(from, length, limits);
             in.current = codec;
+            in.open(from, length, limits, owner);
             return codec.read(in);
         } catch (CodecException e) {
             throw e;
@@ -85,7 +101,10 @@ public final class In {
         }
     }
 
-    private void open(ByteBuf from, int length, Limits within) {
+    private void open(ByteBuf from, int length, Limits within, Memory asked) {
+        owner = asked;
+        granted = FREE_BYTES;
+        take(length);
         limits = within;
         elements = within.elements();
         room = length >> 2;
@@ -109,6 +128,7 @@ public final class In {
     private void reset() {
         buf = NONE;
         current = null;
+        owner = UNCOUNTED;
         pos = 0;
         end = 0;
         if (own.length > KEPT_BYTES) {
@@ -284,8 +304,9 @@ public final class In {
         }
     }
 
-    /** Counts one element of a list, set or map. */
-    void element() {
+    /** Counts one element of a list, set or map. @param bytes that it takes there, beside those of a message */
+    void element(int bytes) {
+        take(bytes);
         if (--elements < 0) {
             throw new CodecException(
                     CodecException.Code.TOO_LARGE,
@@ -296,6 +317,7 @@ public final class In {
 
     /** Counts the memory of an object that takes far fewer bytes in the message. */
     void memory(int bytes) {
+        take(bytes);
         memory -= bytes;
         if (memory < 0) {
             throw refused(
@@ -303,6 +325,21 @@ public final class In {
                     "its objects take more memory than " + MIN_MEMORY + " bytes and " + limits.growth()
                             + " for each of the message");
         }
+    }
+
+    private void take(int bytes) {
+        granted -= bytes;
+        if (granted < 0) {
+            ask();
+        }
+    }
+
+    private void ask() {
+        long more = ASKED_BYTES - granted;
+        if (!owner.take(more)) {
+            throw refused(CodecException.Code.NO_MEMORY, "no memory is left for its objects");
+        }
+        granted += more;
     }
 
     /**
@@ -392,6 +429,7 @@ public final class In {
 
     /** A length and UTF-8; anything that is none is refused. */
     public String string() {
+        take(STRING_BYTES);
         int length = length();
         int start = pos;
         pos = start + length;
@@ -414,6 +452,7 @@ public final class In {
 
     /** A length and so many bytes. */
     public byte[] bytes() {
+        take(STRING_BYTES);
         int length = length();
         pos += length;
         return Arrays.copyOfRange(buf, pos - length, pos);
