@@ -126,14 +126,11 @@ public final class Distribution {
         // as in HdrHistogram: step one ulp back so that 99.9 % of 1 000 is rank 999, not 1 000 by rounding error
         double asked = Math.nextAfter(Math.min(Math.max(percent, 0), 100), Double.NEGATIVE_INFINITY);
         long rank = Math.max(1, (long) Math.ceil(asked * total / 100));
-        long seen = 0;
-        for (int i = 0; i < values.length; i++) {
-            seen += counts[i];
-            if (seen >= rank) {
-                return values[i];
-            }
+        int i = 0;
+        for (long seen = counts[0]; seen < rank; seen += counts[i]) {
+            i++;
         }
-        return values[values.length - 1];
+        return values[i];
     }
 
     /** The percentiles that plots with a logarithmic tail axis show: 0, 50, 75, 87.5 … until one sample is left. */

@@ -77,4 +77,73 @@ class DistributionTest {
         assertThatThrownBy(() -> Distribution.merged(List.of(new byte[] {1, 2, 3, 4, 5, 6, 7, 8, 9})))
                 .isInstanceOf(RuntimeException.class);
     }
+
+    /** Times under 2 048 ns are kept exactly by a histogram of three digits. */
+    @Test
+    void ranksAreCountedOnPaper() {
+        Distribution d = Distribution.merged(List.of(Encoded.of(10, 20), Encoded.of(30, 40)));
+        assertThat(d.meanNs()).isEqualTo(25);
+        assertThat(d.sumNs()).isEqualTo(100);
+        assertThat(d.percentileNs(0)).isEqualTo(10);
+        assertThat(d.percentileNs(25)).isEqualTo(10);
+        assertThat(d.percentileNs(25.1)).isEqualTo(20);
+        assertThat(d.percentileNs(75)).isEqualTo(30);
+        assertThat(d.percentileNs(75.1)).isEqualTo(40);
+        assertThat(d.percentileNs(100)).isEqualTo(40);
+        // beyond the ends, the ends
+        assertThat(d.percentileNs(-5)).isEqualTo(10);
+        assertThat(d.percentileNs(140)).isEqualTo(40);
+        assertThat(d.isEmpty()).isFalse();
+    }
+
+    @Test
+    void oneHistogramIsReadAsSeveralAre() {
+        Distribution alone = Distribution.merged(List.of(Encoded.of(5, 5, 5_000_000)));
+        Distribution withNothing = Distribution.merged(List.of(Encoded.of(5, 5, 5_000_000), new byte[0]));
+        assertThat(alone.values()).isEqualTo(withNothing.values());
+        assertThat(alone.counts()).isEqualTo(withNothing.counts()).containsExactly(2, 1);
+        assertThat(alone.total()).isEqualTo(3);
+        // as HdrHistogram tells them: the highest of a bucket's values
+        assertThat(alone.values()[0]).isEqualTo(5);
+        assertThat(alone.values()[1]).isBetween(5_000_000L, 5_005_000L);
+        assertThat(alone.values()[1] + 1).matches(next -> next % 2048 == 0, "the end of its bucket");
+        Distribution none = Distribution.merged(List.of(new byte[0]));
+        assertThat(none.total()).isZero();
+        assertThat(none.sumNs()).isZero();
+    }
+
+    @Test
+    void theSameTimeInTwoSecondsIsOneValue() {
+        Distribution d = Distribution.merged(List.of(Encoded.of(7, 7), Encoded.of(7, 9)));
+        assertThat(d.values()).containsExactly(7, 9);
+        assertThat(d.counts()).containsExactly(3, 1);
+    }
+
+    @Test
+    void theTailGoesOnUntilOneSampleIsLeft() {
+        long[] times = new long[8];
+        for (int i = 0; i < times.length; i++) {
+            times[i] = (i + 1) * 10L;
+        }
+        List<double[]> tail = Distribution.merged(List.of(Encoded.of(times))).tail();
+        // half, and half of the half, each in two steps, until one of eight is left
+        assertThat(tail).extracting(point -> Math.rint(point[0] * 100) / 100)
+                .containsExactly(0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 64.64, 75.0, 82.32);
+        assertThat(tail).extracting(point -> point[1])
+                .containsExactly(10.0, 10.0, 20.0, 30.0, 40.0, 40.0, 60.0, 60.0, 70.0);
+        // half of two samples is one
+        assertThat(Distribution.merged(List.of(Encoded.of(10, 20))).tail())
+                .extracting(point -> point[0])
+                .containsExactly(0.0, 10.0, 20.0, 30.0, 40.0, 50.0);
+    }
+
+    @Test
+    void aHistogramThatIsCutOffIsNamedWithItsLength() {
+        byte[] whole = Encoded.of(1, 2, 3);
+        byte[] spoilt = whole.clone();
+        java.util.Arrays.fill(spoilt, 8, spoilt.length, (byte) 0x55);
+        assertThatThrownBy(() -> Distribution.merged(List.of(spoilt)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("a histogram of " + whole.length + " bytes does not decode");
+    }
 }
