@@ -33,7 +33,8 @@ class CellSamplesTest {
     private final List<HistogramRow> histograms = new ArrayList<>();
     private final List<FigureRow> figures = new ArrayList<>();
 
-    private TrialSpec trial(int id, String technology, String topology, String message, int restart, String... reasons) {
+    private TrialSpec trial(
+            int id, String technology, String topology, String message, int restart, String... reasons) {
         TrialSpec spec = new TrialSpec(
                 id,
                 technology,

@@ -127,9 +127,11 @@ class DistributionTest {
         }
         List<double[]> tail = Distribution.merged(List.of(Encoded.of(times))).tail();
         // half, and half of the half, each in two steps, until one of eight is left
-        assertThat(tail).extracting(point -> Math.rint(point[0] * 100) / 100)
+        assertThat(tail)
+                .extracting(point -> Math.rint(point[0] * 100) / 100)
                 .containsExactly(0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 64.64, 75.0, 82.32);
-        assertThat(tail).extracting(point -> point[1])
+        assertThat(tail)
+                .extracting(point -> point[1])
                 .containsExactly(10.0, 10.0, 20.0, 30.0, 40.0, 40.0, 60.0, 60.0, 70.0);
         // half of two samples is one
         assertThat(Distribution.merged(List.of(Encoded.of(10, 20))).tail())

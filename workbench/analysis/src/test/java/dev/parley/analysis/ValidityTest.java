@@ -63,8 +63,7 @@ class ValidityTest {
         "0, 0, 0, 4, 100.00 % of requests could not be sent (at most 0.1 %)"
     })
     void oneOfAThousandMayStayUnsent(long replied, long late, long failed, long notSent, String reason) {
-        List<String> reasons =
-                Validity.reasons(OPEN, List.of(second(0, replied, late, 0, failed, notSent)), List.of());
+        List<String> reasons = Validity.reasons(OPEN, List.of(second(0, replied, late, 0, failed, notSent)), List.of());
         assertThat(reasons).isEqualTo(reason.isEmpty() ? List.of() : List.of(reason));
     }
 
@@ -119,11 +118,9 @@ class ValidityTest {
                 1,
                 new TrialSpec.Window(Duration.ofSeconds(1), Duration.ofSeconds(2), Duration.ofNanos(1_000)),
                 Duration.ofSeconds(1));
-        assertThat(Validity.reasons(
-                        brief, List.of(new SecondRow(1, 0, 17, 0, 0, 0, 0, nTimes(17, 50))), List.of()))
+        assertThat(Validity.reasons(brief, List.of(new SecondRow(1, 0, 17, 0, 0, 0, 0, nTimes(17, 50))), List.of()))
                 .isEmpty();
-        assertThat(Validity.reasons(
-                        brief, List.of(new SecondRow(1, 0, 16, 0, 0, 0, 0, nTimes(16, 50))), List.of()))
+        assertThat(Validity.reasons(brief, List.of(new SecondRow(1, 0, 16, 0, 0, 0, 0, nTimes(16, 50))), List.of()))
                 .hasSize(1);
     }
 
@@ -174,8 +171,7 @@ class ValidityTest {
             assertThat(Validity.reasons(one, List.of(row), List.of())).isEmpty();
         }
         // and none is missing
-        assertThat(Validity.reasons(
-                        one, List.of(new SecondRow(1, 0, 10, 0, 0, 0, 0, nTimes(10, 1000))), List.of()))
+        assertThat(Validity.reasons(one, List.of(new SecondRow(1, 0, 10, 0, 0, 0, 0, nTimes(10, 1000))), List.of()))
                 .containsExactly("Little's law off by -90 %: 0.10 requests in the system, 1 clients");
         SecondRow wrong = new SecondRow(1, 0, 10, 0, 1, 0, 0, nTimes(10, 1000));
         assertThat(Validity.reasons(one, List.of(wrong), List.of())).containsExactly("1 wrong replies");

@@ -15,7 +15,6 @@ final class Tally {
     private final Histogram service = new Histogram(Outcomes.DIGITS);
     private final Histogram sendDelay = new Histogram(Outcomes.DIGITS);
     private final Histogram error = new Histogram(Outcomes.DIGITS);
-    private final Histogram scenario = new Histogram(Outcomes.DIGITS);
     private Histogram interval = new Histogram(Outcomes.DIGITS);
     private Outcomes.Counts closed = Outcomes.Counts.NONE;
     private Outcomes.Counts atSecond = Outcomes.Counts.NONE;
@@ -135,7 +134,6 @@ final class Tally {
             service.add(services);
             sendDelay.add(delays);
             error.add(errors);
-            scenario.add(scenarios);
             if (isEach) {
                 tellSecond(part.responses, counts);
             }
