@@ -18,8 +18,13 @@ import java.util.Optional;
 final class Cgroups implements AutoCloseable {
     static final Path ROOT = Path.of("/sys/fs/cgroup");
     private static final String PREFIX = "parley-";
-    /** The kernel's default. Source: Linux, Documentation/scheduler/sched-bwc. */
-    private static final long PERIOD_US = 100_000;
+    /** The kernel's default: a service that has used its part stands still for the rest. Source: Linux, Documentation/scheduler/sched-bwc. */
+    private static final long LONG_PERIOD_US = 100_000;
+
+    /** A smaller machine is slower and does not stop for 85 ms of 100, so the period is as short as the shortest quota, 1 ms, lets it be. */
+    private static final long SHORT_PERIOD_US = 10_000;
+
+    private static final double LEAST_SHARE_OF_SHORT = 0.1;
 
     private final Path root;
     private final boolean isV2;
@@ -91,7 +96,7 @@ final class Cgroups implements AutoCloseable {
         }
         share.cores().ifPresent(cores -> {
             Path group = make(root.resolve("cpu").resolve(name));
-            write(group.resolve("cpu.cfs_period_us"), Long.toString(PERIOD_US));
+            write(group.resolve("cpu.cfs_period_us"), Long.toString(periodUs(cores)));
             limit(group.resolve("cpu.cfs_quota_us"), cores);
             doors.add(group.resolve("cgroup.procs"));
         });
@@ -120,8 +125,12 @@ final class Cgroups implements AutoCloseable {
     }
 
     private void write(Path quota, double share) {
-        long microseconds = Math.round((isRelaxed ? Math.ceil(share) : share) * PERIOD_US);
-        write(quota, microseconds + (isV2 ? " " + PERIOD_US : ""));
+        long microseconds = Math.round((isRelaxed ? Math.ceil(share) : share) * periodUs(share));
+        write(quota, microseconds + (isV2 ? " " + periodUs(share) : ""));
+    }
+
+    private static long periodUs(double share) {
+        return share < LEAST_SHARE_OF_SHORT ? LONG_PERIOD_US : SHORT_PERIOD_US;
     }
 
     private Path make(Path group) {

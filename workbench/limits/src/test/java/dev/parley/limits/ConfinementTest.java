@@ -95,9 +95,9 @@ class ConfinementTest {
             Path quota = Files.exists(group.resolve("cpu.max"))
                     ? group.resolve("cpu.max")
                     : group.resolve("cpu.cfs_quota_us");
-            assertThat(Files.readString(quota)).startsWith("100000");
+            assertThat(Files.readString(quota)).startsWith("10000");
             confinement.tighten();
-            assertThat(Files.readString(quota)).startsWith("25000");
+            assertThat(Files.readString(quota)).startsWith("2500");
         }
     }
 
@@ -205,7 +205,7 @@ class ConfinementTest {
         Cgroups groups = Cgroups.in(folder);
         List<Path> doors = groups.group("m1", new Share(Optional.of(0.5), Optional.of(512_000_000L)));
         Path group = doors.getFirst().getParent();
-        assertThat(group.resolve("cpu.max")).hasContent("50000 100000");
+        assertThat(group.resolve("cpu.max")).hasContent("5000 10000");
         assertThat(group.resolve("memory.max")).hasContent("512000000");
         assertThat(folder.resolve("cgroup.subtree_control")).hasContent("+cpu +memory");
         assertThat(doors).containsExactly(group.resolve("cgroup.procs"));

@@ -32,7 +32,7 @@ public enum Scale {
             150,
             2),
     STANDARD(
-            "steps of 30 s cut to a tenth, loads of 60 s to a quarter, users as long as published or until 18 000 scenarios have begun;"
+            "steps of 30 s cut to a tenth, loads of 60 s to a quarter, users as long as published or until 3 000 scenarios have begun;"
                     + " windows of at most 30 s; bursts and rounds as published; 5 restarts",
             5,
             Duration.ofSeconds(20),
@@ -43,8 +43,8 @@ public enum Scale {
             0.1,
             0.25,
             1,
-            // 30 new users a second for a minute, ten scenarios each: what iwanowski's rates imply, in full
-            18_000,
+            // 12 000 requests of iwanowski's, of which its smaller stand answers some hundred a second here: two minutes
+            3_000,
             Integer.MAX_VALUE),
     /** To the minute. */
     PAPER(
