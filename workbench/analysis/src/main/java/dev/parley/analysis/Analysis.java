@@ -4,6 +4,7 @@ import dev.parley.model.FigureRow;
 import dev.parley.model.LibraryRow;
 import dev.parley.model.Metric;
 import dev.parley.model.Run;
+import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.store.RunStore;
 import java.util.ArrayList;
@@ -182,7 +183,9 @@ public final class Analysis {
             return "void: " + whyNothing(all);
         }
         if (dependsOnLoad(metric) && counted.stream().noneMatch(JudgedTrial::isValid)) {
-            return "void: " + reasons(counted);
+            return CellSamples.isCold(counted)
+                    ? Summary.COLD + reasons(counted).replace(TrialRow.COLD, "")
+                    : "void: " + reasons(counted);
         }
         List<String> hints = new ArrayList<>();
         if (sample.count() < Validity.ENOUGH_RESTARTS) {
@@ -308,11 +311,20 @@ public final class Analysis {
                                 Contest.TIE_BAND,
                                 Double.NaN,
                                 true,
-                                new Verdict(Verdict.Kind.VOID, 0)));
+                                new Verdict(
+                                        isCold(situation, all.get(a)) || isCold(situation, all.get(b))
+                                                ? Verdict.Kind.COLD
+                                                : Verdict.Kind.VOID,
+                                        0)));
                     }
                 }
             }
         }
+    }
+
+    private boolean isCold(Situation situation, String technology) {
+        CellSamples own = samples.get(new Cell(technology, situation));
+        return own != null && CellSamples.isCold(own.counted());
     }
 
     private static String subject(Metric metric) {

@@ -48,6 +48,11 @@ final class CellSamples {
                 .findFirst();
     }
 
+    /** True where there are figures, and all of them of services that were still warming up. */
+    static boolean isCold(List<JudgedTrial> counted) {
+        return !counted.isEmpty() && counted.stream().allMatch(JudgedTrial::isCold);
+    }
+
     List<JudgedTrial> counted() {
         return counted;
     }

@@ -4,7 +4,7 @@ import dev.parley.model.TrialRow;
 import java.util.List;
 
 /**
- * A trial that ended, with every reason why its figures are not to be believed: those stored with it and those its rows give.
+ * A trial that ended, with every reason why it does not count: those stored with it and those its rows give.
  *
  * @param reasons empty for a valid trial, and for one that did not finish: that has {@link TrialRow#message()}
  */
@@ -13,11 +13,22 @@ public record JudgedTrial(TrialRow row, List<String> reasons) {
         return row.state() == TrialRow.State.FINISHED;
     }
 
+    /** It finished, nothing contradicts it, and it was warm. */
     public boolean isValid() {
         return isFinished() && reasons.isEmpty();
     }
 
+    /** Its figures are not to be believed. */
     public boolean isVoid() {
-        return isFinished() && !reasons.isEmpty();
+        return isFinished() && !reasons.stream().allMatch(JudgedTrial::isOfCold);
+    }
+
+    /** Its figures are true, but of services that were still warming up: they are shown and never compared. */
+    public boolean isCold() {
+        return isFinished() && !reasons.isEmpty() && !isVoid();
+    }
+
+    private static boolean isOfCold(String reason) {
+        return reason.startsWith(TrialRow.COLD);
     }
 }

@@ -74,7 +74,11 @@ public final class RunComparison {
                             Estimate.of(both.second(), seed),
                             Estimate.of(both.first(), seed),
                             Estimate.NONE,
-                            new Verdict(Verdict.Kind.VOID, 0)));
+                            new Verdict(
+                                    CellSamples.isCold(first.counted()) || CellSamples.isCold(second.counted())
+                                            ? Verdict.Kind.COLD
+                                            : Verdict.Kind.VOID,
+                                    0)));
                 }
             }
         }

@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.function.ToIntFunction;
 import java.util.stream.Collectors;
 
@@ -29,8 +30,9 @@ record RunRows(
     static RunRows of(RunStore store) {
         Map<Integer, List<SecondRow>> seconds = byTrial(store.seconds(), SecondRow::trialId);
         Map<Integer, List<HistogramRow>> histograms = byTrial(store.histograms(), HistogramRow::trialId);
+        Map<Integer, List<FigureRow>> figures = byTrial(store.figures(), FigureRow::trialId);
         List<JudgedTrial> trials = store.trials().stream()
-                .map(trial -> judged(trial, seconds, histograms))
+                .map(trial -> judged(trial, seconds, histograms, figures))
                 .toList();
         return new RunRows(
                 store.run(),
@@ -38,12 +40,15 @@ record RunRows(
                 trials,
                 seconds,
                 histograms,
-                byTrial(store.figures(), FigureRow::trialId),
+                figures,
                 store.libraries());
     }
 
     private static JudgedTrial judged(
-            TrialRow trial, Map<Integer, List<SecondRow>> seconds, Map<Integer, List<HistogramRow>> histograms) {
+            TrialRow trial,
+            Map<Integer, List<SecondRow>> seconds,
+            Map<Integer, List<HistogramRow>> histograms,
+            Map<Integer, List<FigureRow>> figures) {
         LinkedHashSet<String> reasons = new LinkedHashSet<>(trial.voidReasons());
         if (trial.state() == TrialRow.State.FINISHED) {
             int id = trial.spec().id();
@@ -53,6 +58,8 @@ record RunRows(
                     .stream()
                     .filter(r -> !(littleToldAlready && r.startsWith(Validity.LITTLES_LAW)))
                     .forEach(reasons::add);
+            reasons.addAll(Warmth.reasons(
+                    trial.spec(), seconds.getOrDefault(id, List.of()), figures.getOrDefault(id, List.of())));
         }
         return new JudgedTrial(trial, List.copyOf(reasons));
     }
@@ -82,9 +89,13 @@ record RunRows(
         return cells;
     }
 
-    /** The finished trials that a cell's figures rest on: the valid ones, or all where every one is void. */
+    /** The finished trials that a cell's figures rest on: the valid ones; the cold where none is valid; all where every one is void. */
     static List<JudgedTrial> counted(List<JudgedTrial> trials) {
-        List<JudgedTrial> valid = trials.stream().filter(JudgedTrial::isValid).toList();
-        return valid.isEmpty() ? trials.stream().filter(JudgedTrial::isFinished).toList() : valid;
+        return java.util.stream.Stream.<Predicate<JudgedTrial>>of(
+                        JudgedTrial::isValid, JudgedTrial::isCold, JudgedTrial::isFinished)
+                .map(which -> trials.stream().filter(which).toList())
+                .filter(some -> !some.isEmpty())
+                .findFirst()
+                .orElse(List.of());
     }
 }

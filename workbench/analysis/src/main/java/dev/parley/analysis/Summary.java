@@ -10,7 +10,7 @@ import dev.parley.model.Metric;
  *     {@code generator}; in details a service's or hop's own name
  * @param estimate in {@link Metric#unit()}, median over restarts with a 95 % interval
  * @param restarts how many fresh starts it rests on
- * @param validity {@code valid}, or {@code indicative: …} or {@code void: …} with the reasons
+ * @param validity {@code valid}, or {@code indicative: …}, {@code cold: …} or {@code void: …} with the reasons
  * @param empty the same figure of the empty service; NaN where there is none
  */
 public record Summary(
@@ -24,6 +24,18 @@ public record Summary(
         int restarts,
         String validity,
         double empty) {
+
+    /** How the validity begins of a figure of services that were still warming up: it is shown, and never compared. */
+    public static final String COLD = "cold: ";
+
+    public boolean isCold() {
+        return validity.startsWith(COLD);
+    }
+
+    /** True where the figure may stand in a ratio, an order or a headline. */
+    public boolean counts() {
+        return !isVoid() && !isCold();
+    }
 
     public boolean isVoid() {
         return validity.startsWith("void");

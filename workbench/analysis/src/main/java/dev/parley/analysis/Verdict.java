@@ -19,7 +19,9 @@ public record Verdict(Kind kind, int moreRestarts) {
         EQUIVALENT,
         UNDECIDED,
         /** One side has no valid figure. */
-        VOID
+        VOID,
+        /** One side was measured only while it was still warming up: there is no ratio. */
+        COLD
     }
 
     @Override

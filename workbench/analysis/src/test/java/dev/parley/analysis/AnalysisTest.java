@@ -1,6 +1,7 @@
 package dev.parley.analysis;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.parley.model.FigureRow;
@@ -87,12 +88,21 @@ class AnalysisTest {
         return rows;
     }
 
+    /** A warm trial, unless the figures say otherwise. */
     private void finished(TrialSpec spec, double ms, int wrong, List<String> voidReasons, FigureRow... figures) {
+        List<FigureRow> all = new ArrayList<>(List.of(figures));
+        if (all.stream().noneMatch(f -> f.metric() == Metric.COMPILING_SHARE)) {
+            all.add(compiling(spec.id(), 2));
+        }
         store.append(
                 new TrialRow(spec, TrialRow.State.FINISHED, START, START.plusSeconds(3), voidReasons, ""),
                 seconds(spec.id(), ms, wrong),
                 List.of(),
-                List.of(figures));
+                all);
+    }
+
+    private static FigureRow compiling(int id, double percent) {
+        return new FigureRow(id, Metric.COMPILING_SHARE, FigureRow.SYSTEM, percent);
     }
 
     private static Summary find(Analysis analysis, String technology, String message, Metric metric) {
@@ -205,6 +215,67 @@ class AnalysisTest {
     }
 
     @Test
+    void aCellOfColdTrialsIsShownColdAndHeldAgainstNothing() {
+        store.appendPlan(List.of(
+                spec(0, "rest", "text:10", 1),
+                spec(1, "rest", "text:10", 2),
+                spec(2, "grpc", "text:10", 1),
+                spec(3, "grpc", "text:10", 2)));
+        finished(spec(0, "rest", "text:10", 1), 9, 0, List.of(), compiling(0, 46), boot(0));
+        finished(spec(1, "rest", "text:10", 2), 7, 0, List.of(), compiling(1, 10.4), boot(1));
+        finished(spec(2, "grpc", "text:10", 1), 2, 0, List.of(), compiling(2, 10));
+        finished(spec(3, "grpc", "text:10", 2), 2, 0, List.of());
+        Analysis analysis = Analysis.of(store);
+        assertThat(analysis.trials())
+                .extracting(JudgedTrial::isCold, JudgedTrial::isVoid, JudgedTrial::isValid)
+                .containsExactly(
+                        tuple(true, false, false),
+                        tuple(true, false, false),
+                        tuple(false, false, true),
+                        tuple(false, false, true));
+        Summary cold = find(analysis, "rest", "text:10", Metric.LATENCY_MEAN);
+        assertThat(cold.estimate().value()).as("kept").isCloseTo(8, within(0.01));
+        assertThat(cold.validity())
+                .isEqualTo("cold: compilers took 46.0 % of the services' processor time (at most 10 %);"
+                        + " compilers took 10.4 % of the services' processor time (at most 10 %)");
+        assertThat(cold.counts()).isFalse();
+        assertThat(find(analysis, "rest", "text:10", Metric.BOOT_TIME).validity())
+                .as("cold by nature, and comparable as such")
+                .isEqualTo("indicative: 2 restarts");
+        assertThat(analysis.comparisons()).hasSize(4).allSatisfy(c -> {
+            assertThat(c.verdict().kind()).isEqualTo(Verdict.Kind.COLD);
+            assertThat(c.reversed().verdict().kind()).isEqualTo(Verdict.Kind.COLD);
+            assertThat(c.ratio().isPresent()).isFalse();
+        });
+    }
+
+    private static FigureRow boot(int id) {
+        return new FigureRow(id, Metric.BOOT_TIME, "m1", 500);
+    }
+
+    @Test
+    void coldTrialsStayOutOfACellThatHasWarmOnes() {
+        store.appendPlan(List.of(
+                spec(0, "rest", "text:10", 1), spec(1, "rest", "text:10", 2), spec(2, "rest", "text:10", 3)));
+        finished(spec(0, "rest", "text:10", 1), 1, 0, List.of());
+        finished(spec(1, "rest", "text:10", 2), 5, 0, List.of(), compiling(1, 30));
+        finished(spec(2, "rest", "text:10", 3), 9, 1, List.of(), compiling(2, 30));
+        Summary mean = find(Analysis.of(store), "rest", "text:10", Metric.LATENCY_MEAN);
+        assertThat(mean.estimate().value()).isCloseTo(1, within(0.01));
+        assertThat(mean.validity()).isEqualTo("indicative: 1 restart; 2 of 3 trials left out");
+    }
+
+    @Test
+    void whereNoneIsWarmWhatIsVoidStaysOutOfTheColdFigures() {
+        store.appendPlan(List.of(spec(0, "rest", "text:10", 1), spec(1, "rest", "text:10", 2)));
+        finished(spec(0, "rest", "text:10", 1), 1, 0, List.of(), compiling(0, 30));
+        finished(spec(1, "rest", "text:10", 2), 9, 1, List.of(), compiling(1, 30));
+        Summary mean = find(Analysis.of(store), "rest", "text:10", Metric.LATENCY_MEAN);
+        assertThat(mean.estimate().value()).isCloseTo(1, within(0.01));
+        assertThat(mean.isCold()).isTrue();
+    }
+
+    @Test
     void aTrialThatFailedOrNeverRanIsARowWithItsReason() {
         store.appendPlan(List.of(spec(0, "rest", "text:10", 1), spec(1, "grpc", "text:10", 1)));
         store.append(new TrialRow(
@@ -288,7 +359,7 @@ class AnalysisTest {
                 List.of(
                         new HistogramRow(0, HistogramRow.Kind.HOP, "m1>m2", Encoded.of(2_000_000)),
                         new HistogramRow(0, HistogramRow.Kind.HOP, "m2>m3", Encoded.of(1_000_000))),
-                List.of());
+                List.of(compiling(0, 2)));
         Analysis analysis = Analysis.of(store);
         assertThat(find(analysis, "rest", "text:10", Metric.HOP_MEAN).estimate().value())
                 .isCloseTo(1.5, within(0.01));

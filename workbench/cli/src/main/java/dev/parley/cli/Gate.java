@@ -19,7 +19,7 @@ import picocli.CommandLine.Parameters;
         },
         footer = {
             "",
-            "Exit codes: 0 nothing is worse, 1 error, 2 no baseline, nothing in common, another machine or JDK, cells missing or void, or under three restarts, 3 something is worse than the baseline."
+            "Exit codes: 0 nothing is worse, 1 error, 2 no baseline, nothing in common, another machine or JDK, cells missing, void or cold, or under three restarts, 3 something is worse than the baseline."
         })
 final class Gate implements Callable<Integer> {
     @Option(
@@ -53,8 +53,8 @@ final class Gate implements Callable<Integer> {
         if (comparison.rows().isEmpty()) {
             return nothing("nothing in common with the baseline");
         }
-        if (comparison.uncommon() > 0 || has(comparison, Verdict.Kind.VOID)) {
-            return nothing("some cells of the baseline are missing or void");
+        if (comparison.uncommon() > 0 || has(comparison, Verdict.Kind.VOID) || has(comparison, Verdict.Kind.COLD)) {
+            return nothing("some cells of the baseline are missing, void or cold");
         }
         // under three restarts no verdict can be other than undecided, with an interval all the same
         if (comparison.rows().stream().allMatch(row -> row.verdict().kind() == Verdict.Kind.UNDECIDED)) {

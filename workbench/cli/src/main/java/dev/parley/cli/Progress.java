@@ -101,7 +101,13 @@ final class Progress implements LabListener {
                         g.medianMs(),
                         g.p99Ms(),
                         g.failed() == 0 ? "" : ", " + g.failed() + " of " + g.due() + " failed",
-                        row.voidReasons().isEmpty() ? "" : "; void: " + String.join("; ", row.voidReasons())));
+                        row.voidReasons().isEmpty() ? "" : "; " + why(row)));
+    }
+
+    /** What keeps a trial from counting: the word void before what makes it so, where that is not the cold alone. */
+    private static String why(TrialRow row) {
+        boolean isCold = row.voidReasons().stream().allMatch(r -> r.startsWith(TrialRow.COLD));
+        return (isCold ? "" : "void: ") + String.join("; ", row.voidReasons());
     }
 
     @Override

@@ -2,8 +2,10 @@ package dev.parley.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.parley.model.FigureRow;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
+import dev.parley.model.Metric;
 import dev.parley.model.Rules;
 import dev.parley.model.Run;
 import dev.parley.model.SecondRow;
@@ -74,7 +76,8 @@ class StoredRunsTest {
                                 new SecondRow(spec.id(), 0, 1000, 0, 0, 0, 0, times(mood)),
                                 new SecondRow(spec.id(), 1, 1000, 0, 0, 0, 0, times(mood))),
                         List.of(),
-                        List.of());
+                        List.of(new FigureRow(
+                                spec.id(), Metric.COMPILING_SHARE, FigureRow.SYSTEM, machine.containsValue("cold") ? 40 : 1)));
             }
         }
         return run;
@@ -125,6 +128,19 @@ class StoredRunsTest {
                 .contains("not the same: " + Rules.FACT + ": unknown → 2", " void")
                 .doesNotContain("worse");
         assertThat(gate(before, after, "--other-machine").exitCode()).isEqualTo(2);
+    }
+
+    @Test
+    void aColdRunIsHeldAgainstNothing() throws IOException {
+        Path warm = run("warm", 10, "a");
+        Path cold = run("cold", 12, "cold");
+        Typed result = gate(warm, cold, "--other-machine");
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.out()).contains("3 cold").doesNotContain("×");
+        assertThat(Typed.line("compare", warm.toString(), cold.toString()).out())
+                .contains("3 cold")
+                .doesNotContain("×", "worse");
+        assertThat(gate(cold, warm, "--other-machine").exitCode()).isEqualTo(2);
     }
 
     @Test

@@ -109,12 +109,12 @@ final class HtmlPage {
         if (analysis.unfinished() > 0) {
             html.append(flag("bad", analysis.unfinished() + " trials not run"));
         }
-        Optional<String> notWarm = Warmth.note(analysis);
-        if (notWarm.isPresent()) {
-            html.append(flag("hint", "not fully warm"));
+        long cold = Warmth.cold(analysis);
+        if (cold > 0) {
+            html.append(flag("hint", cold + (cold == 1 ? " cold trial" : " cold trials")));
         }
         html.append("</p>");
-        notWarm.ifPresent(note -> html.append("\n<p class=lead>" + Html.escaped(note) + "</p>"));
+        Warmth.note(analysis).ifPresent(note -> html.append("\n<p class=lead>" + Html.escaped(note) + "</p>"));
         return html.toString();
     }
 

@@ -16,7 +16,8 @@ final class MeasuredPage {
             "A reply counts only if it is right in every field and comes within the limit. Wrong, late, failed and unsent requests are counted apart.",
             "Open load: response time runs from the intended send time. Closed load: each client sends when its last reply is in, so a slow service is asked less often; the two are never on one chart.",
             "A restart of the services is the unit of repetition. Figures are medians over restarts, never the best of them; intervals hold 95 % and come from a bootstrap over restarts, then seconds.",
-            "Warm-up is recorded, and not counted.",
+            "Warm-up is recorded, and not counted. Services rehearse each message, at the concurrency that is then measured, until their compilers take at most a tenth of their processor time and latency falls no more, or until their time for it is over.",
+            "A trial counts when compilers took at most 10 % of the services' processor time in its window, and the median response time fell by at most 10 % from its first half to its second. Otherwise it is cold: kept and shown in grey, with no ratio and no verdict. Boot time and first call are cold by nature, and the same for all.",
             "Percentiles come from merged histograms, never from averages. The 99th wants 1 000 samples, the 99.9th 10 000; with fewer it is marked.",
             "Technologies run interleaved in seeded random blocks, so that a machine that slows down slows all of them.",
             "Two technologies differ when the interval of their ratio excludes 1, bootstrap and t-test are both sure after Holm's correction, and the effect is outside the tie band (5 %, or the machine's own noise where that is more); they are equivalent when the interval lies inside it; otherwise the comparison is undecided.",
@@ -41,6 +42,7 @@ final class MeasuredPage {
                 + "<h3>Rules</h3>\n<ul class=rules>"
                 + RULES.stream().map(r -> "<li>" + Html.escaped(r) + "</li>").collect(Collectors.joining()) + "</ul>\n"
                 + trials("Void trials", "No trial was void.", JudgedTrial::isVoid)
+                + trials("Cold trials", "No trial was cold.", JudgedTrial::isCold)
                 + trials("Failed and interrupted trials", "No trial failed.", t -> !t.isFinished())
                 + (analysis.unfinished() > 0
                         ? "<p>" + analysis.unfinished() + " of "
@@ -73,7 +75,7 @@ final class MeasuredPage {
                 "Warm-up",
                 distinct(s -> seconds(s.window().warmUpLeast()) + " to "
                         + seconds(s.window().warmUpMost()) + ", until stable")));
-        Warmth.note(analysis).ifPresent(note -> facts.add(List.of("Warm?", note)));
+        facts.add(List.of("Warm?", Warmth.note(analysis).orElse("every trial that was not void was warm")));
         facts.add(List.of("Measured window", distinct(s -> seconds(s.window().length()))));
         facts.add(List.of("A reply counts within", distinct(s -> seconds(s.limit()))));
         return facts;
@@ -117,7 +119,7 @@ final class MeasuredPage {
                         Charts.load(t.row().spec().load()),
                         "restart " + t.row().spec().restart(),
                         t.isFinished()
-                                ? String.join("; ", t.reasons())
+                                ? Warmth.why(t)
                                 : t.row().state().name().toLowerCase(Locale.ROOT) + ": "
                                         + t.row().message()))
                 .toList();

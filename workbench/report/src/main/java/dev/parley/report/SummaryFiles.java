@@ -152,7 +152,8 @@ final class SummaryFiles {
                 "load", t.row().spec().load().toString(),
                 "restart", t.row().spec().restart(),
                 "state", t.row().state().name().toLowerCase(java.util.Locale.ROOT),
-                "voidReasons", t.reasons(),
+                "voidReasons", t.isCold() ? List.of() : t.reasons(),
+                "coldReasons", t.isCold() ? t.reasons() : List.of(),
                 "whatHappened", t.row().message());
     }
 

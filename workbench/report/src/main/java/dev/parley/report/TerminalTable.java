@@ -117,6 +117,15 @@ final class TerminalTable {
                                 : "–");
                 continue;
             }
+            if (summary.isCold()) {
+                // a ratio that nobody may draw is not offered for drawing: the figures are in the report and the files
+                line.add("cold");
+                if (decidesVoid(column.metric())) {
+                    notes.add("~ " + technology + ", " + summary.message() + ", " + summary.load() + ": "
+                            + summary.validity());
+                }
+                continue;
+            }
             double value = summary.estimate().value();
             line.add(column.metric().unit().equals("B") ? Figures.bytes(value) : Figures.brief(value));
             if (decidesVoid(column.metric())) {
@@ -130,8 +139,9 @@ final class TerminalTable {
             }
         }
         boolean isVoid = own.stream().anyMatch(s -> decidesVoid(s.metric()) && s.isVoid());
+        boolean isCold = own.stream().anyMatch(s -> decidesVoid(s.metric()) && s.isCold());
         line.addFirst(
-                (isVoid ? "! " : "  ") + (technology.length() > 16 ? technology.substring(0, 15) + "…" : technology));
+                (isVoid ? "! " : isCold ? "~ " : "  ") + (technology.length() > 16 ? technology.substring(0, 15) + "…" : technology));
         return line;
     }
 

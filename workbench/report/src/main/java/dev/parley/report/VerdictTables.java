@@ -65,19 +65,22 @@ final class VerdictTables {
         String figures = "<b>" + Figures.brief(s.estimate().value()) + "</b> <span class=interval>"
                 + Figures.brief(s.estimate().low()) + " – "
                 + Figures.brief(s.estimate().high()) + "</span>";
-        return "<td><div>" + figures + standing(situation, s, metric) + "</div></td>";
+        return "<td" + (s.isCold() ? " class=cold" : "") + "><div>" + figures + standing(situation, s, metric) + "</div></td>";
     }
 
     private String standing(Situation situation, Summary own, Metric metric) {
         if (own.isVoid()) {
             return "<small class=bad title=\"" + Html.escaped(own.validity()) + "\">void</small>";
         }
+        if (own.isCold()) {
+            return "<small title=\"" + Html.escaped(own.validity()) + "\">cold</small>";
+        }
         if (analysis.run().technologies().size() == 1 || !Analysis.COMPARED.contains(metric)) {
             return "";
         }
         Optional<Summary> best = analysis.run().technologies().stream()
                 .flatMap(t -> find(situation, t.name(), metric).stream())
-                .filter(s -> s.estimate().isPresent() && !s.isVoid())
+                .filter(s -> s.estimate().isPresent() && s.counts())
                 .min((a, b) -> metric.better() == Metric.Better.HIGHER
                         ? Double.compare(b.estimate().value(), a.estimate().value())
                         : Double.compare(a.estimate().value(), b.estimate().value()));
@@ -105,6 +108,7 @@ final class VerdictTables {
             case EQUIVALENT -> "equivalent";
             case UNDECIDED -> "undecided, +" + c.verdict().moreRestarts() + " restarts";
             case VOID -> "void";
+            case COLD -> "cold";
         };
         String kind = c.verdict().kind() == Verdict.Kind.EQUIVALENT ? "good" : "";
         return "<small class='" + kind + "' title=\"" + Html.escaped(hint) + "\">" + ratio + " " + word + "</small>";

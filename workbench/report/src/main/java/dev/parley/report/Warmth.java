@@ -1,39 +1,45 @@
 package dev.parley.report;
 
 import dev.parley.analysis.Analysis;
-import dev.parley.model.Metric;
+import dev.parley.analysis.JudgedTrial;
 import dev.parley.model.Technology;
+import dev.parley.model.TrialRow;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Whether the services' JVMs had done their compiling when they were measured. */
+/** What a report says of cold trials: those whose services were still warming up while they were measured. */
 final class Warmth {
-    /** Below, compiling changes processor time per request by less than restarts do. */
-    private static final double PERCENT = 10;
-
     private Warmth() {}
 
-    /** A warning that names the technologies whose compilers were still busy; empty when none was. */
+    static long cold(Analysis analysis) {
+        return analysis.trials().stream().filter(JudgedTrial::isCold).count();
+    }
+
+    /** How many trials of which technology were cold, and what follows; empty where none was. */
     static Optional<String> note(Analysis analysis) {
-        List<String> busy = new ArrayList<>();
+        List<String> cold = new ArrayList<>();
         for (Technology technology : analysis.run().technologies()) {
-            double most = analysis.summaries().stream()
-                    .filter(s -> s.metric() == Metric.COMPILING_SHARE)
-                    .filter(s -> s.technology().equals(technology.name()))
-                    .mapToDouble(s -> s.estimate().value())
-                    .filter(Double::isFinite)
-                    .max()
-                    .orElse(0);
-            if (most > PERCENT) {
-                busy.add(technology.name() + " " + Math.round(most) + " %");
+            List<JudgedTrial> own = analysis.trials().stream()
+                    .filter(t -> t.row().spec().technology().equals(technology.name()))
+                    .toList();
+            long count = own.stream().filter(JudgedTrial::isCold).count();
+            if (count > 0) {
+                cold.add(technology.name() + " " + count + " of " + own.size());
             }
         }
-        return busy.isEmpty()
+        return cold.isEmpty()
                 ? Optional.empty()
-                : Optional.of(
-                        "Not fully warm: just-in-time compilers took up to this share of the services' CPU in a window: "
-                                + String.join(", ", busy)
-                                + ". Latency and CPU of a service that runs for hours are lower; longer warm-ups show them.");
+                : Optional.of("Cold trials, in which services were still warming up: " + String.join(", ", cold)
+                        + ". They are kept, and have no ratio and no verdict; a longer rehearsal warms them.");
+    }
+
+    /** Reasons as text, without the word before each that tells cold ones from others. */
+    static String why(JudgedTrial trial) {
+        return String.join(
+                "; ",
+                trial.reasons().stream()
+                        .map(r -> trial.isCold() ? r.substring(TrialRow.COLD.length()) : r)
+                        .toList());
     }
 }

@@ -65,6 +65,8 @@
     ink: css("--ink"), soft: css("--soft"), line: css("--line"), grid: css("--grid"), raised: css("--raised"),
     of: (technology) => css(variable(technology)),
   });
+  /** A technology's own colour; grey where its figure is cold. */
+  const tint = (p, colours) => (p.flag && p.flag.startsWith("cold") ? colours.soft : colours.of(p.technology));
   const scale = (values) => {
     const positive = values.filter((v) => v > 0);
     const wide = positive.length > 0 && Math.max(...positive) / Math.min(...positive) > 30;
@@ -82,7 +84,7 @@
   const present = (chart) => data.technologies.map((t) => t.name)
     .filter((name) => chart.rows.some((r) => r.points.some((p) => p.technology === name)));
 
-  /** Rows of messages; in each a dot with its interval for every technology, one below the other. Void ones are hollow. */
+  /** Rows of messages; in each a dot with its interval for every technology, one below the other. Void ones are hollow, cold ones grey. */
   const intervals = (chart, colours) => {
     const names = present(chart);
     const parts = base(chart, colours);
@@ -105,9 +107,10 @@
             const y = centre[1] + (i - (names.length - 1) / 2) * Math.min(22, (band - 8) / names.length);
             const left = api.coord([api.value(1), api.value(3)])[0];
             const right = api.coord([api.value(2), api.value(3)])[0];
-            const colour = colours.of(name);
             const source = chart.rows[api.value(3)].points.find((p) => p.technology === name);
             const hollow = source && source.flag.startsWith("void");
+            const cold = source && source.flag.startsWith("cold");
+            const colour = cold ? colours.soft : colours.of(name);
             const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colour, lineWidth: 2 } });
             return {
               type: "group",
@@ -115,7 +118,7 @@
                 line(left, y, right, y), line(left, y - 4, left, y + 4), line(right, y - 4, right, y + 4),
                 { type: "circle", shape: { cx: centre[0], cy: y, r: 5 }, style: { fill: hollow ? colours.raised : colour, stroke: colour, lineWidth: 2 } },
                 { type: "text", x: Math.max(right, centre[0]) + 9, y,
-                  style: { text: brief(api.value(0)) + (hollow ? " void" : ""), fill: colours.soft, fontSize: 11, verticalAlign: "middle" } },
+                  style: { text: brief(api.value(0)) + (hollow ? " void" : cold ? " cold" : ""), fill: colours.soft, fontSize: 11, verticalAlign: "middle" } },
               ],
             };
           },
@@ -175,7 +178,7 @@
         yAxis: { ...parts.nameAxis, data: points.map((p) => (p.technology === "empty" ? "empty" : p.technology)) },
         series: [{
           type: "bar", barMaxWidth: 16,
-          data: points.map((p) => ({ value: p.value, point: p, itemStyle: { color: colours.of(p.technology) } })),
+          data: points.map((p) => ({ value: p.value, point: p, itemStyle: { color: tint(p, colours) } })),
           label: { show: true, position: "right", color: colours.soft, fontSize: 11, formatter: (at) => brief(at.value) },
           tooltip: { formatter: (at) => hint(at.data.point, unitOf(chart)) },
         }],
@@ -202,8 +205,8 @@
         yAxis: { ...parts.valueAxis, ...scale(values), nameGap: 42 },
         series: row.points.map((p) => ({
           type: "line", name: p.technology, showSymbol: false, data: p.tail.map((t) => [at(t[0]), t[1]]),
-          lineStyle: { width: 2, color: colours.of(p.technology), type: p.flag.startsWith("void") ? "dashed" : "solid" },
-          itemStyle: { color: colours.of(p.technology) },
+          lineStyle: { width: 2, color: tint(p, colours), type: p.flag.startsWith("void") ? "dashed" : "solid" },
+          itemStyle: { color: tint(p, colours) },
         })),
       },
     };
@@ -239,7 +242,7 @@
             if (!part) return "-";
             return {
               value: shares ? (100 * part.value) / sum(r.p) : part.value, point: r.p, part,
-              itemStyle: { color: colours.of(r.name) + shade(k), borderColor: colours.raised, borderWidth: 1 },
+              itemStyle: { color: tint(r.p, colours) + shade(k), borderColor: colours.raised, borderWidth: 1 },
               label: { show: k === r.p.parts.length - 1, position: "right", color: colours.soft, fontSize: 11, formatter: brief(r.p.value) },
             };
           }),
@@ -269,8 +272,8 @@
         yAxis: { ...parts.valueAxis, ...scale(values), nameGap: 42 },
         series: row.points.map((p) => ({
           type: "line", name: p.technology, symbol: "circle", symbolSize: 7, data: p.tail,
-          lineStyle: { width: 2, color: colours.of(p.technology), type: p.flag.startsWith("void") ? "dashed" : "solid" },
-          itemStyle: { color: colours.of(p.technology) },
+          lineStyle: { width: 2, color: tint(p, colours), type: p.flag.startsWith("void") ? "dashed" : "solid" },
+          itemStyle: { color: tint(p, colours) },
         })),
       },
     };

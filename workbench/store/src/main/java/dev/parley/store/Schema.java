@@ -54,7 +54,7 @@ final class Schema {
             value DOUBLE NOT NULL, unit VARCHAR NOT NULL)""",
     };
 
-    /** A trial planned and never ended has state PLANNED; figures of a void trial stay out of the views named valid and window. */
+    /** A trial planned and never ended has state PLANNED; figures of a void or cold trial stay out of the views named valid and window. */
     private static final String[] CLEAN = {
         "DROP SCHEMA IF EXISTS clean CASCADE",
         "CREATE SCHEMA clean",
@@ -66,7 +66,13 @@ final class Schema {
             FROM raw.plan p LEFT JOIN raw.trial t USING (trial_id)
             QUALIFY row_number() OVER (PARTITION BY trial_id ORDER BY t.session DESC, t.ended_at_utc DESC) = 1""",
         "CREATE VIEW clean.valid_trial AS SELECT * EXCLUDE (state, void_reasons, what_happened, valid) FROM clean.trial WHERE valid",
-        "CREATE VIEW clean.void_trial AS SELECT * FROM clean.trial WHERE state = 'FINISHED' AND NOT valid",
+        """
+        CREATE VIEW clean.cold_trial AS
+            SELECT * FROM clean.trial WHERE state = 'FINISHED' AND NOT valid
+                AND len(list_filter(void_reasons, reason -> NOT starts_with(reason, 'cold: '))) = 0""",
+        """
+        CREATE VIEW clean.void_trial AS
+            SELECT * FROM clean.trial WHERE state = 'FINISHED' AND NOT valid AND trial_id NOT IN (SELECT trial_id FROM clean.cold_trial)""",
         "CREATE VIEW clean.unfinished_trial AS SELECT * FROM clean.trial WHERE state <> 'FINISHED'",
         """
         CREATE VIEW clean.window_second AS

@@ -76,17 +76,23 @@ class RunStoreTest {
                 store.append(end, SampleRun.seconds(id), SampleRun.histograms(id), SampleRun.figures(id));
             }
             store.append(SampleRun.ended(2, State.FAILED));
+            store.append(
+                    SampleRun.ended(3, State.FINISHED, "cold: compilers were busy"),
+                    SampleRun.seconds(3),
+                    SampleRun.histograms(3),
+                    SampleRun.figures(3));
             store.buildViews();
             store.buildViews();
         }
         assertThat(ask(file, "SELECT count(*) FROM clean.trial")).isEqualTo(4);
         assertThat(ask(file, "SELECT count(*) FROM clean.valid_trial")).isEqualTo(1);
         assertThat(ask(file, "SELECT count(*) FROM clean.void_trial")).isEqualTo(1);
-        assertThat(ask(file, "SELECT count(*) FROM clean.unfinished_trial")).isEqualTo(2);
+        assertThat(ask(file, "SELECT trial_id FROM clean.cold_trial")).isEqualTo(3);
+        assertThat(ask(file, "SELECT count(*) FROM clean.unfinished_trial")).isEqualTo(1);
         assertThat(ask(file, "SELECT sum(replied) FROM clean.window_second")).isEqualTo(201);
         assertThat(ask(file, "SELECT not_sent FROM clean.outcome")).isEqualTo(4);
         assertThat(ask(file, "SELECT count(*) FROM clean.figure")).isEqualTo(2);
-        assertThat(ask(file, "SELECT count(*) FROM raw.figure")).isEqualTo(4);
+        assertThat(ask(file, "SELECT count(*) FROM raw.figure")).isEqualTo(6);
     }
 
     @Test
