@@ -1,5 +1,6 @@
 package dev.parley.lab;
 
+import dev.parley.analysis.Warmth;
 import dev.parley.limits.Confinement;
 import dev.parley.load.Command;
 import dev.parley.load.Event;
@@ -27,6 +28,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 import java.util.function.IntSupplier;
@@ -55,10 +57,6 @@ final class Deployment implements AutoCloseable {
     /** Right answers in a row after which services are taken to be done with what went before. */
     private static final int SETTLED_CALLS = 3;
 
-    private static final int REHEARSING_CLIENTS = 16;
-    /** An engine's run has a window; this one's is not kept. */
-    private static final Duration REHEARSED_WINDOW = Duration.ofMillis(500);
-
     private final Plan.Boot boot;
     private final Installations installations;
     private final Path logs;
@@ -75,16 +73,22 @@ final class Deployment implements AutoCloseable {
     private final Databases databases;
     private final Ceiling ceiling;
     private final Observation observation;
+    private final Rehearsal rehearsal;
     /** The message of requests that may still be under way; empty where all were answered. */
     private Optional<MessageSpec> unanswered = Optional.empty();
 
-    /** A trial's rows, to be appended together. */
+    /**
+     * A trial's rows, to be appended together.
+     *
+     * @param compilingCores processors that the services' compilers kept busy; 0 where that is not known
+     */
     record Measured(
             TrialRow trial,
             List<SecondRow> seconds,
             List<HistogramRow> histograms,
             List<FigureRow> figures,
-            Event.Finished finished) {}
+            Event.Finished finished,
+            double compilingCores) {}
 
     /**
      * @param broker that the boot's technology needs
@@ -107,6 +111,21 @@ final class Deployment implements AutoCloseable {
         this.broker = broker;
         this.databases = databases;
         this.observation = observation;
+        this.rehearsal = new Rehearsal(
+                new Rehearsal.Stage() {
+                    @Override
+                    public Rehearsal.Slice play(MessageSpec message, Load load, Duration length)
+                            throws InterruptedException {
+                        return Deployment.this.play(message, load, length);
+                    }
+
+                    @Override
+                    public long nowNs() {
+                        return System.nanoTime();
+                    }
+                },
+                boot.rehearsal(),
+                boot.trials().size());
         this.ports = ports;
         this.boot = boot;
         this.installations = installations;
@@ -291,48 +310,53 @@ final class Deployment implements AutoCloseable {
         return entry;
     }
 
-    /**
-     * What heats the JVMs before the first trial: {@value #REHEARSING_CLIENTS} closed clients with each message of the boot in turn,
-     * whatever loads follow, since one client alone would take minutes to have the hot code compiled. Nothing of it is kept. Where there is
-     * no time for all messages, the first of the boot's trials: half of the code is the same for each.
-     */
+    /** Warms the services for each message of the boot. */
     void rehearse() throws InterruptedException {
-        long time = Math.max(1, boot.rehearsal().dividedBy(REHEARSED_WINDOW.multipliedBy(2)));
-        List<MessageSpec> messages = boot.trials().stream()
-                .map(TrialSpec::message)
-                .distinct()
-                .limit(time)
-                .toList();
-        Duration each = boot.rehearsal().dividedBy(messages.size()).minus(REHEARSED_WINDOW);
-        if (!each.isPositive()) {
-            return;
-        }
+        rehearsal.of(boot.trials().stream().map(TrialSpec::message).distinct().toList());
+    }
+
+    /** A stretch of load of which nothing is kept. */
+    private Rehearsal.Slice play(MessageSpec message, Load load, Duration length) throws InterruptedException {
         TrialSpec first = boot.trials().getFirst();
-        for (MessageSpec message : messages) {
-            TrialSpec rehearsal = new TrialSpec(
-                    first.id(),
-                    first.technology(),
-                    first.topology(),
-                    first.work(),
-                    message,
-                    new Load.Closed(REHEARSING_CLIENTS),
-                    first.restart(),
-                    first.block(),
-                    new TrialSpec.Window(each, each, REHEARSED_WINDOW),
-                    first.limit());
-            settle();
-            measure(rehearsal, "rehearsal", progress -> {
-                if (progress.phase() == Phase.WARM_UP) {
-                    listener.progress(rehearsal, progress);
-                }
-            });
-        }
+        TrialSpec slice = new TrialSpec(
+                first.id(),
+                first.technology(),
+                first.topology(),
+                first.work(),
+                message,
+                load,
+                first.restart(),
+                first.block(),
+                new TrialSpec.Window(Duration.ZERO, Duration.ZERO, length),
+                first.limit());
+        settle();
+        Measured measured = measure(
+                slice,
+                "rehearsal",
+                p -> listener.progress(
+                        slice,
+                        new Event.Progress(
+                                p.trialId(),
+                                Phase.WARM_UP,
+                                p.elapsedMs(),
+                                p.perSecond(),
+                                p.p99Ms(),
+                                p.errors(),
+                                p.inFlight())));
+        Glance glance = Glance.of(measured);
+        OptionalDouble compiling = measured.figures().stream()
+                .filter(f -> f.metric() == Metric.COMPILING_SHARE)
+                .mapToDouble(FigureRow::value)
+                .findFirst();
+        return new Rehearsal.Slice(compiling, measured.compilingCores(), glance.medianMs(), glance.perSecond());
     }
 
     /** Carries out one trial. */
     Measured run(TrialSpec trial) throws InterruptedException {
         settle();
         List<FigureRow> bytes = bytes(trial);
+        rehearsal.before(trial);
+        settle();
         Measured measured =
                 measure(trial, Integer.toString(trial.id()), progress -> listener.progress(trial, progress));
         measured.figures().addAll(bytes);
@@ -424,9 +448,10 @@ final class Deployment implements AutoCloseable {
                     figures.add(new FigureRow(trial.id(), Metric.GENERATOR_CEILING, "generator", ceiling.perSecond()));
                     ceiling.complaint(finished).ifPresent(reasons::add);
                     reasons.addAll(new Impossible(ceiling, seconds, steps, finished, figures).reasons());
+                    reasons.addAll(Warmth.reasons(trial, seconds, figures));
                     TrialRow row = new TrialRow(
                             trial, TrialRow.State.FINISHED, startedAt, Instant.now(), reasons, finished.firstFailure());
-                    return new Measured(row, seconds, histograms, figures, finished);
+                    return new Measured(row, seconds, histograms, figures, finished, probe.compilingCores());
                 }
                 case Event.Done d -> throw unexpected(d);
                 case Event.Ready r -> throw unexpected(r);
@@ -517,7 +542,7 @@ final class Deployment implements AutoCloseable {
         private static ProcessorUse used(ServiceProcess service) {
             return new ProcessorUse(
                     service.probe().cpuNs().orElse(0),
-                    service.probe().compilersCpuNs().orElse(0));
+                    service.probe().compilersCpuNs());
         }
 
         void end() {
@@ -531,6 +556,13 @@ final class Deployment implements AutoCloseable {
 
         List<String> complaints() {
             return complaints;
+        }
+
+        double compilingCores() {
+            return (double) cpu.values().stream()
+                            .mapToLong(use -> use.compilersNs().orElse(0))
+                            .sum()
+                    / Math.max(1, lengthNs);
         }
 
         List<FigureRow> figures(int trialId, Event.Finished finished) {

@@ -25,7 +25,7 @@ public record Plan(List<Boot> boots) {
      *
      * @param opensBlock true for the first of its block, in which the empty service is measured too
      * @param firstTrial the trial that the figures of the boot are kept with, whether or not it is still to be done
-     * @param rehearsal how long the services are warmed up before the first trial
+     * @param rehearsal how long the services are warmed up at the most, before the first trial and between trials
      */
     public record Boot(
             int block,

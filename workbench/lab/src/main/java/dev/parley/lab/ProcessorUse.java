@@ -5,23 +5,32 @@ import dev.parley.model.Metric;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 
 /**
  * Processor time of one service, since it began or within a window.
  *
  * @param allNs its just-in-time compilers in it
- * @param compilersNs theirs alone
+ * @param compilersNs theirs alone; empty where the system does not tell
  */
-record ProcessorUse(long allNs, long compilersNs) {
+record ProcessorUse(long allNs, OptionalLong compilersNs) {
     static final ProcessorUse NONE = new ProcessorUse(0, 0);
 
+    ProcessorUse(long allNs, long compilersNs) {
+        this(allNs, OptionalLong.of(compilersNs));
+    }
+
     ProcessorUse since(ProcessorUse earlier) {
-        return new ProcessorUse(allNs - earlier.allNs, compilersNs - earlier.compilersNs);
+        return new ProcessorUse(
+                allNs - earlier.allNs,
+                compilersNs.isPresent() && earlier.compilersNs.isPresent()
+                        ? OptionalLong.of(compilersNs.getAsLong() - earlier.compilersNs.getAsLong())
+                        : OptionalLong.empty());
     }
 
     /** What a service that has run for hours would have used: it compiles no more. */
     private long servingNs() {
-        return Math.max(0, allNs - Math.max(0, compilersNs));
+        return Math.max(0, allNs - Math.max(0, compilersNs.orElse(0)));
     }
 
     /**
@@ -34,11 +43,19 @@ record ProcessorUse(long allNs, long compilersNs) {
         used.forEach((service, own) -> figures.add(
                 new FigureRow(trialId, Metric.CPU_SHARE, service, 100.0 * own.servingNs() / Math.max(1, lengthNs))));
         long allNs = used.values().stream().mapToLong(ProcessorUse::allNs).sum();
-        // Not brought below the sum: more than all of it is impossible, and Impossible says so.
-        long compilersNs = Math.max(
-                0, used.values().stream().mapToLong(ProcessorUse::compilersNs).sum());
-        if (allNs > 0) {
-            figures.add(new FigureRow(trialId, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 100.0 * compilersNs / allNs));
+        if (used.values().stream().allMatch(own -> own.compilersNs.isPresent())) {
+            // Not brought below the sum: more than all of it is impossible, and Impossible says so. Services that used no
+            // processor time at all compiled nothing in it.
+            long compilersNs = Math.max(
+                    0,
+                    used.values().stream()
+                            .mapToLong(own -> own.compilersNs.orElse(0))
+                            .sum());
+            figures.add(new FigureRow(
+                    trialId,
+                    Metric.COMPILING_SHARE,
+                    FigureRow.SYSTEM,
+                    allNs == 0 ? 0 : 100.0 * compilersNs / allNs));
         }
         if (answered > 0) {
             long servingNs =

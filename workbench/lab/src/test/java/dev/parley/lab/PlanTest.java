@@ -21,7 +21,7 @@ class PlanTest {
         return new Study(
                 "a test",
                 List.of("rest", "grpc", "rpcx"),
-                List.of(Topology.parse("line:5")),
+                List.of(Topology.parse("line:2")),
                 "messages",
                 List.of(MessageSpec.parse("text:1000"), MessageSpec.parse("types:100")),
                 List.of(new Load.Closed(1), new Load.Closed(16)),

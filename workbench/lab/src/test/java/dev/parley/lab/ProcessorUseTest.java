@@ -6,6 +6,7 @@ import dev.parley.model.FigureRow;
 import dev.parley.model.Metric;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
@@ -39,6 +40,22 @@ class ProcessorUseTest {
     void nothingIsToldPerRequestWhereNoneWasAnswered() {
         assertThat(ProcessorUse.figures(1, Map.of("m1", ProcessorUse.NONE), SECOND, 0))
                 .extracting(FigureRow::metric)
-                .containsExactly(Metric.CPU_SHARE);
+                .containsExactly(Metric.CPU_SHARE, Metric.COMPILING_SHARE);
+    }
+
+    @Test
+    void servicesThatUsedNoProcessorTimeCompiledNothing() {
+        List<FigureRow> figures = ProcessorUse.figures(1, Map.of("m1", ProcessorUse.NONE), SECOND, 3);
+        assertThat(figure(figures, Metric.COMPILING_SHARE, FigureRow.SYSTEM)).isZero();
+    }
+
+    @Test
+    void whatTheSystemDoesNotTellOfOneServiceIsNoShareOfAll() {
+        ProcessorUse untold = new ProcessorUse(SECOND, OptionalLong.empty());
+        Map<String, ProcessorUse> used = Map.of("m1", new ProcessorUse(SECOND, 1), "m2", untold.since(ProcessorUse.NONE));
+        assertThat(ProcessorUse.figures(1, used, SECOND, 3))
+                .extracting(FigureRow::metric)
+                .doesNotContain(Metric.COMPILING_SHARE)
+                .contains(Metric.CPU_SHARE, Metric.CPU_PER_REQUEST);
     }
 }

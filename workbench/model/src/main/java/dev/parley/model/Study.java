@@ -57,27 +57,27 @@ public record Study(
      * How long each trial takes.
      *
      * @param name {@code quick}, {@code standard}, or {@code own} for any other
-     * @param rehearsal once after each boot, under more load than one client gives: most of a JVM's compiling happens there
+     * @param rehearsal after each boot, at the most: it ends when the services are warm for what is to be measured
      * @param warmUpLeast before each window, on top of the rehearsal
      */
     public record Effort(
             String name, int restarts, Duration rehearsal, Duration warmUpLeast, Duration warmUpMost, Duration window) {
         /**
-         * Three technologies with four cells each take four and a half minutes with this: nine boots of some seven seconds each, and 22 seconds
-         * of rehearsal and trials in each. Twelve technologies take twenty.
+         * Three technologies with four cells each, over two services, take under five minutes with this on two cores: nine boots of some four
+         * seconds each, up to eighteen seconds of rehearsal and twelve of trials in each.
          */
         public static final Effort QUICK = new Effort(
                 "quick",
                 3,
-                Duration.ofSeconds(6),
-                Duration.ofSeconds(1),
-                Duration.ofMillis(1500),
+                Duration.ofSeconds(18),
+                Duration.ofMillis(500),
+                Duration.ofMillis(500),
                 Duration.ofSeconds(2));
 
         public static final Effort STANDARD = new Effort(
                 "standard",
                 10,
-                Duration.ofSeconds(30),
+                Duration.ofSeconds(180),
                 Duration.ofSeconds(15),
                 Duration.ofSeconds(60),
                 Duration.ofSeconds(30));

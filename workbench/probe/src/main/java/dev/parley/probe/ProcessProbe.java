@@ -5,6 +5,8 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.OptionalLong;
 
 /**
@@ -18,6 +20,11 @@ public final class ProcessProbe {
 
     private final ProcessHandle process;
     private final Path folder;
+    /** By thread; a thread's name is asked for once. Guarded by this. */
+    private final Map<String, Boolean> isCompiler = new HashMap<>();
+
+    /** By thread, as last seen. Guarded by this. */
+    private final Map<String, Long> compilersNs = new HashMap<>();
 
     private ProcessProbe(ProcessHandle process) {
         this.process = process;
@@ -55,30 +62,47 @@ public final class ProcessProbe {
     }
 
     /**
-     * The part of {@link #cpuNs} that the JVM's just-in-time compilers took, by the names HotSpot gives their threads. Compiler threads
-     * that have ended are missed.
+     * The part of {@link #cpuNs} that the JVM's just-in-time compilers took, by the names HotSpot gives their threads. A thread that has
+     * ended keeps what it was last seen with: HotSpot ends compiler threads that have nothing to do, and a sum that fell with them would
+     * hide what the others take.
      *
-     * @return nanoseconds; empty when the process is gone or this system does not tell
+     * @return nanoseconds, never less than the time before; empty when the process is gone or this system does not tell
      */
-    public OptionalLong compilersCpuNs() {
-        long ticks = 0;
+    public synchronized OptionalLong compilersCpuNs() {
         try (DirectoryStream<Path> threads = Files.newDirectoryStream(folder.resolve("task"))) {
             for (Path thread : threads) {
-                ticks += compilerTicks(thread);
+                String id = String.valueOf(thread.getFileName());
+                if (isCompiler.computeIfAbsent(id, _ -> isCompiler(thread))) {
+                    compilersNs.merge(id, threadNs(thread), Math::max);
+                }
             }
         } catch (IOException gone) {
             return OptionalLong.empty();
         }
-        return OptionalLong.of(ticks * NANOS_A_TICK);
+        return OptionalLong.of(
+                compilersNs.values().stream().mapToLong(Long::longValue).sum());
     }
 
-    private static long compilerTicks(Path thread) {
+    private static boolean isCompiler(Path thread) {
         try {
-            String stat = Files.readString(thread.resolve("stat"));
-            String name = stat.substring(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
-            return name.startsWith("C1 Compiler") || name.startsWith("C2 Compiler") ? cpuTicks(stat) : 0;
+            String name = Files.readString(thread.resolve("comm"));
+            return name.startsWith("C1 Compiler") || name.startsWith("C2 Compiler");
         } catch (IOException ended) {
-            return 0;
+            return false;
+        }
+    }
+
+    /** By the scheduler's own account where the kernel keeps one, in ticks otherwise. */
+    private static long threadNs(Path thread) {
+        try {
+            long ns = Long.parseLong(Files.readString(thread.resolve("schedstat")).split(" ")[0]);
+            return ns > 0 ? ns : cpuTicks(Files.readString(thread.resolve("stat"))) * NANOS_A_TICK;
+        } catch (IOException notKept) {
+            try {
+                return cpuTicks(Files.readString(thread.resolve("stat"))) * NANOS_A_TICK;
+            } catch (IOException ended) {
+                return 0;
+            }
         }
     }
 

@@ -1,0 +1,141 @@
+package dev.parley.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Topology;
+import dev.parley.model.TrialSpec;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.List;
+import java.util.OptionalDouble;
+import org.junit.jupiter.api.Test;
+
+class RehearsalTest {
+    private static final MessageSpec TEXT = MessageSpec.parse("text:1000");
+    private static final MessageSpec TYPES = MessageSpec.parse("types:100");
+
+    /** Plays back slices under load, the last for ever; compilers are done a look after each. Time is that of what was played. */
+    private static final class Played implements Rehearsal.Stage {
+        private final Deque<Rehearsal.Slice> slices = new ArrayDeque<>();
+        private final List<String> loads = new ArrayList<>();
+        private long nowNs = 17;
+
+        Played(Rehearsal.Slice... all) {
+            slices.addAll(Arrays.asList(all));
+        }
+
+        @Override
+        public Rehearsal.Slice play(MessageSpec message, Load load, Duration length) {
+            loads.add(message + " " + load + " " + length.toMillis());
+            nowNs += length.toNanos();
+            if (load instanceof Load.Open && length.equals(Rehearsal.LOOK)) {
+                return new Rehearsal.Slice(OptionalDouble.of(3), 0.02, 1, 100);
+            }
+            return slices.size() > 1 ? slices.poll() : slices.peek();
+        }
+
+        @Override
+        public long nowNs() {
+            return nowNs;
+        }
+    }
+
+    private static Rehearsal.Slice slice(double percent, double medianMs) {
+        return new Rehearsal.Slice(OptionalDouble.of(percent), percent / 100, medianMs, 500);
+    }
+
+    private static TrialSpec trial(MessageSpec message, Load load) {
+        return new TrialSpec(
+                0,
+                "rest",
+                Topology.parse("line:2"),
+                "messages",
+                message,
+                load,
+                1,
+                1,
+                new TrialSpec.Window(Duration.ZERO, Duration.ZERO, Duration.ofSeconds(2)),
+                Duration.ofSeconds(1));
+    }
+
+    @Test
+    void itEndsWhenCompilersTakeATenthAndLatencyFallsNoMore() throws InterruptedException {
+        Played played = new Played(slice(70, 9), slice(40, 5), slice(8, 4), slice(11, 3.9), slice(9, 3.8));
+        new Rehearsal(played, Duration.ofMinutes(5), 0).of(List.of(TEXT));
+        // 8 % came with a median that had fallen by a fifth, 11 % is over a tenth
+        assertThat(played.loads)
+                .containsExactly(
+                        "text:1000 closed:16 1000",
+                        "text:1000 open:50:even 500",
+                        "text:1000 closed:16 1000",
+                        "text:1000 open:50:even 500",
+                        "text:1000 closed:16 1000",
+                        "text:1000 closed:16 1000",
+                        "text:1000 open:50:even 500",
+                        "text:1000 closed:16 1000");
+    }
+
+    @Test
+    void theSlowTakeLongerThanTheFast() throws InterruptedException {
+        Played fast = new Played(slice(30, 1), slice(2, 1));
+        Played slow = new Played(slice(60, 9), slice(50, 8), slice(30, 8), slice(20, 8), slice(9, 8));
+        new Rehearsal(fast, Duration.ofMinutes(5), 4).of(List.of(TEXT));
+        new Rehearsal(slow, Duration.ofMinutes(5), 4).of(List.of(TEXT));
+        assertThat(fast.nowNs).isLessThan(slow.nowNs);
+    }
+
+    @Test
+    void itIsOverWithItsTimeAndSaysThatItIsNotWarm() throws InterruptedException {
+        Played never = new Played(slice(50, 5));
+        Rehearsal rehearsal = new Rehearsal(never, Duration.ofSeconds(20), 4);
+        rehearsal.of(List.of(TEXT, TYPES));
+        for (Load load : List.of(new Load.Closed(1), new Load.Closed(16))) {
+            assertThat(rehearsal.before(trial(TEXT, load))).isFalse();
+            assertThat(rehearsal.before(trial(TYPES, load))).isFalse();
+        }
+        assertThat(Duration.ofNanos(never.nowNs - 17)).isLessThanOrEqualTo(Duration.ofSeconds(20));
+        assertThat(never.loads).filteredOn(l -> l.startsWith("types:100 closed:16")).isNotEmpty();
+        assertThat(never.loads).filteredOn(l -> l.contains("closed:1 ")).isNotEmpty();
+    }
+
+    @Test
+    void aTrialIsRehearsedAtItsOwnConcurrency() throws InterruptedException {
+        Played warm = new Played(slice(3, 1));
+        Rehearsal rehearsal = new Rehearsal(warm, Duration.ofSeconds(20), 3);
+        assertThat(rehearsal.before(trial(TEXT, new Load.Closed(1)))).isTrue();
+        assertThat(rehearsal.before(trial(TEXT, new Load.Open(30, Load.Arrivals.EVEN))))
+                .isTrue();
+        assertThat(rehearsal.before(trial(TEXT, new Load.Burst(5, 2)))).isTrue();
+        assertThat(warm.loads)
+                .containsExactly("text:1000 closed:1 1000", "text:1000 open:30:even 1000", "text:1000 closed:16 1000");
+    }
+
+    @Test
+    void whereNobodyTellsWhatCompilersTakeItLastsAsLongAsItMay() throws InterruptedException {
+        Played silent = new Played(new Rehearsal.Slice(OptionalDouble.empty(), 0, 1, 500));
+        Rehearsal rehearsal = new Rehearsal(silent, Duration.ofSeconds(7), 0);
+        rehearsal.of(List.of(TEXT));
+        assertThat(silent.loads).hasSize(7).containsOnly("text:1000 closed:16 1000");
+    }
+
+    @Test
+    void servicesThatUseNoProcessorTimeAreWarm() throws InterruptedException {
+        Played idle = new Played(new Rehearsal.Slice(OptionalDouble.of(0), 0, 1, 2));
+        assertThat(new Rehearsal(idle, Duration.ofSeconds(7), 1).before(trial(TEXT, new Load.Closed(1))))
+                .isTrue();
+    }
+
+    @Test
+    void nothingIsRehearsedWhereThereIsNoTimeForIt() throws InterruptedException {
+        Played played = new Played(slice(50, 5));
+        Rehearsal rehearsal = new Rehearsal(played, Duration.ZERO, 1);
+        rehearsal.of(List.of(TEXT));
+        assertThat(rehearsal.before(trial(TEXT, new Load.Closed(1)))).isFalse();
+        assertThat(played.loads).isEmpty();
+    }
+}
