@@ -34,14 +34,7 @@ record RunRows(
         List<JudgedTrial> trials = store.trials().stream()
                 .map(trial -> judged(trial, seconds, histograms, figures))
                 .toList();
-        return new RunRows(
-                store.run(),
-                store.plan(),
-                trials,
-                seconds,
-                histograms,
-                figures,
-                store.libraries());
+        return new RunRows(store.run(), store.plan(), trials, seconds, histograms, figures, store.libraries());
     }
 
     private static JudgedTrial judged(

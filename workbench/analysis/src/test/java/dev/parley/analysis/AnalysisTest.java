@@ -255,8 +255,8 @@ class AnalysisTest {
 
     @Test
     void coldTrialsStayOutOfACellThatHasWarmOnes() {
-        store.appendPlan(List.of(
-                spec(0, "rest", "text:10", 1), spec(1, "rest", "text:10", 2), spec(2, "rest", "text:10", 3)));
+        store.appendPlan(
+                List.of(spec(0, "rest", "text:10", 1), spec(1, "rest", "text:10", 2), spec(2, "rest", "text:10", 3)));
         finished(spec(0, "rest", "text:10", 1), 1, 0, List.of());
         finished(spec(1, "rest", "text:10", 2), 5, 0, List.of(), compiling(1, 30));
         finished(spec(2, "rest", "text:10", 3), 9, 1, List.of(), compiling(2, 30));

@@ -77,7 +77,10 @@ class StoredRunsTest {
                                 new SecondRow(spec.id(), 1, 1000, 0, 0, 0, 0, times(mood))),
                         List.of(),
                         List.of(new FigureRow(
-                                spec.id(), Metric.COMPILING_SHARE, FigureRow.SYSTEM, machine.containsValue("cold") ? 40 : 1)));
+                                spec.id(),
+                                Metric.COMPILING_SHARE,
+                                FigureRow.SYSTEM,
+                                machine.containsValue("cold") ? 40 : 1)));
             }
         }
         return run;

@@ -124,6 +124,7 @@ final class Deployment implements AutoCloseable {
                         return System.nanoTime();
                     }
                 },
+                boot.rehearsalLeast(),
                 boot.rehearsal(),
                 boot.trials().size());
         this.ports = ports;
@@ -541,8 +542,7 @@ final class Deployment implements AutoCloseable {
 
         private static ProcessorUse used(ServiceProcess service) {
             return new ProcessorUse(
-                    service.probe().cpuNs().orElse(0),
-                    service.probe().compilersCpuNs());
+                    service.probe().cpuNs().orElse(0), service.probe().compilersCpuNs());
         }
 
         void end() {

@@ -25,6 +25,7 @@ public record Plan(List<Boot> boots) {
      *
      * @param opensBlock true for the first of its block, in which the empty service is measured too
      * @param firstTrial the trial that the figures of the boot are kept with, whether or not it is still to be done
+     * @param rehearsalLeast how long the services are warmed up before the first trial, however warm they are
      * @param rehearsal how long the services are warmed up at the most, before the first trial and between trials
      */
     public record Boot(
@@ -34,6 +35,7 @@ public record Plan(List<Boot> boots) {
             String technology,
             Topology topology,
             String work,
+            Duration rehearsalLeast,
             Duration rehearsal,
             Limits limits,
             List<TrialSpec> trials) {
@@ -44,7 +46,17 @@ public record Plan(List<Boot> boots) {
         }
 
         private Boot with(boolean opens, int first, List<TrialSpec> served) {
-            return new Boot(block, opens, first, technology, topology, work, rehearsal, limits, List.copyOf(served));
+            return new Boot(
+                    block,
+                    opens,
+                    first,
+                    technology,
+                    topology,
+                    work,
+                    rehearsalLeast,
+                    rehearsal,
+                    limits,
+                    List.copyOf(served));
         }
     }
 
@@ -68,6 +80,7 @@ public record Plan(List<Boot> boots) {
                             technology,
                             serving.topology(),
                             study.work(),
+                            study.effort().rehearsalLeast(),
                             study.effort().rehearsal(),
                             study.limits(),
                             trials));

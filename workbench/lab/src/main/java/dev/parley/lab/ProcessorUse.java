@@ -44,7 +44,8 @@ record ProcessorUse(long allNs, OptionalLong compilersNs) {
                 new FigureRow(trialId, Metric.CPU_SHARE, service, 100.0 * own.servingNs() / Math.max(1, lengthNs))));
         long allNs = used.values().stream().mapToLong(ProcessorUse::allNs).sum();
         if (used.values().stream().allMatch(own -> own.compilersNs.isPresent())) {
-            // Not brought below the sum: more than all of it is impossible, and Impossible says so. Services that used no
+            // Not brought below the sum: more than all of it is impossible, and Impossible says so. Services that used
+            // no
             // processor time at all compiled nothing in it.
             long compilersNs = Math.max(
                     0,
@@ -52,10 +53,7 @@ record ProcessorUse(long allNs, OptionalLong compilersNs) {
                             .mapToLong(own -> own.compilersNs.orElse(0))
                             .sum());
             figures.add(new FigureRow(
-                    trialId,
-                    Metric.COMPILING_SHARE,
-                    FigureRow.SYSTEM,
-                    allNs == 0 ? 0 : 100.0 * compilersNs / allNs));
+                    trialId, Metric.COMPILING_SHARE, FigureRow.SYSTEM, allNs == 0 ? 0 : 100.0 * compilersNs / allNs));
         }
         if (answered > 0) {
             long servingNs =

@@ -37,6 +37,7 @@ final class Rehearsal {
     private static final int MESSAGE_WEIGHT = 3;
 
     private final Stage stage;
+    private final long leastNs;
     private long leftNs;
     private int messagesLeft;
     private int cellsLeft;
@@ -61,11 +62,13 @@ final class Rehearsal {
     }
 
     /**
+     * @param least that it takes before the first trial, each message its part
      * @param most that all of it may take; nothing is rehearsed where it is zero
      * @param cells that will be measured afterwards
      */
-    Rehearsal(Stage stage, Duration most, int cells) {
+    Rehearsal(Stage stage, Duration least, Duration most, int cells) {
         this.stage = stage;
+        this.leastNs = least.toNanos();
         this.leftNs = most.toNanos();
         this.cellsLeft = cells;
     }
@@ -73,12 +76,17 @@ final class Rehearsal {
     /** Each message until the services are warm for it, under more load than one client gives. */
     void of(List<MessageSpec> messages) throws InterruptedException {
         messagesLeft = messages.size();
+        long leastEachNs = leastNs / Math.max(1, messages.size());
         for (int i = 0; i < messages.size(); i++) {
             int others = (messagesLeft - 1) * MESSAGE_WEIGHT + cellsLeft;
             // most of the code is the same for every message: the first has it compiled for all
             long most = i == 0 ? leftNs / 2 : leftNs * MESSAGE_WEIGHT / Math.max(1, MESSAGE_WEIGHT + others);
             messagesLeft--;
-            warm(messages.get(i), new Load.Closed(CLIENTS), others == 0 ? leftNs : most);
+            warm(
+                    messages.get(i),
+                    new Load.Closed(CLIENTS),
+                    leastEachNs,
+                    Math.max(leastEachNs, others == 0 ? leftNs : most));
         }
     }
 
@@ -90,37 +98,40 @@ final class Rehearsal {
     boolean before(TrialSpec trial) throws InterruptedException {
         long most = leftNs / Math.max(1, cellsLeft);
         cellsLeft--;
-        Load load =
-                switch (trial.load()) {
-                    case Load.Closed closed -> closed;
-                    case Load.Open open -> open;
-                    case Load.Staircase _,
-                            Load.RateRamp _,
-                            Load.Users _,
-                            Load.Held _,
-                            Load.Burst _,
-                            Load.Rounds _,
-                            Load.HighestRate _ -> new Load.Closed(CLIENTS);
-                };
-        return warm(trial.message(), load, most);
+        Load load = switch (trial.load()) {
+            case Load.Closed closed -> closed;
+            case Load.Open open -> open;
+            case Load.Staircase _,
+                    Load.RateRamp _,
+                    Load.Users _,
+                    Load.Held _,
+                    Load.Burst _,
+                    Load.Rounds _,
+                    Load.HighestRate _ -> new Load.Closed(CLIENTS);
+        };
+        return warm(trial.message(), load, 0, most);
     }
 
-    private boolean warm(MessageSpec message, Load load, long mostNs) throws InterruptedException {
+    private boolean warm(MessageSpec message, Load load, long leastNs, long mostNs) throws InterruptedException {
         long beganNs = stage.nowNs();
-        boolean isWarm = warm(message, load, beganNs, mostNs);
+        boolean isWarm = untilWarm(message, load, beganNs, leastNs, mostNs);
         leftNs = Math.max(0, leftNs - (stage.nowNs() - beganNs));
         return isWarm;
     }
 
-    private boolean warm(MessageSpec message, Load load, long beganNs, long mostNs) throws InterruptedException {
+    private boolean untilWarm(MessageSpec message, Load load, long beganNs, long leastNs, long mostNs)
+            throws InterruptedException {
         double medianBefore = Double.NaN;
         while (isTimeFor(SLICE, beganNs, mostNs)) {
             Slice slice = stage.play(message, load, SLICE);
-            if (slice.isQuiet() && !Warmth.falls(medianBefore, slice.medianMs())) {
+            boolean isWarm = slice.isQuiet() && !Warmth.falls(medianBefore, slice.medianMs());
+            if (isWarm && stage.nowNs() - beganNs >= leastNs) {
                 return true;
             }
             medianBefore = slice.medianMs();
-            drain(message, slice, beganNs, mostNs);
+            if (!isWarm) {
+                drain(message, slice, beganNs, mostNs);
+            }
         }
         return false;
     }

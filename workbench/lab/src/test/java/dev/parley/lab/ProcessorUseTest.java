@@ -52,7 +52,8 @@ class ProcessorUseTest {
     @Test
     void whatTheSystemDoesNotTellOfOneServiceIsNoShareOfAll() {
         ProcessorUse untold = new ProcessorUse(SECOND, OptionalLong.empty());
-        Map<String, ProcessorUse> used = Map.of("m1", new ProcessorUse(SECOND, 1), "m2", untold.since(ProcessorUse.NONE));
+        Map<String, ProcessorUse> used =
+                Map.of("m1", new ProcessorUse(SECOND, 1), "m2", untold.since(ProcessorUse.NONE));
         assertThat(ProcessorUse.figures(1, used, SECOND, 3))
                 .extracting(FigureRow::metric)
                 .doesNotContain(Metric.COMPILING_SHARE)

@@ -66,7 +66,7 @@ class RehearsalTest {
     @Test
     void itEndsWhenCompilersTakeATenthAndLatencyFallsNoMore() throws InterruptedException {
         Played played = new Played(slice(70, 9), slice(40, 5), slice(8, 4), slice(11, 3.9), slice(9, 3.8));
-        new Rehearsal(played, Duration.ofMinutes(5), 0).of(List.of(TEXT));
+        new Rehearsal(played, Duration.ZERO, Duration.ofMinutes(5), 0).of(List.of(TEXT));
         // 8 % came with a median that had fallen by a fifth, 11 % is over a tenth
         assertThat(played.loads)
                 .containsExactly(
@@ -84,29 +84,31 @@ class RehearsalTest {
     void theSlowTakeLongerThanTheFast() throws InterruptedException {
         Played fast = new Played(slice(30, 1), slice(2, 1));
         Played slow = new Played(slice(60, 9), slice(50, 8), slice(30, 8), slice(20, 8), slice(9, 8));
-        new Rehearsal(fast, Duration.ofMinutes(5), 4).of(List.of(TEXT));
-        new Rehearsal(slow, Duration.ofMinutes(5), 4).of(List.of(TEXT));
+        new Rehearsal(fast, Duration.ZERO, Duration.ofMinutes(5), 4).of(List.of(TEXT));
+        new Rehearsal(slow, Duration.ZERO, Duration.ofMinutes(5), 4).of(List.of(TEXT));
         assertThat(fast.nowNs).isLessThan(slow.nowNs);
     }
 
     @Test
     void itIsOverWithItsTimeAndSaysThatItIsNotWarm() throws InterruptedException {
         Played never = new Played(slice(50, 5));
-        Rehearsal rehearsal = new Rehearsal(never, Duration.ofSeconds(20), 4);
+        Rehearsal rehearsal = new Rehearsal(never, Duration.ZERO, Duration.ofSeconds(20), 4);
         rehearsal.of(List.of(TEXT, TYPES));
         for (Load load : List.of(new Load.Closed(1), new Load.Closed(16))) {
             assertThat(rehearsal.before(trial(TEXT, load))).isFalse();
             assertThat(rehearsal.before(trial(TYPES, load))).isFalse();
         }
         assertThat(Duration.ofNanos(never.nowNs - 17)).isLessThanOrEqualTo(Duration.ofSeconds(20));
-        assertThat(never.loads).filteredOn(l -> l.startsWith("types:100 closed:16")).isNotEmpty();
+        assertThat(never.loads)
+                .filteredOn(l -> l.startsWith("types:100 closed:16"))
+                .isNotEmpty();
         assertThat(never.loads).filteredOn(l -> l.contains("closed:1 ")).isNotEmpty();
     }
 
     @Test
     void aTrialIsRehearsedAtItsOwnConcurrency() throws InterruptedException {
         Played warm = new Played(slice(3, 1));
-        Rehearsal rehearsal = new Rehearsal(warm, Duration.ofSeconds(20), 3);
+        Rehearsal rehearsal = new Rehearsal(warm, Duration.ZERO, Duration.ofSeconds(20), 3);
         assertThat(rehearsal.before(trial(TEXT, new Load.Closed(1)))).isTrue();
         assertThat(rehearsal.before(trial(TEXT, new Load.Open(30, Load.Arrivals.EVEN))))
                 .isTrue();
@@ -118,22 +120,31 @@ class RehearsalTest {
     @Test
     void whereNobodyTellsWhatCompilersTakeItLastsAsLongAsItMay() throws InterruptedException {
         Played silent = new Played(new Rehearsal.Slice(OptionalDouble.empty(), 0, 1, 500));
-        Rehearsal rehearsal = new Rehearsal(silent, Duration.ofSeconds(7), 0);
+        Rehearsal rehearsal = new Rehearsal(silent, Duration.ZERO, Duration.ofSeconds(7), 0);
         rehearsal.of(List.of(TEXT));
         assertThat(silent.loads).hasSize(7).containsOnly("text:1000 closed:16 1000");
     }
 
     @Test
+    void itLastsItsLeastHoweverWarmTheServicesAre() throws InterruptedException {
+        Played warm = new Played(slice(1, 1));
+        Duration least = Duration.ofSeconds(10);
+        new Rehearsal(warm, least, least, 4).of(List.of(TEXT, TYPES));
+        assertThat(warm.loads).hasSize(10);
+        assertThat(warm.loads).filteredOn(l -> l.startsWith("types")).hasSize(5);
+    }
+
+    @Test
     void servicesThatUseNoProcessorTimeAreWarm() throws InterruptedException {
         Played idle = new Played(new Rehearsal.Slice(OptionalDouble.of(0), 0, 1, 2));
-        assertThat(new Rehearsal(idle, Duration.ofSeconds(7), 1).before(trial(TEXT, new Load.Closed(1))))
+        assertThat(new Rehearsal(idle, Duration.ZERO, Duration.ofSeconds(7), 1).before(trial(TEXT, new Load.Closed(1))))
                 .isTrue();
     }
 
     @Test
     void nothingIsRehearsedWhereThereIsNoTimeForIt() throws InterruptedException {
         Played played = new Played(slice(50, 5));
-        Rehearsal rehearsal = new Rehearsal(played, Duration.ZERO, 1);
+        Rehearsal rehearsal = new Rehearsal(played, Duration.ZERO, Duration.ZERO, 1);
         rehearsal.of(List.of(TEXT));
         assertThat(rehearsal.before(trial(TEXT, new Load.Closed(1)))).isFalse();
         assertThat(played.loads).isEmpty();

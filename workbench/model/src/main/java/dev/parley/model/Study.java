@@ -57,11 +57,18 @@ public record Study(
      * How long each trial takes.
      *
      * @param name {@code quick}, {@code standard}, or {@code own} for any other
+     * @param rehearsalLeast after each boot, however warm the services are
      * @param rehearsal after each boot, at the most: it ends when the services are warm for what is to be measured
      * @param warmUpLeast before each window, on top of the rehearsal
      */
     public record Effort(
-            String name, int restarts, Duration rehearsal, Duration warmUpLeast, Duration warmUpMost, Duration window) {
+            String name,
+            int restarts,
+            Duration rehearsalLeast,
+            Duration rehearsal,
+            Duration warmUpLeast,
+            Duration warmUpMost,
+            Duration window) {
         /**
          * Three technologies with four cells each, over two services, take under five minutes with this on two cores: nine boots of some four
          * seconds each, up to eighteen seconds of rehearsal and twelve of trials in each.
@@ -86,9 +93,23 @@ public record Study(
             if (!name.matches("quick|standard|own")) {
                 throw new BadInput("effort", name, "quick, standard, or own for any other");
             }
-            if (rehearsal.isNegative()) {
-                throw new BadInput("rehearsal", rehearsal, "0 or more");
+            if (rehearsalLeast.isNegative()) {
+                throw new BadInput("rehearsal", rehearsalLeast, "0 or more");
             }
+            if (rehearsal.compareTo(rehearsalLeast) < 0) {
+                throw new BadInput("rehearsal at most", rehearsal, "not under the least, " + rehearsalLeast);
+            }
+        }
+
+        /** Rehearsing ends as soon as the services are warm. */
+        public Effort(
+                String name,
+                int restarts,
+                Duration rehearsal,
+                Duration warmUpLeast,
+                Duration warmUpMost,
+                Duration window) {
+            this(name, restarts, Duration.ZERO, rehearsal, warmUpLeast, warmUpMost, window);
         }
     }
 

@@ -95,7 +95,8 @@ public final class ProcessProbe {
     /** By the scheduler's own account where the kernel keeps one, in ticks otherwise. */
     private static long threadNs(Path thread) {
         try {
-            long ns = Long.parseLong(Files.readString(thread.resolve("schedstat")).split(" ")[0]);
+            long ns =
+                    Long.parseLong(Files.readString(thread.resolve("schedstat")).split(" ")[0]);
             return ns > 0 ? ns : cpuTicks(Files.readString(thread.resolve("stat"))) * NANOS_A_TICK;
         } catch (IOException notKept) {
             try {

@@ -140,8 +140,8 @@ final class TerminalTable {
         }
         boolean isVoid = own.stream().anyMatch(s -> decidesVoid(s.metric()) && s.isVoid());
         boolean isCold = own.stream().anyMatch(s -> decidesVoid(s.metric()) && s.isCold());
-        line.addFirst(
-                (isVoid ? "! " : isCold ? "~ " : "  ") + (technology.length() > 16 ? technology.substring(0, 15) + "…" : technology));
+        line.addFirst((isVoid ? "! " : isCold ? "~ " : "  ")
+                + (technology.length() > 16 ? technology.substring(0, 15) + "…" : technology));
         return line;
     }
 

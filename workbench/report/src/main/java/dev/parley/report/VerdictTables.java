@@ -65,7 +65,8 @@ final class VerdictTables {
         String figures = "<b>" + Figures.brief(s.estimate().value()) + "</b> <span class=interval>"
                 + Figures.brief(s.estimate().low()) + " – "
                 + Figures.brief(s.estimate().high()) + "</span>";
-        return "<td" + (s.isCold() ? " class=cold" : "") + "><div>" + figures + standing(situation, s, metric) + "</div></td>";
+        return "<td" + (s.isCold() ? " class=cold" : "") + "><div>" + figures + standing(situation, s, metric)
+                + "</div></td>";
     }
 
     private String standing(Situation situation, Summary own, Metric metric) {

@@ -35,7 +35,7 @@ public enum Scale {
             "steps of 30 s cut to a tenth, loads of 60 s to a quarter, users as long as published or until 3 000 scenarios have begun;"
                     + " windows of at most 30 s; bursts and rounds as published; 5 restarts",
             5,
-            Duration.ofSeconds(20),
+            Duration.ofSeconds(90),
             Duration.ofSeconds(2),
             Duration.ofSeconds(10),
             Duration.ofSeconds(30),

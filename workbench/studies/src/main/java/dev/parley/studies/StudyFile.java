@@ -333,7 +333,25 @@ public final class StudyFile {
             case "standard" -> Effort.STANDARD;
             default -> throw new NumberFormatException(text);
         });
-        Duration rehearsal = in.one("rehearsal", named.rehearsal(), "a time such as 6s", Quantity::duration);
+        Duration rehearsalLeast = named.rehearsalLeast();
+        Duration rehearsal = named.rehearsal();
+        Value rehearsing = fields.get("rehearsal");
+        if (rehearsing != null && rehearsing.isMapping()) {
+            Field edges = new Field(rehearsing.fields(WARM_UP_KEYS));
+            rehearsalLeast = edges.one("least", rehearsalLeast, "a time such as 6s", Quantity::duration);
+            rehearsal = edges.one(
+                    "most",
+                    rehearsal.compareTo(rehearsalLeast) < 0 ? rehearsalLeast : rehearsal,
+                    "a time such as 60s",
+                    Quantity::duration);
+            if (rehearsal.compareTo(rehearsalLeast) < 0) {
+                rehearsing.wrong("most " + Quantity.text(rehearsal) + " (expected: not under the least, "
+                        + Quantity.text(rehearsalLeast) + ")");
+                rehearsal = rehearsalLeast;
+            }
+        } else {
+            rehearsal = in.one("rehearsal", rehearsal, "a time such as 6s, or least and most", Quantity::duration);
+        }
         Duration window = in.one("window", named.window(), "a time such as 30s", StudyFile::longerThanNothing);
         Duration least = named.warmUpLeast();
         Duration most = named.warmUpMost();
@@ -352,10 +370,13 @@ public final class StudyFile {
                     "most " + Quantity.text(most) + " (expected: not under the least, " + Quantity.text(least) + ")");
         }
         boolean isNamed = rehearsal.equals(named.rehearsal())
+                && rehearsalLeast.equals(named.rehearsalLeast())
                 && window.equals(named.window())
                 && least.equals(named.warmUpLeast())
                 && most.equals(named.warmUpMost());
-        return isNamed ? named : new Effort("own", restarts.orElse(named.restarts()), rehearsal, least, most, window);
+        return isNamed
+                ? named
+                : new Effort("own", restarts.orElse(named.restarts()), rehearsalLeast, rehearsal, least, most, window);
     }
 
     private static int restarts(String text) {

@@ -41,7 +41,13 @@ public final class StudyText {
             line(text, "effort", effort.name());
         }
         line(text, "restarts", study.restarts());
-        line(text, "rehearsal", Quantity.text(effort.rehearsal()));
+        line(
+                text,
+                "rehearsal",
+                effort.rehearsalLeast().isZero()
+                        ? Quantity.text(effort.rehearsal())
+                        : "{least: " + Quantity.text(effort.rehearsalLeast()) + ", most: "
+                                + Quantity.text(effort.rehearsal()) + "}");
         line(
                 text,
                 "warm-up",

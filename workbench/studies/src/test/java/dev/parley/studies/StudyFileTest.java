@@ -106,6 +106,7 @@ class StudyFileTest {
                 "restarts: 1.5              | restarts: 1.5 (expected: a whole number)",
                 "window: 5                  | window: 5 (expected: a time such as 30s",
                 "window: 0s                 | window: 0s (expected: longer than nothing)",
+                "rehearsal: {least: 5s, most: 1s} | rehearsal: most 1s (expected: not under the least, 5s)",
                 "warm-up: {least: 5s, most: 1s} | warm-up: most 1s (expected: not under the least, 5s)",
                 "success-within: 0          | success-within: 0 (expected: longer than nothing)",
                 "seed: x                    | seed: x (expected: a whole number)",
