@@ -21,9 +21,6 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /** Bytes that may wait for the socket before the publisher is asked for more: one write's worth keeps the socket busy. */
     private static final int WINDOW_BYTES = 64 * 1024;
 
-    /** Items that are asked for at once, however small. */
-    private static final int MAX_ASKED = 256;
-
     /** What an item costs beside its bytes. */
     private static final int ITEM_BYTES = 128;
 
@@ -125,7 +122,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                 return;
             }
             long fit = Math.max(1, (WINDOW_BYTES - bytes.held()) / itemCost);
-            wanted = Math.min(credit, Math.min(fit, MAX_ASKED));
+            wanted = Math.min(credit, fit);
             credit -= wanted;
             asked = wanted;
         }

@@ -215,4 +215,220 @@ class LedgerTest {
         assertThat(ledger.held(Resource.REQUEST_BYTES)).isZero();
         assertThat(ledger.audit()).isEmpty();
     }
+
+    private static Ledger handlers(long most) {
+        return new Ledger("ledger of handlers", Map.of(Resource.HANDLERS, most), Map.of(), CONNECTIONS);
+    }
+
+    @Test
+    void whatIsNotNamedHasNoLimit() throws Exception {
+        Charge streams = open("10.0.0.1").charge(Resource.STREAMS);
+        assertThat(streams.add(1L << 60)).isTrue();
+        streams.release();
+        assertThat(ledger.most(Resource.STREAMS)).isEqualTo(Long.MAX_VALUE);
+        assertThat(ledger.most(Resource.REQUEST_BYTES)).isEqualTo(ALL);
+    }
+
+    @Test
+    void aConnectionHasItsOwnLimitHoweverMuchIsFree() {
+        Ledger limited = new Ledger("limited", Map.of(), Map.of(Resource.HANDLERS, 3L), CONNECTIONS);
+        Charge charge = Objects.requireNonNull(limited.open(null)).charge(Resource.HANDLERS);
+        assertThat(charge.add(3)).isTrue();
+        assertThat(charge.add(1)).isFalse();
+        charge.release(1);
+        assertThat(charge.add(1)).isTrue();
+        charge.release();
+    }
+
+    @Test
+    void theConnectionsOfAnAddressTogetherMayHoldTwiceWhatIsFree() throws Exception {
+        Ledger nine = handlers(9);
+        Charge first = Objects.requireNonNull(nine.open(address("10.0.0.1"))).charge(Resource.HANDLERS);
+        Charge second = Objects.requireNonNull(nine.open(address("10.0.0.1"))).charge(Resource.HANDLERS);
+        Charge third = Objects.requireNonNull(nine.open(address("10.0.0.1"))).charge(Resource.HANDLERS);
+        assertThat(first.add(3)).isTrue();
+        assertThat(second.add(3)).isTrue();
+        assertThat(third.add(1)).isFalse();
+        Charge other = Objects.requireNonNull(nine.open(address("10.0.0.2"))).charge(Resource.HANDLERS);
+        assertThat(other.add(1)).isTrue();
+        first.release(1);
+        assertThat(third.add(1)).as("6 of one address while 2 are free").isFalse();
+        other.release();
+        assertThat(third.add(1)).as("6 of one address while 3 are free").isTrue();
+    }
+
+    @Test
+    void peersOfNoAddressShareNone() {
+        Ledger nine = handlers(9);
+        for (int i = 0; i < 2; i++) {
+            assertThat(Objects.requireNonNull(nine.open(null))
+                            .charge(Resource.HANDLERS)
+                            .add(3))
+                    .isTrue();
+        }
+        assertThat(Objects.requireNonNull(nine.open(new io.netty.channel.local.LocalAddress("here")))
+                        .charge(Resource.HANDLERS)
+                        .add(1))
+                .isTrue();
+    }
+
+    @Test
+    void anAddressIsForgottenWithTheLastThingThatItHolds() throws Exception {
+        Account account = open("10.0.0.1");
+        Charge bytes = account.charge(Resource.REQUEST_BYTES);
+        Charge handlers = account.charge(Resource.HANDLERS);
+        bytes.add(1);
+        handlers.add(2);
+        account.close();
+        assertThat(ledger.audit()).contains("without a connection");
+        bytes.release();
+        assertThat(ledger.audit()).contains("2 HANDLERS").contains("without a connection");
+        handlers.release(1);
+        assertThat(ledger.audit()).contains("1 HANDLERS").contains("without a connection");
+        handlers.release();
+        assertThat(ledger.audit()).isEmpty();
+    }
+
+    @Test
+    void anAddressIsKnownAsLongAsItHasAConnection() throws Exception {
+        Account first = open("10.0.0.1");
+        Account second = open("10.0.0.1");
+        Charge bytes = first.charge(Resource.REQUEST_BYTES);
+        bytes.add(100);
+        bytes.release();
+        first.close();
+        Charge held = greedy(second);
+        List<Charge> others = new ArrayList<>();
+        for (int i = 0; i < 40; i++) {
+            others.add(greedy(open("10.0.0.1")));
+        }
+        assertThat(held.held() + others.stream().mapToLong(Charge::held).sum()).isLessThanOrEqualTo(2 * ALL / 3);
+    }
+
+    @Test
+    void whatIsHeldAtRestIsFoundWhenItsConnectionHasGone() throws Exception {
+        Account account = open("10.0.0.1");
+        Charge kept = account.charge(Resource.KEPT_BYTES);
+        Charge streams = account.charge(Resource.STREAMS);
+        kept.add(100);
+        streams.add(1);
+        assertThat(ledger.audit()).isEqualTo("ledger under test: 1 STREAMS\n");
+        account.close();
+        assertThat(ledger.audit()).contains("100 KEPT_BYTES");
+        kept.release();
+        streams.release();
+        assertThat(ledger.audit()).isEmpty();
+    }
+
+    @Test
+    void whatOthersCountIsHeldToo() throws Exception {
+        Charge streams = open("10.0.0.1").charge(Resource.STREAMS);
+        streams.add(2);
+        ledger.watch(Resource.STREAMS, () -> 3);
+        ledger.watch(Resource.STREAMS, () -> 4);
+        assertThat(ledger.held(Resource.STREAMS)).isEqualTo(9);
+        assertThat(ledger.audit()).contains("9 STREAMS");
+    }
+
+    @Test
+    void callsUnderWayOfAnOpenConnectionAreFound() throws Exception {
+        Account account = open("10.0.0.1");
+        assertThat(ledger.audit()).isEmpty();
+        account.watch(() -> 5);
+        assertThat(ledger.audit()).isEqualTo("ledger under test: a connection has 5 calls under way\n");
+        account.close();
+        assertThat(ledger.audit()).isEmpty();
+    }
+
+    @Test
+    void theLedgersOfServersAndClientsAreLookedAtTogetherUntilForgotten() {
+        Ledger server = Ledger.ofServer("a server of this test", 10, 10, 1000);
+        Ledger client = Ledger.ofClient("a client of this test");
+        Charge one = Objects.requireNonNull(server.open(null)).charge(Resource.STREAMS);
+        Charge other = Objects.requireNonNull(client.open(null)).charge(Resource.STREAMS);
+        one.add(1);
+        other.add(2);
+        assertThat(Ledger.auditAll()).contains("a server of this test: 1 STREAMS", "a client of this test: 2 STREAMS");
+        server.forget();
+        assertThat(Ledger.auditAll()).doesNotContain("a server of this test").contains("a client of this test");
+        other.release();
+        assertThat(Ledger.auditAll()).isEmpty();
+        assertThat(server).hasToString("a server of this test");
+    }
+
+    private static long all(Ledger ledger) {
+        long bytes = 0;
+        for (Resource kind : List.of(
+                Resource.REQUEST_BYTES,
+                Resource.REPLY_BYTES,
+                Resource.ITEM_BYTES_IN,
+                Resource.ITEM_BYTES_OUT,
+                Resource.KEPT_BYTES)) {
+            bytes += ledger.most(kind);
+        }
+        // 2 KiB each
+        return bytes + 2048 * (ledger.most(Resource.CALLS) + ledger.most(Resource.STREAMS));
+    }
+
+    /** With small messages, and on a heap that is not tiny. */
+    @Test
+    void aServerLeavesMoreThanAThirdOfTheHeapToItsHandlers() {
+        long heap = Runtime.getRuntime().maxMemory();
+        org.junit.jupiter.api.Assumptions.assumeTrue(heap >= 512 << 20, "a heap of 512 MB");
+        Ledger server = Ledger.ofServer("server", 7, 3, 1000);
+        assertThat(all(server)).isBetween(heap / 2, heap * 2 / 3);
+        assertThat(server.most(Resource.REQUEST_BYTES)).isEqualTo(heap / 8);
+        assertThat(server.most(Resource.REPLY_BYTES)).isEqualTo(heap / 8);
+        assertThat(server.most(Resource.ITEM_BYTES_IN)).isEqualTo(heap / 16);
+        assertThat(server.most(Resource.ITEM_BYTES_OUT)).isEqualTo(heap / 16);
+        assertThat(server.most(Resource.KEPT_BYTES)).isEqualTo(heap / 16);
+        assertThat(server.most(Resource.CONNECTIONS)).isEqualTo(7);
+        assertThat(server.most(Resource.CALLS)).isEqualTo(heap / 8 / 2048);
+        assertThat(server.most(Resource.STREAMS)).isEqualTo(heap / 16 / 2048);
+        server.forget();
+    }
+
+    @Test
+    void aServerHasRoomForSomeOfItsLargestMessagesAndAConnectionForTwo() {
+        int largest = 500_000_000;
+        Ledger server = Ledger.ofServer("server", 7, 3, largest);
+        for (Resource kind : List.of(
+                Resource.REQUEST_BYTES, Resource.REPLY_BYTES, Resource.ITEM_BYTES_IN, Resource.ITEM_BYTES_OUT)) {
+            assertThat(server.most(kind)).isEqualTo(4L * largest);
+            Charge charge = Objects.requireNonNull(server.open(null)).charge(kind);
+            assertThat(charge.add(2L * largest - 4096)).isTrue();
+            assertThat(charge.add(8192)).isFalse();
+            charge.release();
+        }
+        server.forget();
+    }
+
+    @Test
+    void aConnectionOfAServerHasTwoOfItsLargestMessagesAndItsKeptBuffers() {
+        Ledger server = Ledger.ofServer("server", 7, 3, 100_000_000);
+        Charge charge = Objects.requireNonNull(server.open(null)).charge(Resource.REPLY_BYTES);
+        assertThat(charge.add(200_000_000 - 4096)).isTrue();
+        assertThat(charge.add(8192)).isFalse();
+        charge.release();
+        server.forget();
+        Charge kept = Objects.requireNonNull(server.open(null)).charge(Resource.KEPT_BYTES);
+        assertThat(kept.add(Account.MAX_KEPT_BYTES)).isTrue();
+        assertThat(kept.add(1)).isFalse();
+        kept.release();
+    }
+
+    @Test
+    void aClientHoldsMoreReplies() {
+        Ledger client = Ledger.ofClient("client");
+        Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_MESSAGE_BYTES);
+        assertThat(client.most(Resource.REPLY_BYTES)).isEqualTo(4 * server.most(Resource.REPLY_BYTES));
+        assertThat(client.most(Resource.CONNECTIONS)).isEqualTo(Long.MAX_VALUE);
+        // one connection gets a half, without a limit of its own
+        Charge charge = Objects.requireNonNull(client.open(null)).charge(Resource.REPLY_BYTES);
+        assertThat(charge.add(client.most(Resource.REPLY_BYTES) / 2 / 4096 * 4096 - 4096))
+                .isTrue();
+        charge.release();
+        client.forget();
+        server.forget();
+    }
 }

@@ -1,0 +1,123 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The slots of a connection without the connection: which slot a call has, how many there are, and what a trim leaves. */
+@Timeout(60)
+class CallSlotsAloneTest {
+    @Test
+    void slotsFillFromTheBottomAndTheOneThatCameBackLastGoesFirst() {
+        CallSlots slots = new CallSlots(null);
+        ClientCall first = slots.acquire(7);
+        ClientCall second = slots.acquire(0);
+        ClientCall third = slots.acquire(0);
+        assertThat(List.of(first.slot, second.slot, third.slot)).containsExactly(0, 1, 2);
+        assertThat(first.deadlineNanos).isEqualTo(7);
+        assertThat(slots.top()).isEqualTo(3);
+        assertThat(slots.taken()).isEqualTo(3);
+        slots.release(third);
+        slots.release(first);
+        assertThat(slots.taken()).isEqualTo(1);
+        assertThat(slots.acquire(0)).isSameAs(first);
+        assertThat(slots.acquire(0)).isSameAs(third);
+        assertThat(slots.taken()).isEqualTo(3);
+        assertThat(slots.top()).isEqualTo(3);
+    }
+
+    @Test
+    void noMoreSlotsAreHadThanTheServerTakes() {
+        CallSlots slots = new CallSlots(null);
+        slots.limit(2);
+        assertThat(slots.limit()).isEqualTo(2);
+        ClientCall first = slots.acquire(0);
+        slots.acquire(0);
+        assertThatThrownBy(() -> slots.acquire(0)).isInstanceOfSatisfying(RPCXException.class, e -> {
+            assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+            assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        });
+        assertThat(slots.top()).isEqualTo(2);
+        slots.release(first);
+        assertThat(slots.acquire(0)).isSameAs(first);
+        slots.limit(3);
+        assertThat(slots.acquire(0).slot).isEqualTo(2);
+    }
+
+    @Test
+    void aServerThatTakesNoneIsSentOneAndOneThatTakesMoreThanThereAreIsSentThose() {
+        CallSlots slots = new CallSlots(null);
+        slots.limit(0);
+        assertThat(slots.acquire(0).slot).isZero();
+        assertThatThrownBy(() -> slots.acquire(0)).isInstanceOf(RPCXException.class);
+        slots.limit(Integer.MAX_VALUE);
+        for (int i = 1; i < Wire.MAX_SLOTS; i++) {
+            assertThat(slots.acquire(0).slot).isEqualTo(i);
+        }
+        assertThatThrownBy(() -> slots.acquire(0)).hasMessageContaining(Wire.MAX_SLOTS + " calls");
+    }
+
+    @Test
+    void aSlotIsFoundByItsNumberOnceItHasBeenUsed() {
+        CallSlots slots = new CallSlots(null);
+        ClientCall first = slots.acquire(0);
+        assertThat(slots.at(0)).isSameAs(first);
+        assertThat(slots.at(1)).isNull();
+        assertThat(slots.at(Wire.MAX_SLOTS - 1)).isNull();
+        assertThat(slots.at(Wire.MAX_SLOTS)).isNull();
+        assertThat(slots.at(Wire.SLOT_MASK)).isNull();
+        slots.release(first);
+        assertThat(slots.at(0)).isSameAs(first);
+    }
+
+    @Test
+    void slotsThatAreTrimmedComeBackAllOfThemOnce() {
+        CallSlots slots = new CallSlots(null);
+        List<ClientCall> calls = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            calls.add(slots.acquire(0));
+        }
+        slots.trim();
+        assertThat(slots.taken()).isEqualTo(5);
+        calls.subList(1, 4).forEach(slots::release);
+        slots.trim();
+        slots.limit(5);
+        assertThat(slots.taken()).isEqualTo(2);
+        List<ClientCall> again = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            again.add(slots.acquire(0));
+        }
+        assertThat(again)
+                .containsExactlyInAnyOrderElementsOf(calls.subList(1, 4))
+                .allMatch(c -> c.nextTrimmed == null);
+        assertThatThrownBy(() -> slots.acquire(0)).isInstanceOf(RPCXException.class);
+    }
+
+    @Test
+    void whileSlotsAreTrimmedNobodyIsToldThatThereAreNone() throws Exception {
+        CallSlots slots = new CallSlots(null);
+        slots.limit(1);
+        slots.release(slots.acquire(0));
+        AtomicBoolean isOver = new AtomicBoolean();
+        Thread trimmer = new Thread(() -> {
+            while (!isOver.get()) {
+                slots.trim();
+            }
+        });
+        trimmer.start();
+        try {
+            for (int i = 0; i < 100_000; i++) {
+                slots.release(slots.acquire(0));
+            }
+        } finally {
+            isOver.set(true);
+            trimmer.join();
+        }
+        assertThat(slots.taken()).isZero();
+    }
+}

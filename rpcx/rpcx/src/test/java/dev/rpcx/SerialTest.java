@@ -1,0 +1,163 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Signals of one stream: one after the other, each once, whatever they and their place do. */
+@Timeout(60)
+class SerialTest {
+    private final List<String> ran = new ArrayList<>();
+    private final List<Throwable> reported = new ArrayList<>();
+    private Thread.UncaughtExceptionHandler before;
+
+    @BeforeEach
+    void listen() {
+        before = Thread.currentThread().getUncaughtExceptionHandler();
+        Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
+    }
+
+    @AfterEach
+    void stopListening() {
+        Thread.currentThread().setUncaughtExceptionHandler(before);
+    }
+
+    @Test
+    void whatASignalHandsOverRunsBehindIt() {
+        Serial serial = new Serial(Runnable::run);
+        serial.execute(() -> {
+            serial.execute(() -> ran.add("inner"));
+            ran.add("outer");
+        });
+        serial.execute(() -> ran.add("next"));
+        assertThat(ran).containsExactly("outer", "inner", "next");
+    }
+
+    @Test
+    void aPlaceIsAskedOnceForAllThatWaits() {
+        Queue<Runnable> handed = new ArrayDeque<>();
+        Serial serial = new Serial(handed::add);
+        serial.execute(() -> ran.add("one"));
+        serial.execute(() -> ran.add("two"));
+        assertThat(handed).hasSize(1);
+        assertThat(ran).isEmpty();
+        handed.remove().run();
+        assertThat(ran).containsExactly("one", "two");
+        serial.execute(() -> ran.add("three"));
+        assertThat(handed).hasSize(1);
+        handed.remove().run();
+        assertThat(ran).containsExactly("one", "two", "three");
+    }
+
+    @Test
+    void aPlaceThatRunsWhatItTookOnceMoreChangesNothing() {
+        Queue<Runnable> handed = new ArrayDeque<>();
+        Serial serial = new Serial(handed::add);
+        serial.execute(() -> {
+            serial.execute(() -> ran.add("inner"));
+            handed.element().run();
+            ran.add("outer");
+        });
+        Runnable first = handed.element();
+        first.run();
+        first.run();
+        assertThat(ran).containsExactly("outer", "inner");
+    }
+
+    @Test
+    void aSignalThatThrowsIsReportedAndTheNextRuns() {
+        Serial serial = new Serial(Runnable::run);
+        serial.execute(() -> {
+            throw new AssertionError("first");
+        });
+        serial.execute(() -> ran.add("next"));
+        assertThat(ran).containsExactly("next");
+        assertThat(reported).singleElement().isInstanceOf(AssertionError.class);
+    }
+
+    @Test
+    void wherePlacesHaveEndedSignalsRunAtOnce() {
+        Serial serial = new Serial(signal -> {
+            throw new RejectedExecutionException("stopped");
+        });
+        serial.execute(() -> ran.add("one"));
+        serial.execute(() -> ran.add("two"));
+        assertThat(ran).containsExactly("one", "two");
+    }
+
+    @Test
+    void whatAPlaceCouldNotTakeComesBeforeTheNextSignal() {
+        AtomicInteger asked = new AtomicInteger();
+        Serial serial = new Serial(signal -> {
+            if (asked.incrementAndGet() == 1) {
+                throw new OutOfMemoryError("of this test");
+            }
+            signal.run();
+        });
+        assertThatThrownBy(() -> serial.execute(() -> ran.add("one"))).isInstanceOf(OutOfMemoryError.class);
+        assertThat(ran).isEmpty();
+        serial.execute(() -> ran.add("two"));
+        assertThat(ran).containsExactly("one", "two");
+        assertThat(asked).hasValue(2);
+    }
+
+    @Test
+    void whatEndsTheRunItselfDoesNotEndTheSerial() {
+        Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> {
+            throw new IllegalStateException(thrown);
+        });
+        Serial serial = new Serial(Runnable::run);
+        serial.execute(() -> {
+            throw new IllegalArgumentException();
+        });
+        serial.execute(() -> ran.add("next"));
+        assertThat(ran).containsExactly("next");
+    }
+
+    @Test
+    void signalsOfManyThreadsNeverMeetAndNoneIsLost() throws Exception {
+        int threads = 4;
+        int each = 1_000;
+        Executor pool = java.util.concurrent.ForkJoinPool.commonPool();
+        Serial serial = new Serial(pool);
+        AtomicInteger inside = new AtomicInteger();
+        AtomicInteger met = new AtomicInteger();
+        int[] last = new int[threads];
+        int[] count = new int[1];
+        CompletableFuture<Void> all = new CompletableFuture<>();
+        for (int t = 0; t < threads; t++) {
+            int thread = t;
+            new Thread(() -> {
+                        for (int i = 1; i <= each; i++) {
+                            int number = i;
+                            serial.execute(() -> {
+                                if (inside.incrementAndGet() != 1 || last[thread] != number - 1) {
+                                    met.incrementAndGet();
+                                }
+                                last[thread] = number;
+                                inside.decrementAndGet();
+                                if (++count[0] == threads * each) {
+                                    all.complete(null);
+                                }
+                            });
+                        }
+                    })
+                    .start();
+        }
+        all.get(30, TimeUnit.SECONDS);
+        assertThat(met).hasValue(0);
+    }
+}

@@ -1,0 +1,537 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.rpcx.codec.Codec;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Queue;
+import java.util.concurrent.Flow;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The items of one call that come in: who is told what, in which order, and what is held meanwhile. */
+@Timeout(60)
+class StreamReceiverTest {
+    private static final int ALL_BYTES = 64 * 1024;
+
+    /** Texts; one that begins with an exclamation mark cannot be read. */
+    static final Codec<Object> TEXT = new Codec<>() {
+        @Override
+        public void write(Object value, ByteBuf out) {
+            if (value.equals("!")) {
+                throw new IllegalArgumentException("unwritable");
+            }
+            out.writeBytes(((String) value).getBytes(StandardCharsets.UTF_8));
+        }
+
+        @Override
+        public Object read(ByteBuf in) {
+            String text = in.readCharSequence(in.readableBytes(), StandardCharsets.UTF_8)
+                    .toString();
+            if (text.startsWith("!")) {
+                throw new IllegalArgumentException("unreadable");
+            }
+            return text;
+        }
+    };
+
+    private final Ledger ledger = new Ledger(
+            "ledger under test", Map.of(Resource.ITEM_BYTES_IN, (long) ALL_BYTES), Map.of(), Integer.MAX_VALUE);
+    private final Account account = Objects.requireNonNull(ledger.open(null));
+    private final List<String> seen = new ArrayList<>();
+    private final Queue<Runnable> elsewhere = new ArrayDeque<>();
+
+    private final StreamReceiver.Peer peer = new StreamReceiver.Peer() {
+        @Override
+        public void credit(long items) {
+            seen.add("credit " + items);
+        }
+
+        @Override
+        public void cancel() {
+            seen.add("cancel");
+        }
+
+        @Override
+        public void overflow() {
+            seen.add("overflow");
+        }
+    };
+
+    /** Asks for so many at the begin; what it is told is seen. */
+    private class Subscriber implements Flow.Subscriber<Object> {
+        private final long[] asks;
+        Flow.Subscription subscription;
+
+        Subscriber(long... asks) {
+            this.asks = asks;
+        }
+
+        @Override
+        public void onSubscribe(Flow.Subscription given) {
+            subscription = given;
+            for (long items : asks) {
+                given.request(items);
+            }
+        }
+
+        @Override
+        public void onNext(Object item) {
+            seen.add(String.valueOf(item));
+        }
+
+        @Override
+        public void onError(Throwable thrown) {
+            seen.add("error " + thrown.getMessage());
+        }
+
+        @Override
+        public void onComplete() {
+            seen.add("complete");
+        }
+    }
+
+    private StreamReceiver client() {
+        return new StreamReceiver(TEXT, peer);
+    }
+
+    private StreamReceiver serverAtOnce() {
+        return new StreamReceiver(TEXT, peer, account, null);
+    }
+
+    private StreamReceiver server() {
+        return new StreamReceiver(TEXT, peer, account, elsewhere::add);
+    }
+
+    private void runElsewhere() {
+        for (Runnable next = elsewhere.poll(); next != null; next = elsewhere.poll()) {
+            next.run();
+        }
+    }
+
+    private static ByteBuf text(String text) {
+        return Unpooled.copiedBuffer(text, StandardCharsets.UTF_8);
+    }
+
+    private Subscriber subscribed(StreamReceiver to, long... asks) {
+        Subscriber subscriber = new Subscriber(asks);
+        to.subscribe(subscriber);
+        return subscriber;
+    }
+
+    /** What has been seen since the last question. */
+    private List<String> seen() {
+        List<String> copy = List.copyOf(seen);
+        seen.clear();
+        return copy;
+    }
+
+    private long held() {
+        return ledger.held(Resource.ITEM_BYTES_IN);
+    }
+
+    // ---- credit
+
+    @Test
+    void whatIsAskedForAtTheBeginIsOneCreditAndWhatComesLaterIsOneEach() {
+        Subscriber subscriber = subscribed(client(), 2, 3);
+        assertThat(seen()).containsExactly("credit 5");
+        subscriber.subscription.request(4);
+        assertThat(seen()).containsExactly("credit 4");
+    }
+
+    @Test
+    void whoAsksForNothingGivesNoCredit() {
+        subscribed(client());
+        assertThat(seen()).isEmpty();
+    }
+
+    @Test
+    void moreThanThereAreNumbersForIsAllThereIs() {
+        StreamReceiver stream = client();
+        Subscriber subscriber = subscribed(stream, Long.MAX_VALUE, 7);
+        assertThat(seen()).containsExactly("credit " + Long.MAX_VALUE);
+        subscriber.subscription.request(Long.MAX_VALUE);
+        stream.onItem(text("a"), false);
+        assertThat(seen()).containsExactly("credit " + Long.MAX_VALUE, "a");
+    }
+
+    @Test
+    void anItemBeyondTheCreditIsAFault() {
+        StreamReceiver stream = client();
+        Subscriber subscriber = subscribed(stream, 2);
+        stream.onItem(text("a"), false);
+        stream.onItem(text("b"), false);
+        assertThatThrownBy(() -> stream.onItem(text("c"), false)).isInstanceOf(WireFault.class);
+        subscriber.subscription.request(1);
+        stream.onItem(text("d"), false);
+        assertThat(seen()).containsExactly("credit 2", "a", "b", "credit 1", "d");
+    }
+
+    @Test
+    void aStreamThatNobodySubscribedToTakesNoItem() {
+        assertThatThrownBy(() -> client().onItem(text("a"), false)).isInstanceOf(WireFault.class);
+    }
+
+    @Test
+    void aSecondSubscriberIsRefused() {
+        StreamReceiver stream = client();
+        subscribed(stream, 1);
+        assertThatThrownBy(() -> stream.subscribe(new Subscriber(1))).isInstanceOf(IllegalStateException.class);
+        assertThat(seen()).containsExactly("credit 1");
+    }
+
+    // ---- parts
+
+    @Test
+    void partsAreJoinedAndCostOneCredit() {
+        for (StreamReceiver stream : List.of(client(), serverAtOnce())) {
+            subscribed(stream, 2);
+            assertThat(stream.isReceiving()).isFalse();
+            stream.onItem(text("ab"), true);
+            assertThat(stream.isReceiving()).isTrue();
+            assertThat(stream.partBytes()).isEqualTo(2);
+            assertThat(stream.onPart(text("cd"), true, 100)).isTrue();
+            assertThat(stream.isReceiving()).isTrue();
+            assertThat(stream.onPart(text("e"), false, 100)).isTrue();
+            assertThat(stream.isReceiving()).isFalse();
+            assertThat(stream.partBytes()).isZero();
+            stream.onItem(text("f"), false);
+            assertThat(seen()).containsExactly("credit 2", "abcde", "f");
+            stream.end(null);
+            assertThat(seen()).containsExactly("complete");
+        }
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void anItemMayBeAsLargeAsAllowedAndNoLarger() {
+        StreamReceiver stream = client();
+        subscribed(stream, 2);
+        stream.onItem(text("ab"), true);
+        assertThat(stream.onPart(text("cde"), true, 4)).isFalse();
+        assertThat(stream.onPart(text("cd"), false, 4)).isTrue();
+        assertThat(seen()).containsExactly("credit 2", "abcd");
+    }
+
+    @Test
+    void nothingButItsPartsMayComeWithinAnItem() {
+        StreamReceiver stream = client();
+        subscribed(stream, 5);
+        stream.onItem(text("ab"), true);
+        assertThatThrownBy(() -> stream.onItem(text("c"), false)).hasMessageContaining("an item within an item");
+        assertThatThrownBy(stream::onEnd).hasMessageContaining("an end within an item");
+    }
+
+    @Test
+    void nothingMayComeBehindTheEnd() {
+        StreamReceiver stream = client();
+        subscribed(stream, 5);
+        stream.onEnd();
+        assertThatThrownBy(() -> stream.onItem(text("c"), false)).hasMessageContaining("after the end");
+        assertThatThrownBy(stream::onEnd).hasMessageContaining("after the end");
+        assertThat(seen()).containsExactly("credit 5", "complete");
+    }
+
+    @Test
+    void partsAreChargedUntilTheirItemIsTold() {
+        StreamReceiver stream = serverAtOnce();
+        subscribed(stream, 2);
+        stream.onItem(text("a".repeat(10_000)), true);
+        assertThat(held()).isBetween(10_000L, 14_096L);
+        stream.onPart(text("b".repeat(10_000)), true, ALL_BYTES);
+        assertThat(held()).isBetween(20_000L, 24_096L);
+        stream.onPart(text("c"), false, ALL_BYTES);
+        assertThat(held()).isZero();
+        // the buffer of a large item is not kept for the next one
+        stream.onItem(text("d"), true);
+        assertThat(held()).isBetween(1L, 4096L);
+    }
+
+    @Test
+    void partsBeyondWhatTheServerHoldsEndTheCall() {
+        StreamReceiver stream = serverAtOnce();
+        subscribed(stream, 2);
+        stream.onItem(text("a".repeat(20_000)), true);
+        assertThat(stream.onPart(text("b".repeat(20_000)), true, ALL_BYTES)).isTrue();
+        assertThat(seen()).containsExactly("credit 2", "overflow");
+        assertThat(stream.partBytes()).isEqualTo(20_000);
+        assertThat(stream.isReceiving()).isTrue();
+        stream.end(new IllegalStateException("overflow"));
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void partsThatNobodyTakesAreNotKept() {
+        for (StreamReceiver stream : List.of(client(), serverAtOnce())) {
+            Subscriber subscriber = subscribed(stream, 2);
+            stream.onItem(text("ab"), true);
+            subscriber.subscription.cancel();
+            stream.onPart(text("cd"), true, 100);
+            assertThat(stream.partBytes()).isZero();
+            stream.onPart(text("e"), false, 100);
+            assertThat(stream.isReceiving()).isFalse();
+            stream.onItem(text("f"), true);
+            assertThat(stream.partBytes()).isZero();
+            assertThat(seen()).containsExactly("credit 2", "cancel");
+        }
+        assertThat(held()).isZero();
+    }
+
+    // ---- the end
+
+    @Test
+    void theFirstEndAloneIsTold() {
+        StreamReceiver stream = client();
+        subscribed(stream, 1);
+        stream.end(new IllegalStateException("first"));
+        stream.end(null);
+        stream.end(new IllegalStateException("second"));
+        assertThat(seen()).containsExactly("credit 1", "error first");
+    }
+
+    @Test
+    void anEndBeforeTheStreamIsOpenIsToldAsItOpens() {
+        StreamReceiver stream = client();
+        stream.begin(new Subscriber(1));
+        stream.end(new IllegalStateException("refused"));
+        assertThat(seen()).isEmpty();
+        stream.open();
+        assertThat(seen()).containsExactly("credit 1", "error refused");
+    }
+
+    @Test
+    void anEndBeforeThereIsASubscriberIsToldToTheOneThatComes() {
+        StreamReceiver stream = serverAtOnce();
+        stream.end(null);
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+        subscribed(stream);
+        assertThat(seen()).containsExactly("complete");
+    }
+
+    @Test
+    void aStreamIsCountedUntilItsEnd() {
+        StreamReceiver stream = serverAtOnce();
+        assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
+        subscribed(stream, 1);
+        stream.onEnd();
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+        assertThat(seen()).containsExactly("credit 1", "complete");
+    }
+
+    @Test
+    void whoHasCancelledIsToldNothing() {
+        for (StreamReceiver stream : List.of(client(), serverAtOnce(), server())) {
+            Subscriber subscriber = subscribed(stream, 5);
+            stream.onItem(text("a"), false);
+            runElsewhere();
+            subscriber.subscription.cancel();
+            stream.onItem(text("b"), false);
+            stream.onEnd();
+            runElsewhere();
+            assertThat(seen()).containsExactly("credit 5", "a", "cancel");
+        }
+        assertThat(held()).isZero();
+    }
+
+    // ---- faults of the subscriber
+
+    @Test
+    void aClientsSubscriberThatAsksForNoItemsIsToldWhenItsCallHasEnded() {
+        StreamReceiver stream = client();
+        Subscriber subscriber = subscribed(stream, 3);
+        subscriber.subscription.request(0);
+        assertThat(seen()).containsExactly("credit 3", "cancel");
+        stream.onItem(text("a"), false);
+        subscriber.subscription.request(-1);
+        assertThat(seen()).containsExactly("cancel");
+        stream.end(new IllegalStateException("cancelled"));
+        assertThat(seen()).containsExactly("error request of 0 items (expected: > 0)");
+    }
+
+    @Test
+    void aClientsSubscriberThatAsksForNoItemsAtTheBeginIsToldAtOnce() {
+        StreamReceiver stream = client();
+        stream.begin(new Subscriber(0));
+        assertThat(seen()).containsExactly("cancel");
+        stream.open();
+        assertThat(seen()).containsExactly("error request of 0 items (expected: > 0)");
+    }
+
+    @Test
+    void aServersSubscriberThatAsksForNoItemsIsToldAtOnce() {
+        Subscriber subscriber = subscribed(serverAtOnce(), 3);
+        subscriber.subscription.request(-5);
+        assertThat(seen()).containsExactly("credit 3", "error request of -5 items (expected: > 0)", "cancel");
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+    }
+
+    @Test
+    void aSubscriberThatThrowsHasItsStreamEnded() {
+        StreamReceiver stream = client();
+        stream.subscribe(new Subscriber(3) {
+            @Override
+            public void onNext(Object item) {
+                throw new IllegalStateException("enough of " + item);
+            }
+        });
+        stream.onItem(text("a"), false);
+        assertThat(seen()).containsExactly("credit 3", "cancel", "error enough of a");
+        stream.onItem(text("b"), false);
+        assertThat(seen()).isEmpty();
+    }
+
+    @Test
+    void anItemThatCannotBeReadEndsTheStream() {
+        StreamReceiver stream = client();
+        subscribed(stream, 3);
+        stream.onItem(text("!"), false);
+        assertThat(seen()).first().isEqualTo("credit 3");
+        stream.end(null);
+        assertThat(seen).isEmpty();
+    }
+
+    @Test
+    void anItemThatCannotBeReadIsTold() {
+        StreamReceiver stream = client();
+        subscribed(stream, 3);
+        stream.onItem(text("!"), false);
+        assertThat(seen())
+                .hasSize(3)
+                .contains("cancel")
+                .last()
+                .asString()
+                .startsWith("error an item cannot be read")
+                .contains("unreadable");
+    }
+
+    // ---- elsewhere
+
+    @Test
+    void elsewhereItemsWaitAndAreChargedUntilTheyAreTold() {
+        StreamReceiver stream = server();
+        subscribed(stream, 3);
+        runElsewhere();
+        ByteBuf shared = text("a".repeat(5000));
+        stream.onItem(shared, false);
+        shared.setZero(0, shared.capacity());
+        stream.onItem(text("b".repeat(5000)), false);
+        stream.onEnd();
+        assertThat(seen()).containsExactly("credit 3");
+        assertThat(held()).isBetween(10_000L, 16_384L);
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+        runElsewhere();
+        assertThat(seen()).containsExactly("a".repeat(5000), "b".repeat(5000), "complete");
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void elsewhereWhatAnItemCostsComesBackWhenItHasBeenTold() {
+        StreamReceiver stream = server();
+        List<Long> during = new ArrayList<>();
+        stream.subscribe(new Subscriber(3) {
+            @Override
+            public void onNext(Object item) {
+                during.add(held());
+            }
+        });
+        runElsewhere();
+        stream.onItem(text("a".repeat(9000)), false);
+        stream.onItem(text("b".repeat(9000)), false);
+        runElsewhere();
+        assertThat(during).hasSize(2);
+        assertThat(during.get(0)).isGreaterThanOrEqualTo(18_000);
+        assertThat(during.get(1)).isBetween(9000L, 9000L + 128 + 2 * 4096);
+        assertThat(held()).isZero();
+        stream.onItem(text("c"), true);
+        stream.onPart(text("c".repeat(9000)), false, ALL_BYTES);
+        assertThat(held()).isBetween(9001L, 9001L + 128 + 2 * 4096);
+        runElsewhere();
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void elsewhereAnItemCostsMoreThanItsBytes() {
+        StreamReceiver stream = server();
+        subscribed(stream, 100_000);
+        runElsewhere();
+        for (int i = 0; i < ALL_BYTES && !seen.contains("overflow"); i++) {
+            stream.onItem(text(""), false);
+        }
+        assertThat(seen()).containsExactly("credit 100000", "overflow");
+    }
+
+    @Test
+    void elsewhereAFailureDropsWhatWaits() {
+        StreamReceiver stream = server();
+        subscribed(stream, 3);
+        runElsewhere();
+        stream.onItem(text("a".repeat(5000)), false);
+        stream.end(new IllegalStateException("gone"));
+        assertThat(held()).isZero();
+        stream.onItem(text("b".repeat(5000)), false);
+        assertThat(held()).isZero();
+        runElsewhere();
+        assertThat(seen()).containsExactly("credit 3", "error gone");
+    }
+
+    @Test
+    void elsewhereACancelDropsWhatWaits() {
+        StreamReceiver stream = server();
+        Subscriber subscriber = subscribed(stream, 3);
+        runElsewhere();
+        stream.onItem(text("a".repeat(5000)), false);
+        subscriber.subscription.cancel();
+        assertThat(held()).isZero();
+        runElsewhere();
+        stream.end(null);
+        runElsewhere();
+        assertThat(seen()).containsExactly("credit 3", "cancel");
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void elsewhereAnEndBeforeTheStreamIsOpenIsToldAsItOpens() {
+        StreamReceiver stream = server();
+        stream.begin(new Subscriber(1));
+        stream.end(null);
+        runElsewhere();
+        assertThat(seen()).isEmpty();
+        stream.open();
+        runElsewhere();
+        assertThat(seen()).containsExactly("credit 1", "complete");
+    }
+
+    @Test
+    void elsewhereTheLastItemBeforeAGoodEndGivesAllBack() {
+        StreamReceiver stream = server();
+        subscribed(stream, 2);
+        runElsewhere();
+        stream.onItem(text("a"), false);
+        stream.onItem(text("b"), false);
+        stream.onEnd();
+        assertThat(held()).isPositive();
+        runElsewhere();
+        assertThat(seen()).containsExactly("credit 2", "a", "b", "complete");
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void anItemWhoseLastPartFindsNoRoomIsNotTold() {
+        StreamReceiver stream = serverAtOnce();
+        subscribed(stream, 2);
+        stream.onItem(text("a".repeat(20_000)), true);
+        assertThat(stream.onPart(text("b".repeat(20_000)), false, ALL_BYTES)).isTrue();
+        assertThat(seen()).containsExactly("credit 2", "overflow");
+        stream.end(null);
+        assertThat(held()).isZero();
+    }
+}

@@ -1,0 +1,509 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.WriteBufferWaterMark;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.Flow;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The items of one call that go out: what the publisher is asked for, what leaves, and what is held meanwhile. */
+@Timeout(60)
+class StreamSenderTest {
+    private static final int ALL_BYTES = 400 * 1024;
+    private static final int WINDOW_BYTES = 64 * 1024;
+
+    /** What the smallest item's buffer holds. */
+    private static final int FIRST_BYTES = 256;
+
+    private static final int ID = 5 << 16;
+    private static final int MAX_BYTES = 100_000;
+
+    private final Ledger ledger = new Ledger(
+            "ledger under test",
+            Map.of(Resource.ITEM_BYTES_OUT, (long) ALL_BYTES, Resource.STREAMS, 2L),
+            Map.of(),
+            Integer.MAX_VALUE);
+    private final Account account = Objects.requireNonNull(ledger.open(null));
+    private final EmbeddedChannel channel = new EmbeddedChannel();
+    private final WireConnection connection = new WireConnection(channel, account) {
+        @Override
+        void onPreface(int version) {}
+
+        @Override
+        void onFrame(int head, int id, ByteBuf payload) {}
+
+        @Override
+        int maxBytesTaken() {
+            return MAX_BYTES;
+        }
+
+        @Override
+        void beforeRead() {}
+
+        @Override
+        void onClosed(String why) {}
+    };
+
+    private final List<String> seen = new ArrayList<>();
+    private final StreamSender sender = sender();
+
+    StreamSenderTest() {
+        channel.pipeline().addLast(connection);
+    }
+
+    private StreamSender sender() {
+        return new StreamSender(
+                connection,
+                ID,
+                StreamReceiverTest.TEXT,
+                Wire.END,
+                thrown -> seen.add("failed " + thrown.getMessage()),
+                () -> seen.add("last left"),
+                Runnable::run);
+    }
+
+    private final class Subscription implements Flow.Subscription {
+        @Override
+        public void request(long items) {
+            seen.add("request " + items);
+        }
+
+        @Override
+        public void cancel() {
+            seen.add("cancel");
+        }
+    }
+
+    /** What has been seen since the last question. */
+    private List<String> seen() {
+        List<String> copy = List.copyOf(seen);
+        seen.clear();
+        return copy;
+    }
+
+    /** What has left since the last question, a frame each. */
+    private List<String> left() {
+        channel.runPendingTasks();
+        ByteBuf all = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        List<String> frames = new ArrayList<>();
+        while (all.isReadable()) {
+            int length = (int) Varint.read(all);
+            int head = all.readUnsignedByte();
+            assertThat(all.readInt()).isEqualTo(ID);
+            ByteBuf payload = all.readSlice(length - Wire.HEAD_BYTES);
+            String text = payload.readableBytes() > 20
+                    ? payload.readableBytes() + " bytes"
+                    : payload.toString(StandardCharsets.UTF_8);
+            frames.add((switch (head & Wire.TYPE_MASK) {
+                                case Wire.ITEM -> "ITEM ";
+                                case Wire.PART -> "PART ";
+                                case Wire.END -> "END ";
+                                case Wire.ERROR -> "ERROR ";
+                                default -> head + " ";
+                            }
+                            + ((head & Wire.MORE) != 0 ? "MORE " : "")
+                            + text)
+                    .trim());
+        }
+        return frames;
+    }
+
+    private long held() {
+        return ledger.held(Resource.ITEM_BYTES_OUT);
+    }
+
+    private void subscribe() {
+        sender.onSubscribe(new Subscription());
+    }
+
+    /** The socket takes nothing until this is run. */
+    private Runnable stopReading() {
+        channel.config().setWriteBufferWaterMark(new WriteBufferWaterMark(1, 2));
+        ChannelOutboundHandlerAdapter stopped = new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void flush(ChannelHandlerContext ctx) {
+                // as a full socket
+            }
+        };
+        channel.pipeline().addFirst(stopped);
+        channel.write(Unpooled.buffer().writeZero(100));
+        channel.flush();
+        assertThat(channel.isWritable()).isFalse();
+        return () -> {
+            channel.pipeline().remove(stopped);
+            channel.flush();
+            channel.runPendingTasks();
+            ByteBuf first = channel.readOutbound();
+            assertThat(first.readableBytes()).isEqualTo(100);
+            first.release();
+        };
+    }
+
+    @AfterEach
+    void end() {
+        sender.cancel();
+        connection.close("the test is over");
+        channel.runPendingTasks();
+        channel.finishAndReleaseAll();
+        assertThat(held()).isZero();
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+        account.close();
+        assertThat(ledger.audit()).isEmpty();
+    }
+
+    // ---- what the publisher is asked for
+
+    @Test
+    void aPublisherIsAskedForNothingBeforeThereIsCredit() {
+        subscribe();
+        assertThat(seen()).isEmpty();
+        assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
+        sender.onCredit(3);
+        assertThat(seen()).containsExactly("request 1");
+    }
+
+    @Test
+    void creditThatCameBeforeThePublisherIsAskedForWithIt() {
+        sender.onCredit(3);
+        subscribe();
+        assertThat(seen()).containsExactly("request 1");
+    }
+
+    @Test
+    void theFirstItemTellsHowManyFitAtATime() {
+        subscribe();
+        sender.onCredit(Long.MAX_VALUE);
+        sender.onCredit(Long.MAX_VALUE);
+        assertThat(seen()).containsExactly("request 1");
+        sender.onNext("a");
+        assertThat(seen()).as("as the first may have been an exception").containsExactly("request 1");
+        left();
+        long most = 0;
+        for (int i = 0; i < 2000; i++) {
+            sender.onNext("a");
+            channel.runPendingTasks();
+            for (String asked : seen()) {
+                most = Math.max(most, Long.parseLong(asked.substring("request ".length())));
+            }
+        }
+        assertThat(most * FIRST_BYTES).isBetween((long) WINDOW_BYTES / 2, (long) WINDOW_BYTES);
+    }
+
+    @Test
+    void largeItemsAreAskedForOneByOne() {
+        subscribe();
+        sender.onCredit(10);
+        for (int i = 0; i < 10; i++) {
+            assertThat(seen()).containsExactly("request 1");
+            sender.onNext("a".repeat(40_000));
+            assertThat(seen()).as("while it waits").isEmpty();
+            assertThat(left()).hasSize(3);
+        }
+        assertThat(seen()).as("the credit is used up").isEmpty();
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void aPublisherIsAskedForNoMoreThanCredit() {
+        subscribe();
+        sender.onCredit(2);
+        sender.onNext("a");
+        left();
+        sender.onNext("b");
+        assertThat(left()).containsExactly("ITEM b");
+        assertThat(seen()).containsExactly("request 1", "request 1");
+        sender.onCredit(1);
+        assertThat(seen()).containsExactly("request 1");
+    }
+
+    @Test
+    void aPeerThatDoesNotReadStopsThePublisher() {
+        subscribe();
+        Runnable readAgain = stopReading();
+        sender.onCredit(1_000_000);
+        int made = 0;
+        long asked = 0;
+        while (true) {
+            for (String next : seen()) {
+                asked += Long.parseLong(next.substring("request ".length()));
+            }
+            if (asked == 0) {
+                break;
+            }
+            asked--;
+            sender.onNext("a".repeat(1000));
+            channel.runPendingTasks();
+            made++;
+        }
+        assertThat(made).isGreaterThan(10);
+        assertThat(held()).isBetween((long) WINDOW_BYTES / 2, (long) 2 * WINDOW_BYTES);
+        readAgain.run();
+        assertThat(left()).hasSize(made).allMatch("ITEM 1000 bytes"::equals);
+        assertThat(held()).isZero();
+        assertThat(seen()).as("asked again").hasSize(1);
+    }
+
+    // ---- what leaves
+
+    @Test
+    void itemsAndTheEndLeaveInOrder() {
+        subscribe();
+        sender.onCredit(2);
+        sender.onNext("a");
+        assertThat(left()).containsExactly("ITEM a");
+        sender.onNext("x".repeat(Wire.MAX_PAYLOAD_BYTES + 1));
+        sender.onComplete();
+        assertThat(seen()).containsExactly("request 1", "request 1");
+        assertThat(left()).containsExactly("ITEM MORE " + Wire.MAX_PAYLOAD_BYTES + " bytes", "PART x", "END");
+        assertThat(seen()).containsExactly("last left");
+        assertThat(held()).isZero();
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+        sender.cancel();
+        assertThat(seen()).isEmpty();
+    }
+
+    @Test
+    void anErrorEndsAStreamAsItsLastMessage() {
+        subscribe();
+        sender.onCredit(1);
+        sender.onNext("a");
+        sender.addLast(Wire.ERROR, Unpooled.copiedBuffer("why", StandardCharsets.UTF_8));
+        sender.addLast(Wire.ERROR, Unpooled.EMPTY_BUFFER);
+        sender.onComplete();
+        sender.onNext("b");
+        assertThat(left()).containsExactly("ITEM a", "ERROR why");
+        assertThat(seen()).containsExactly("request 1", "last left");
+    }
+
+    @Test
+    void anItemPaysForItselfUntilItHasLeft() {
+        subscribe();
+        sender.onCredit(2);
+        sender.onNext("a".repeat(10_000));
+        assertThat(held()).isBetween(10_128L, 10_128L + 16_384);
+        left();
+        assertThat(held()).isZero();
+        assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.SMALL_BYTES);
+    }
+
+    @Test
+    void aSmallItemBehindALargeOneHoldsNoLargeBuffer() {
+        subscribe();
+        sender.onCredit(2);
+        sender.onNext("a".repeat(90_000));
+        left();
+        Runnable readAgain = stopReading();
+        sender.onNext("b");
+        channel.runPendingTasks();
+        assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.SMALL_BYTES);
+        assertThat(held()).isBetween(1L, 4096L);
+        readAgain.run();
+        assertThat(left()).containsExactly("ITEM b");
+    }
+
+    // ---- what goes wrong
+
+    @Test
+    void aPublisherThatCannotSubscribeFailsTheStream() {
+        sender.subscribeTo(subscriber -> {
+            throw new IllegalStateException("not today");
+        });
+        assertThat(seen()).containsExactly("failed not today");
+        sender.subscribeTo(subscriber -> subscriber.onSubscribe(new Subscription()));
+        sender.onCredit(1);
+        assertThat(seen()).containsExactly("request 1");
+    }
+
+    @Test
+    void aPublisherThatCannotBeAskedFailsTheStream() {
+        sender.onSubscribe(new Flow.Subscription() {
+            @Override
+            public void request(long items) {
+                throw new IllegalStateException("not today");
+            }
+
+            @Override
+            public void cancel() {
+                seen.add("cancel");
+            }
+        });
+        sender.onCredit(1);
+        assertThat(seen()).containsExactlyInAnyOrder("cancel", "failed not today");
+    }
+
+    @Test
+    void aSecondSubscriptionIsCancelled() {
+        subscribe();
+        subscribe();
+        assertThat(seen()).containsExactly("cancel", "failed too many streams on this connection or server");
+        assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
+        sender.onCredit(1);
+        assertThat(seen()).containsExactly("request 1");
+    }
+
+    @Test
+    void aStreamTooManyIsRefused() {
+        StreamSender first = sender();
+        first.onSubscribe(new Subscription());
+        subscribe();
+        assertThat(seen()).containsExactly("cancel", "failed too many streams on this connection or server");
+        first.cancel();
+        assertThat(seen()).containsExactly("cancel");
+    }
+
+    @Test
+    void anItemThatNobodyHasAskedForFailsTheStream() {
+        subscribe();
+        sender.onNext("a");
+        assertThat(seen()).hasSize(2).first().isEqualTo("cancel");
+        assertThat(left()).isEmpty();
+        sender.onCredit(1);
+        sender.onNext("b");
+        sender.onNext("c");
+        assertThat(left()).containsExactly("ITEM b");
+        assertThat(seen())
+                .hasSize(3)
+                .last()
+                .asString()
+                .startsWith("failed the publisher makes items that nobody has asked for");
+    }
+
+    @Test
+    void anItemThatCannotBeWrittenFailsTheStream() {
+        subscribe();
+        sender.onCredit(1);
+        sender.onNext("!");
+        assertThat(seen()).containsExactly("request 1", "cancel", "failed unwritable");
+        assertThat(left()).isEmpty();
+    }
+
+    @Test
+    void anItemMayBeAsLargeAsThePeerTakesAndNoLarger() {
+        subscribe();
+        sender.onCredit(2);
+        sender.onNext("a".repeat(MAX_BYTES));
+        assertThat(left()).isNotEmpty();
+        assertThat(seen()).containsExactly("request 1", "request 1");
+        sender.onNext("a".repeat(MAX_BYTES + 1));
+        assertThat(left()).isEmpty();
+        assertThat(seen())
+                .containsExactly(
+                        "cancel",
+                        "failed an item of " + (MAX_BYTES + 1) + " bytes (expected: at most " + MAX_BYTES + ")");
+    }
+
+    @Test
+    void anItemForWhichThereIsNoRoomFailsTheStreamAndItsEndLeavesNevertheless() {
+        Charge others = account.charge(Resource.ITEM_BYTES_OUT);
+        subscribe();
+        sender.onCredit(2);
+        assertThat(others.add(ALL_BYTES / 2)).isTrue();
+        sender.onNext("a");
+        assertThat(seen())
+                .hasSize(3)
+                .contains("request 1", "cancel")
+                .last()
+                .asString()
+                .contains("could not be kept");
+        sender.addLast(Wire.ERROR, Unpooled.copiedBuffer("why", StandardCharsets.UTF_8));
+        assertThat(left()).containsExactly("ERROR why");
+        assertThat(seen()).containsExactly("last left");
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+        others.release();
+    }
+
+    @Test
+    void anEndForWhichThereIsNoRoomDropsTheItemsBeforeIt() {
+        Charge others = account.charge(Resource.ITEM_BYTES_OUT);
+        subscribe();
+        sender.onCredit(2);
+        Runnable readAgain = stopReading();
+        sender.onNext("a".repeat(20_000));
+        channel.runPendingTasks();
+        long before = held();
+        others.add((ALL_BYTES - 2 * before) / 2 / 4096 * 4096);
+        while (others.add(1)) {}
+        sender.addLast(Wire.ERROR, Unpooled.buffer(8192).writeZero(8192));
+        readAgain.run();
+        assertThat(left()).endsWith("ERROR 8192 bytes");
+        assertThat(seen()).endsWith("last left");
+        others.release();
+    }
+
+    // ---- the end from outside
+
+    @Test
+    void aCancelDropsWhatWaitsAndCancelsThePublisherOnce() {
+        subscribe();
+        sender.onCredit(2);
+        sender.onNext("a".repeat(40_000));
+        sender.cancel();
+        assertThat(held()).isZero();
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+        sender.cancel();
+        sender.onCredit(5);
+        sender.onNext("b");
+        sender.onComplete();
+        assertThat(left()).isEmpty();
+        assertThat(seen()).containsExactly("request 1", "cancel");
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void aCancelWhileAnItemLeavesTakesItBack() {
+        subscribe();
+        sender.onCredit(2);
+        Runnable readAgain = stopReading();
+        sender.onNext("a".repeat(50_000));
+        channel.runPendingTasks();
+        assertThat(held()).isGreaterThan(50_000);
+        sender.cancel();
+        assertThat(held()).isZero();
+        readAgain.run();
+        assertThat(left()).isEmpty();
+    }
+
+    @Test
+    void aPublisherThatHasEndedIsNotCancelled() {
+        subscribe();
+        sender.onCredit(1);
+        sender.onNext("a");
+        sender.onComplete();
+        sender.cancel();
+        assertThat(left()).isEmpty();
+        assertThat(seen()).containsExactly("request 1");
+    }
+
+    @Test
+    void aPublisherThatComesAfterTheEndIsCancelled() {
+        sender.cancel();
+        subscribe();
+        assertThat(seen()).first().isEqualTo("cancel");
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+        sender.onCredit(1);
+        assertThat(seen()).isEmpty();
+    }
+
+    @Test
+    void aStreamWhoseConnectionEndsIsCancelled() {
+        subscribe();
+        sender.onCredit(1);
+        connection.close("the peer is gone");
+        sender.onNext("a");
+        channel.runPendingTasks();
+        assertThat(seen()).containsExactly("request 1", "cancel");
+        assertThat(held()).isZero();
+    }
+}
