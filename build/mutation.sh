@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Mutation score of rpcx's slots, budgets, admission, streams and wires: how many small changes of the code its tests notice.
+#   build/mutation.sh            all parts, one after the other: hours on two cores
+#   build/mutation.sh charge …   these parts
+# Prints each class with its mutants, those that were noticed and the share, then each survivor. Figures: docs/results/mutation.md.
+set -eu
+home=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
+cd "$home"
+. build/jdk.sh
+find_jdk mutation
+find_maven mutation
+
+# Each part: its name, the classes that are changed, the tests that have to notice. Tests without sockets are the quickest to do so.
+parts() {
+  cat <<'PARTS'
+charge    Charge,Account,Ledger,Ledger$*,RetryBudget                 ChargeTest,LedgerTest,RetryBudgetTest
+slots     CallSlots                                                  CallSlotsAloneTest,CallSlotsTest,ClientMemoryTest
+admission AdmissionLimit,GivenTimes                                  AdmissionLimitTest,GivenTimesTest
+numbers   Varint,Wire,WireError,ProtoFields                          VarintTest,WireErrorTest
+streams   StreamSender*,StreamReceiver*,Serial                       StreamSenderTest,StreamReceiverTest,SerialTest
+calls     ClientStream*,Streams,Streams$*                            SimulationTest,StreamsTest,MethodShapeTest,RetriesTest
+wire      WireConnection*,Outbox,Outbound*                           WireConnectionTest,WireBodiesTest,SimulationTest,WireSizesTest
+server    ServerConnection*,FloodGuard                               SimulationTest,WireFirstFramesTest,WireStatesTest,HostilePeerTest
+client    ClientConnection*,KeepAlive                                SimulationTest,ClientStatesTest,ClientErrorsTest,KeepAliveTest
+classic   ClassicFrames*,ClassicWire,ClassicConnection*              ClassicServerConnectionTest,ClassicClientConnectionTest
+classic2  ClassicServer*,ClassicClientConnection*,ClassicMethod*     ClassicServerConnectionTest,ClassicClientConnectionTest,ClassicClientTest,ClassicAttackTest
+PARTS
+}
+
+# names with the package before each
+qualified() { sed 's/[^,][^,]*/dev.rpcx.&/g' <<<"$1"; }
+
+mvn -B -ntp -q -pl rpcx/rpcx test-compile
+parts | while read -r name classes tests; do
+  if [ $# -gt 0 ] && [[ " $* " != *" $name "* ]]; then
+    continue
+  fi
+  report=rpcx/rpcx/target/mutation/$name
+  mkdir -p "$report"
+  # maven reads standard input, which is the list of parts
+  mvn -B -ntp -pl rpcx/rpcx -Pmutation org.pitest:pitest-maven:mutationCoverage -DtargetClasses="$(qualified "$classes")" \
+    -DtargetTests="$(qualified "$tests")" -DreportsDirectory="$home/$report" </dev/null >"$report/log" 2>&1 ||
+    echo "mutation: $name failed, see $report/log" >&2
+  python3 build/mutation.py "$report/mutations.xml"
+done
