@@ -15,9 +15,10 @@ import java.util.Random;
  * The two-process benchmark: every peer, every case, in interleaved rounds. Prints each figure as it comes, at the end medians over the
  * rounds with every target beside its figure, and writes that as Markdown and CSV.
  *
- * <p>{@code Bench [--rounds 5] [--warmup-ms 3000] [--window-ms 3000] [--peers a,b] [--cases A,B] [--grid] [--seed 1]
+ * <p>{@code Bench [--rounds 5] [--warmup-ms 3000] [--warmup-max-ms 60000] [--window-ms 3000] [--peers a,b] [--cases A,B] [--grid] [--seed 1]
  * [--keep FILE] [--out FILE] [--notes FILE]}; a run in parts names the same file to keep figures in, and the last part says it all: with
- * {@code --rounds 0} it measures nothing more. Notes are Markdown that ends the page.
+ * {@code --rounds 0} it measures nothing more. Each case is called until compilers take at most a tenth of {@code --warmup-ms}, for at most
+ * {@code --warmup-max-ms}; a window that is cold all the same is called so, and no target is held against it. Notes are Markdown that ends the page.
  */
 public final class Bench {
     /** For server and client of every peer alike. */
@@ -34,7 +35,7 @@ public final class Bench {
 
     private record Options(
             int rounds,
-            long warmUpMs,
+            WarmUp warmUp,
             long windowMs,
             List<String> peers,
             List<BenchCase> cases,
@@ -47,6 +48,7 @@ public final class Bench {
         static Options parse(String[] args) {
             int rounds = 5;
             long warmUpMs = 3000;
+            long warmUpMaxMs = 60_000;
             long windowMs = 3000;
             List<String> peers = Peers.NAMES;
             List<BenchCase> cases = List.of(BenchCase.values());
@@ -67,6 +69,7 @@ public final class Bench {
                 switch (args[i - 1]) {
                     case "--rounds" -> rounds = Integer.parseInt(value);
                     case "--warmup-ms" -> warmUpMs = Long.parseLong(value);
+                    case "--warmup-max-ms" -> warmUpMaxMs = Long.parseLong(value);
                     case "--window-ms" -> windowMs = Long.parseLong(value);
                     case "--peers" -> {
                         peers = List.of(value.split(","));
@@ -85,10 +88,20 @@ public final class Bench {
                     default ->
                         throw new IllegalArgumentException(
                                 "unknown option " + args[i - 1]
-                                        + " (expected: --rounds, --warmup-ms, --window-ms, --peers, --cases, --grid, --seed, --keep, --out, --notes)");
+                                        + " (expected: --rounds, --warmup-ms, --warmup-max-ms, --window-ms, --peers, --cases, --grid, --seed, --keep, --out, --notes)");
                 }
             }
-            return new Options(rounds, warmUpMs, windowMs, peers, cases, grid, seed, keep, out, notes);
+            return new Options(
+                    rounds,
+                    new WarmUp(warmUpMs, Math.max(warmUpMs, warmUpMaxMs)),
+                    windowMs,
+                    peers,
+                    cases,
+                    grid,
+                    seed,
+                    keep,
+                    out,
+                    notes);
         }
     }
 
@@ -152,7 +165,7 @@ public final class Bench {
             for (BenchCase benchCase : order) {
                 Optional<String> unfit = benchCase.unfit(peer);
                 if (unfit.isEmpty()) {
-                    keep(benchCase.title, name, pair.run(benchCase, options.warmUpMs(), options.windowMs()));
+                    keep(benchCase.title, name, pair.run(benchCase, options.warmUp(), options.windowMs()));
                 } else {
                     without(benchCase.title, name, unfit.get());
                 }
@@ -169,19 +182,25 @@ public final class Bench {
             without(PINNED, name, "no " + TASKSET + " here");
         } else if (options.cases().contains(BenchCase.A)) {
             try (Pair pair = new Pair(name, JVM_ARGS, true)) {
-                keep(PINNED, name, pair.run(BenchCase.A, options.warmUpMs(), options.windowMs()));
+                keep(PINNED, name, pair.run(BenchCase.A, options.warmUp(), options.windowMs()));
             }
         }
     }
 
     private void grid(String name, Pair pair) throws IOException {
         // the figures of its first cells are otherwise the interpreter's, of whatever peer
-        pair.run(BenchCase.B, options.warmUpMs(), options.warmUpMs());
+        pair.run(BenchCase.B, options.warmUp(), options.warmUp().sliceMs());
         for (int threads : GRID_THREADS) {
             for (int requests : GRID_REQUESTS) {
-                double tps = pair.grid(threads, requests);
-                System.out.printf(Locale.ROOT, "  grid %d x %d: %.0f TPS%n", threads, requests, tps);
-                kept.add("grid", cell(threads, requests), name, tps);
+                Pair.Cell cell = pair.grid(threads, requests, options.warmUp());
+                System.out.printf(
+                        Locale.ROOT,
+                        "  grid %d x %d: %.0f TPS, compilers %.0f %%%n",
+                        threads,
+                        requests,
+                        cell.tps(),
+                        100 * cell.compilerShare());
+                kept.add("cell", cell(threads, requests), name, cell.tps(), cell.compilerShare());
             }
         }
     }
@@ -203,14 +222,17 @@ public final class Bench {
         Figures f = figures.get();
         System.out.printf(
                 Locale.ROOT,
-                "  %s: %.0f calls/s, p50 %.0f µs, p99 %.0f µs, %.1f µs CPU a call, %.0f + %.0f B allocated%n",
+                "  %s: %.0f calls/s, p50 %.0f µs, p99 %.0f µs, %.1f µs CPU a call, %.0f + %.0f B allocated, compilers %.0f %%%s, after %.0f s%n",
                 title,
                 f.callsPerSecond(),
                 f.p50Us(),
                 f.p99Us(),
                 f.cpuUsPerCall(),
                 f.clientBytesPerCall(),
-                f.serverBytesPerCall());
-        kept.add("case", title, peer, f.toLine());
+                f.serverBytesPerCall(),
+                100 * f.compilerShare(),
+                f.isCold() ? " (cold)" : "",
+                f.warmUpMs() / 1000);
+        kept.add("window", title, peer, f.toLine());
     }
 }

@@ -15,7 +15,8 @@ import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A peer's client as a process: {@code ClientSide PEER PORT}, then on standard input {@code run CASE WARMUP_MS WINDOW_MS}. The parent
+ * A peer's client as a process: {@code ClientSide PEER PORT}, then on standard input {@code run CASE SLICE_MS WINDOW_MS}. The case is
+ * called in slices: after each the client prints {@code slice} and goes on as the parent says, {@code more} until it is warm. The parent
  * relays the server's usage at the edges of the window: the client prints {@code edge} and waits for a line.
  */
 final class ClientSide {
@@ -57,7 +58,7 @@ final class ClientSide {
         out.println("counted");
     }
 
-    private void run(BenchCase benchCase, long warmUpMs, long windowMs) throws Exception {
+    private void run(BenchCase benchCase, long sliceMs, long windowMs) throws Exception {
         State state = new State(benchCase);
         List<Thread> threads = new ArrayList<>();
         if (benchCase.isAsynchronous()) {
@@ -69,7 +70,10 @@ final class ClientSide {
                 threads.add(Thread.ofPlatform().name("caller-" + i).start(() -> block(state)));
             }
         }
-        pause(warmUpMs, state);
+        do {
+            pause(sliceMs, state);
+            out.println("slice");
+        } while ("more".equals(commands.readLine()) && state.failure.get() == null);
         out.println("edge");
         commands.readLine();
         state.histogram.reset();

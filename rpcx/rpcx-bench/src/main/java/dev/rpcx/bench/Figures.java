@@ -7,6 +7,8 @@ import java.util.Locale;
  *
  * @param cpuUsPerCall both sides together
  * @param clientBytesPerCall allocated on the heap by all threads
+ * @param compilerShare part of both sides' processor time in the window that their just-in-time compilers took, 0 to 1
+ * @param warmUpMs how long the case was called before its window began
  */
 record Figures(
         double callsPerSecond,
@@ -15,21 +17,26 @@ record Figures(
         double cpuUsPerCall,
         double clientBytesPerCall,
         double serverBytesPerCall,
-        double wireOut,
-        double wireBack) {
+        double compilerShare,
+        double warmUpMs) {
+
+    /** Whether compilers took more of the window than a warm one leaves them: the figures are then those of code under compilation. */
+    boolean isCold() {
+        return compilerShare > Compilers.MAX_SHARE;
+    }
 
     String toLine() {
         return String.format(
                 Locale.ROOT,
-                "%.3f %.3f %.3f %.3f %.3f %.3f %.2f %.2f",
+                "%.3f %.3f %.3f %.3f %.3f %.3f %.4f %.0f",
                 callsPerSecond,
                 p50Us,
                 p99Us,
                 cpuUsPerCall,
                 clientBytesPerCall,
                 serverBytesPerCall,
-                wireOut,
-                wireBack);
+                compilerShare,
+                warmUpMs);
     }
 
     static Figures ofLine(String line) {

@@ -18,8 +18,8 @@ import java.util.Set;
 final class Kept {
     /** case → peer → figures by round. */
     final Map<String, Map<String, List<Figures>>> cases = new LinkedHashMap<>();
-    /** grid cell → peer → TPS by round. */
-    final Map<String, Map<String, List<Double>>> grid = new LinkedHashMap<>();
+    /** grid cell → peer → by round. */
+    final Map<String, Map<String, List<Pair.Cell>>> grid = new LinkedHashMap<>();
     /** peer → {boot ms, resident MB} by round. */
     final Map<String, List<double[]>> servers = new LinkedHashMap<>();
     /** peer → {out, back} bytes of a call. */
@@ -51,7 +51,7 @@ final class Kept {
         switch (f[0]) {
             case "command" -> commands.add(f[1]);
             case "commit" -> commits.add(f[1]);
-            case "case" ->
+            case "window" ->
                 cases.computeIfAbsent(f[1], t -> new LinkedHashMap<>())
                         .computeIfAbsent(f[2], p -> new ArrayList<>())
                         .add(Figures.ofLine(f[3]));
@@ -59,16 +59,40 @@ final class Kept {
                 cases.computeIfAbsent(f[1], t -> new LinkedHashMap<>());
                 missing.computeIfAbsent(f[1], t -> new LinkedHashMap<>()).put(f[2], f[3]);
             }
-            case "grid" ->
+            case "cell" ->
                 grid.computeIfAbsent(f[1], c -> new LinkedHashMap<>())
                         .computeIfAbsent(f[2], p -> new ArrayList<>())
-                        .add(Double.valueOf(f[3]));
+                        .add(new Pair.Cell(Double.parseDouble(f[3]), Double.parseDouble(f[4])));
+            case "case", "grid" ->
+                throw new IllegalArgumentException(
+                        file + ": figures that do not say what compilers took (expected: a file of a later run)");
             case "server" ->
                 servers.computeIfAbsent(f[1], p -> new ArrayList<>())
                         .add(new double[] {Double.parseDouble(f[2]), Double.parseDouble(f[3])});
             case "wire" -> wire.put(f[1], new double[] {Double.parseDouble(f[2]), Double.parseDouble(f[3])});
             default -> throw new IllegalArgumentException(file + ": " + f[0] + " (expected: a figure kept by a run)");
         }
+    }
+
+    /**
+     * The rounds of a peer in a case that count: those whose windows were warm, unless they are fewer than half.
+     *
+     * @return empty where the peer is cold in this case, or was not measured
+     */
+    List<Figures> warm(String title, String peer) {
+        List<Figures> all = cases.getOrDefault(title, Map.of()).getOrDefault(peer, List.of());
+        List<Figures> warm = all.stream().filter(f -> !f.isCold()).toList();
+        return 2 * warm.size() < all.size() ? List.of() : warm;
+    }
+
+    /** TPS of the rounds of a peer in a cell that count, as above. */
+    List<Double> warmCell(String cell, String peer) {
+        List<Pair.Cell> all = grid.getOrDefault(cell, Map.of()).getOrDefault(peer, List.of());
+        List<Double> warm = all.stream()
+                .filter(c -> c.compilerShare() <= Compilers.MAX_SHARE)
+                .map(Pair.Cell::tps)
+                .toList();
+        return 2 * warm.size() < all.size() ? List.of() : warm;
     }
 
     /** A figure with what it is of. */

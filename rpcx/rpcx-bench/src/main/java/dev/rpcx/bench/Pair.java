@@ -23,7 +23,19 @@ final class Pair implements AutoCloseable {
     private final double bootMs;
     private final double serverMb;
 
-    private record Child(Process process, BufferedReader out, PrintStream in) {
+    private static final class Child {
+        private final Process process;
+        private final BufferedReader out;
+        private final PrintStream in;
+        /** A line that was read too early; empty for none. */
+        private String unread = "";
+
+        private Child(Process process, BufferedReader out, PrintStream in) {
+            this.process = process;
+            this.out = out;
+            this.in = in;
+        }
+
         static Child start(List<String> prefix, List<String> jvmArgs, Class<?> main, String peer, int port)
                 throws IOException {
             List<String> command = new ArrayList<>(prefix);
@@ -45,7 +57,8 @@ final class Pair implements AutoCloseable {
         }
 
         String read() throws IOException {
-            String line = out.readLine();
+            String line = unread.isEmpty() ? out.readLine() : unread;
+            unread = "";
             if (line == null) {
                 throw new IOException("the process ended: exit code "
                         + (process.isAlive() ? "none yet" : Integer.toString(process.exitValue())));
@@ -97,9 +110,11 @@ final class Pair implements AutoCloseable {
     }
 
     /** Empty when a call failed or brought a wrong reply; what happened goes to standard error. */
-    Optional<Figures> run(BenchCase benchCase, long warmUpMs, long windowMs) throws IOException {
-        client.in.println("run " + benchCase.name() + " " + warmUpMs + " " + windowMs);
+    Optional<Figures> run(BenchCase benchCase, WarmUp warmUp, long windowMs) throws IOException {
+        client.in.println("run " + benchCase.name() + " " + warmUp.sliceMs() + " " + windowMs);
+        long warmUpMs = warm(warmUp);
         ServerSide.Usage[] edges = new ServerSide.Usage[2];
+        Compilers[] compilers = new Compilers[2];
         for (int i = 0; i < 2; i++) {
             String edge = client.read();
             if (!edge.equals("edge")) {
@@ -108,6 +123,7 @@ final class Pair implements AutoCloseable {
             }
             String[] usage = server.ask("usage").split(" ");
             edges[i] = new ServerSide.Usage(Long.parseLong(usage[0]), Long.parseLong(usage[1]));
+            compilers[i] = compilers();
             client.in.println("go on");
         }
         String line = client.read();
@@ -126,13 +142,54 @@ final class Pair implements AutoCloseable {
                 f.cpuUsPerCall() + (edges[1].cpuNs() - edges[0].cpuNs()) / 1e3 / calls,
                 f.clientBytesPerCall(),
                 (edges[1].allocatedBytes() - edges[0].allocatedBytes()) / calls,
-                0,
-                0));
+                compilers[1].shareSince(compilers[0]),
+                warmUpMs));
     }
 
-    /** Mean requests a second over the paper's rounds 2 to 10. */
-    double grid(int threads, int requests) throws IOException {
-        return Double.parseDouble(client.ask("grid " + threads + " " + requests));
+    private Compilers compilers() {
+        return Compilers.of(List.of(server.process.toHandle(), client.process.toHandle()));
+    }
+
+    /** Slice after slice, until compilers take no more of one than a window may have, or the time is over. @return how long it took */
+    private long warm(WarmUp warmUp) throws IOException {
+        long begin = System.nanoTime();
+        Compilers before = compilers();
+        while (true) {
+            String line = client.read();
+            if (!line.equals("slice")) {
+                // a call has failed: the client tells which behind the window that it measures all the same
+                client.unread = line;
+                return (System.nanoTime() - begin) / 1_000_000;
+            }
+            Compilers now = compilers();
+            long tookMs = (System.nanoTime() - begin) / 1_000_000;
+            boolean isOver = warmUp.isOver(now.shareSince(before), tookMs);
+            client.in.println(isOver ? "go on" : "more");
+            if (isOver) {
+                return tookMs;
+            }
+            before = now;
+        }
+    }
+
+    /** A cell of the grid. @param tps mean requests a second over the paper's rounds 2 to 10 */
+    record Cell(double tps, double compilerShare) {}
+
+    /** The cell again and again, in slices as above; the figure is that of the last time. */
+    Cell grid(int threads, int requests, WarmUp warmUp) throws IOException {
+        long begin = System.nanoTime();
+        while (true) {
+            Compilers before = compilers();
+            long sliceBegin = System.nanoTime();
+            double tps;
+            do {
+                tps = Double.parseDouble(client.ask("grid " + threads + " " + requests));
+            } while (System.nanoTime() - sliceBegin < warmUp.sliceMs() * 1_000_000);
+            double share = compilers().shareSince(before);
+            if (warmUp.isOver(share, (System.nanoTime() - begin) / 1_000_000)) {
+                return new Cell(tps, share);
+            }
+        }
     }
 
     /** Bytes of one HelloWorld call out and back, in steady state: what 200 calls add to what the first 50 took. */

@@ -31,31 +31,34 @@ final class Tables {
                 + String.join(" ", Bench.JVM_ARGS)
                 + "`  \nEach peer's server and client are processes of their own on loopback; medians over " + rounds
                 + (rounds == 1 ? " round" : " interleaved rounds")
-                + (rounds < 5 ? " (under five: indicative)" : "") + ".\n\n";
+                + (rounds < 5 ? " (under five: indicative)" : "")
+                + ".  \nA window is cold when just-in-time compilers took more than a tenth of both processes' processor time in it; rounds that were"
+                + " cold do not count, and a row of which most were has no figures.\n\n";
     }
 
     static String markdown(Kept kept) {
         Map<String, Map<String, List<Figures>>> cases = kept.cases;
         Map<String, Map<String, String>> missing = kept.missing;
-        Map<String, Map<String, List<Double>>> grid = kept.grid;
+        Map<String, Map<String, List<Pair.Cell>>> grid = kept.grid;
         Map<String, List<double[]>> servers = kept.servers;
         Map<String, double[]> wire = kept.wire;
         StringBuilder text = new StringBuilder();
         inOrder(cases).forEach((title, byPeer) -> {
             text.append("## ").append(title).append("\n\n");
             text.append(
-                    "| peer | calls/s | lowest – highest | p50 µs | p99 µs | CPU a call, both sides, µs | allocated a call, client + server, B |\n");
-            text.append("| --- | ---: | --- | ---: | ---: | ---: | ---: |\n");
-            byPeer.entrySet().stream()
+                    "| peer | calls/s | lowest – highest | p50 µs | p99 µs | CPU a call, both sides, µs | allocated a call, client + server, B | compilers, at most |\n");
+            text.append("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n");
+            byPeer.keySet().stream()
+                    .filter(peer -> !kept.warm(title, peer).isEmpty())
                     .sorted((a, b) -> Double.compare(
-                            median(b.getValue(), Figures::callsPerSecond),
-                            median(a.getValue(), Figures::callsPerSecond)))
-                    .forEach(entry -> {
-                        List<Figures> f = entry.getValue();
+                            median(kept.warm(title, b), Figures::callsPerSecond),
+                            median(kept.warm(title, a), Figures::callsPerSecond)))
+                    .forEach(peer -> {
+                        List<Figures> f = kept.warm(title, peer);
                         text.append(String.format(
                                 Locale.ROOT,
-                                "| %s | %,.0f | %,.0f – %,.0f | %.0f | %.0f | %.1f | %.0f + %.0f |%n",
-                                entry.getKey(),
+                                "| %s | %,.0f | %,.0f – %,.0f | %.0f | %.0f | %.1f | %.0f + %.0f | %.0f %% |%n",
+                                peer,
                                 median(f, Figures::callsPerSecond),
                                 f.stream()
                                         .mapToDouble(Figures::callsPerSecond)
@@ -69,11 +72,23 @@ final class Tables {
                                 median(f, Figures::p99Us),
                                 median(f, Figures::cpuUsPerCall),
                                 median(f, Figures::clientBytesPerCall),
-                                median(f, Figures::serverBytesPerCall)));
+                                median(f, Figures::serverBytesPerCall),
+                                100 * highest(f)));
                     });
+            byPeer.forEach((peer, rounds) -> {
+                if (kept.warm(title, peer).isEmpty()) {
+                    text.append(String.format(
+                            Locale.ROOT,
+                            "| %s | cold: compilers took %.0f %% after %.0f s | – | – | – | – | – | %.0f %% |%n",
+                            peer,
+                            100 * median(rounds, Figures::compilerShare),
+                            median(rounds, Figures::warmUpMs) / 1000,
+                            100 * highest(rounds)));
+                }
+            });
             missing.getOrDefault(title, Map.of()).forEach((peer, why) -> {
                 if (!byPeer.containsKey(peer)) {
-                    text.append("| ").append(peer).append(" | ").append(why).append(" | – | – | – | – | – |\n");
+                    text.append("| ").append(peer).append(" | ").append(why).append(" | – | – | – | – | – | – |\n");
                 }
             });
             text.append('\n');
@@ -82,14 +97,17 @@ final class Tables {
             TreeSet<String> peers = new TreeSet<>();
             grid.values().forEach(byPeer -> peers.addAll(byPeer.keySet()));
             text.append(
-                    "## The paper's grid: TPS, mean of rounds 2 to 10, median over restarts; after a warm-up of 64 blocking callers\n\n| threads × requests |");
+                    "## The paper's grid: TPS, mean of rounds 2 to 10, median over restarts; each cell again and again until it was warm\n\n| threads × requests |");
             peers.forEach(peer -> text.append(' ').append(peer).append(" |"));
             text.append("\n| --- |").append(" ---: |".repeat(peers.size())).append('\n');
             grid.forEach((cell, byPeer) -> {
                 text.append("| ").append(cell).append(" |");
                 for (String peer : peers) {
-                    List<Double> tps = byPeer.getOrDefault(peer, List.of());
-                    text.append(tps.isEmpty() ? " – |" : String.format(Locale.ROOT, " %,.0f |", medianOf(tps)));
+                    List<Double> tps = kept.warmCell(cell, peer);
+                    text.append(
+                            !tps.isEmpty()
+                                    ? String.format(Locale.ROOT, " %,.0f |", medianOf(tps))
+                                    : byPeer.containsKey(peer) ? " cold |" : " – |");
                 }
                 text.append('\n');
             });
@@ -128,6 +146,10 @@ final class Tables {
             }
         }
         return ordered;
+    }
+
+    private static double highest(List<Figures> rounds) {
+        return rounds.stream().mapToDouble(Figures::compilerShare).max().orElse(0);
     }
 
     private static double median(List<Figures> rounds, ToDoubleFunction<Figures> figure) {

@@ -9,7 +9,7 @@ import java.util.function.ToDoubleFunction;
 
 /**
  * How fast RPCX has to be, row by row, with the figures of this run beside it. Ratios are taken within the run; a row whose figures the run
- * does not have is not measured, and never met.
+ * does not have, or has of cold windows only, is never met.
  */
 final class Targets {
     /** Whether the figure may not be below its target, or not above it. */
@@ -38,15 +38,13 @@ final class Targets {
 
     private static final ToDoubleFunction<Figures> RATE = Figures::callsPerSecond;
 
-    private final Map<String, Map<String, List<Figures>>> cases;
-    private final Map<String, Map<String, List<Double>>> grid;
+    private final Kept kept;
     private final Map<String, List<double[]>> servers;
     private final Map<String, double[]> wire;
     private final List<Line> lines = new ArrayList<>();
 
     private Targets(Kept kept) {
-        this.cases = kept.cases;
-        this.grid = kept.grid;
+        this.kept = kept;
         this.servers = kept.servers;
         this.wire = kept.wire;
     }
@@ -115,10 +113,12 @@ final class Targets {
         List<Double> own = new ArrayList<>();
         List<Double> others = new ArrayList<>();
         for (int requests : Bench.GRID_REQUESTS) {
-            Map<String, List<Double>> cell = grid.getOrDefault(Bench.cell(threads, requests), Map.of());
-            if (cell.containsKey("rpcx") && cell.containsKey(peer)) {
-                double rpcx = Tables.medianOf(cell.get("rpcx"));
-                double other = Tables.medianOf(cell.get(peer));
+            String cell = Bench.cell(threads, requests);
+            List<Double> ofRpcx = kept.warmCell(cell, "rpcx");
+            List<Double> ofPeer = kept.warmCell(cell, peer);
+            if (!ofRpcx.isEmpty() && !ofPeer.isEmpty()) {
+                double rpcx = Tables.medianOf(ofRpcx);
+                double other = Tables.medianOf(ofPeer);
                 own.add(rpcx);
                 others.add(other);
                 // a negative figure says that replies were wrong or missing
@@ -128,7 +128,7 @@ final class Targets {
         String row = "the paper's grid, " + threads + " threads";
         String target = "rpcx " + Sense.AT_LEAST.sign + " " + plain(bound) + " × " + peer;
         if (ratios.isEmpty() || ratios.stream().anyMatch(r -> r.isNaN())) {
-            lines.add(new Line(row, target, "–", "–", "–", "not measured"));
+            lines.add(new Line(row, target, "–", "–", "–", "cold, or not measured"));
             return;
         }
         double ratio = Tables.medianOf(ratios);
@@ -148,7 +148,7 @@ final class Targets {
     }
 
     private OptionalDouble of(String title, String peer, ToDoubleFunction<Figures> figure) {
-        List<Figures> rounds = cases.getOrDefault(title, Map.of()).getOrDefault(peer, List.of());
+        List<Figures> rounds = kept.warm(title, peer);
         return rounds.isEmpty()
                 ? OptionalDouble.empty()
                 : OptionalDouble.of(Tables.medianOf(
@@ -201,7 +201,7 @@ final class Targets {
             String unit) {
         String target = rpcx + " " + sense.sign + " " + plain(bound) + " × " + peer;
         if (own.isEmpty() || other.isEmpty()) {
-            lines.add(new Line(row, target, shown(own, unit), shown(other, unit), "–", "not measured"));
+            lines.add(new Line(row, target, shown(own, unit), shown(other, unit), "–", "cold, or not measured"));
             return;
         }
         double ratio = own.getAsDouble() / other.getAsDouble();
@@ -223,7 +223,7 @@ final class Targets {
                 shown,
                 "",
                 shown,
-                own.isEmpty() ? "not measured" : verdict(Sense.AT_MOST.met(own.getAsDouble(), bound))));
+                own.isEmpty() ? "cold, or not measured" : verdict(Sense.AT_MOST.met(own.getAsDouble(), bound))));
     }
 
     private static String verdict(boolean met) {
