@@ -217,9 +217,7 @@ final class AdmissionLimit {
             given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
             shares.addAndGet((isLate ? 1L << LATE_SHIFT : 0) + (long) (SHARE_UNIT * Math.min(MOST_SHARE, share)));
         }
-        if (nowNanos - nextStepNanos >= 0
-                && count >= LEAST_COUNT
-                && stepping.compareAndSet(false, true)) {
+        if (nowNanos - nextStepNanos >= 0 && count >= LEAST_COUNT && stepping.compareAndSet(false, true)) {
             try {
                 step(nowNanos);
             } finally {

@@ -15,13 +15,17 @@ import java.util.Set;
 /** The technologies there are, and the module of each: {@code technologies.list}. Immutable. */
 public final class Catalog {
     private static final String BEYOND = "beyond the papers";
+    private static final String VARIANT = "a variant";
 
     private final Map<String, String> modules;
     private final Set<String> beyondPapers;
+    /** Those that have a module of their own and are a variant all the same. */
+    private final Set<String> variants;
 
-    private Catalog(Map<String, String> modules, Set<String> beyondPapers) {
+    private Catalog(Map<String, String> modules, Set<String> beyondPapers, Set<String> variants) {
         this.modules = modules;
         this.beyondPapers = beyondPapers;
+        this.variants = variants;
     }
 
     public static Catalog read() {
@@ -38,24 +42,29 @@ public final class Catalog {
     static Catalog parse(String text) {
         Map<String, String> modules = new LinkedHashMap<>();
         Set<String> beyondPapers = new HashSet<>();
+        Set<String> variants = new HashSet<>();
         text.lines()
                 .map(String::strip)
                 .filter(line -> !line.isEmpty() && !line.startsWith("#"))
                 .forEach(line -> {
                     String[] sides = line.split("=", -1);
                     String[] value = sides.length == 2 ? sides[1].split(",", 2) : new String[0];
-                    if (value.length == 0
-                            || value.length == 2 && !value[1].strip().equals(BEYOND)) {
+                    String mark = value.length == 2 ? value[1].strip() : "";
+                    if (value.length == 0 || value.length == 2 && !mark.equals(BEYOND) && !mark.equals(VARIANT)) {
                         throw new BadInput(
-                                "technologies.list", line, "technology = module, or technology = module, " + BEYOND);
+                                "technologies.list",
+                                line,
+                                "technology = module, or technology = module, " + BEYOND + " or " + VARIANT);
                     }
                     String name = sides[0].strip();
                     modules.put(name, value[0].strip());
-                    if (value.length == 2) {
-                        beyondPapers.add(name);
+                    switch (mark) {
+                        case BEYOND -> beyondPapers.add(name);
+                        case VARIANT -> variants.add(name);
+                        default -> {}
                     }
                 });
-        return new Catalog(modules, beyondPapers);
+        return new Catalog(modules, beyondPapers, variants);
     }
 
     public List<String> names() {
@@ -81,7 +90,7 @@ public final class Catalog {
     private List<String> outOfTheBox() {
         Map<String, String> first = new LinkedHashMap<>();
         modules.forEach((name, module) -> first.putIfAbsent(module, name));
-        return List.copyOf(first.values());
+        return first.values().stream().filter(name -> !variants.contains(name)).toList();
     }
 
     /** Reads {@code rest,grpc}, or every technology out of the box with {@code all} and {@code papers}. Each once, all known. */

@@ -32,6 +32,16 @@ class CatalogTest {
                 .hasMessageContaining("beyond the papers");
     }
 
+    @Test
+    void aVariantWithAModuleOfItsOwnIsTakenByItsNameOnly() {
+        Catalog marked = Catalog.parse("rest = transport/rest\nrest-h2 = transport/rest-h2, a variant\n");
+
+        assertThat(marked.select("all")).containsExactly("rest");
+        assertThat(marked.select("papers")).containsExactly("rest");
+        assertThat(marked.select("rest-h2")).containsExactly("rest-h2");
+        assertThat(marked.isBeyondPapers("rest-h2")).isFalse();
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"soap", "", "rest,rest", "rest,,grpc"})
     void whatIsUnknownOrDoubledIsNamed(String text) {

@@ -77,11 +77,9 @@ public final class GeneratorMain {
     private void carryOut(Command command) throws InterruptedException {
         switch (command) {
             case Command.Use use -> {
+                Transport transport = TransportProvider.named(use.transport());
                 session = new Session(
-                        TransportProvider.named(use.transport()),
-                        Topology.parse(use.topology()),
-                        Work.named(use.work()),
-                        use.seed());
+                        transport, Topology.parse(use.topology()), transport.work(Work.named(use.work())), use.seed());
                 tell(new Event.Done());
             }
             case Command.AwaitReady await -> awaitReady(await);

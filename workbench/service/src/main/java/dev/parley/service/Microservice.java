@@ -24,8 +24,12 @@ final class Microservice implements AutoCloseable {
     private final Transport.Server server;
 
     Microservice(String name, ServiceSettings.Role role) {
-        Work work = Work.named(role.work());
         Topology.Node self = role.topology().node(name);
+        Transport serving = TransportProvider.named(role.transport());
+        Work records = Work.named(role.work());
+        // what comes over one technology and leaves over another meets in the work's records
+        Work work =
+                self.isLeaf() || role.transport().equals(role.neighbourTransport()) ? serving.work(records) : records;
         log = role.log().map(file -> CallLog.open(file, name, role.neighbourTransport()));
         if (!self.isLeaf()) {
             Transport calls = TransportProvider.named(role.neighbourTransport());
@@ -36,7 +40,7 @@ final class Microservice implements AutoCloseable {
             }
         }
         node = work.node(self, new LinkedHashMap<String, Neighbour>(neighbours), role.backends());
-        server = TransportProvider.named(role.transport()).serve(name, work.contract(), role.at(), counted(node));
+        server = serving.serve(name, work.contract(), role.at(), counted(node));
     }
 
     private Handler counted(Handler handler) {

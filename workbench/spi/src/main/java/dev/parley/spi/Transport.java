@@ -15,6 +15,14 @@ public interface Transport {
     }
 
     /**
+     * The work as this technology's services do it: itself, unless their handlers work on messages of the technology's own rather than on the
+     * contract's records. Used where a service is both served and calls others over this technology, and by its clients.
+     */
+    default Work work(Work work) {
+        return work;
+    }
+
+    /**
      * Starts to serve, and returns when the service can be reached.
      *
      * @param service own name, such as {@code m2}

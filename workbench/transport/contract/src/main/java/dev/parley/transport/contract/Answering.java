@@ -4,9 +4,9 @@ import dev.parley.spi.Handler;
 import dev.parley.spi.Operation;
 
 /** A handler from a lambda: what a test's server answers. */
-record Answering(Answer answer) implements Handler {
+public record Answering(Answer answer) implements Handler {
     @FunctionalInterface
-    interface Answer {
+    public interface Answer {
         Record to(Operation<?, ?> operation, Record request) throws Exception;
     }
 

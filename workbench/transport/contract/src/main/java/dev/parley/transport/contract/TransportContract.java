@@ -116,6 +116,16 @@ public abstract class TransportContract {
         return false;
     }
 
+    /** Whether each call opens a connection and closes it, as the technology's settings then say. */
+    protected boolean connectsForEachCall() {
+        return false;
+    }
+
+    /** Whether the clients of a process share connections, as the technology's settings then say. */
+    protected boolean clientsShareConnections() {
+        return false;
+    }
+
     /** Ends the broker as a crash does. Called only for a technology that names one. */
     protected void breakBroker() {
         throw new UnsupportedOperationException(getClass() + " names a broker (expected: breakBroker overridden)");
@@ -587,6 +597,36 @@ public abstract class TransportContract {
             }
             assertThat(server).isNotNull();
         }
+    }
+
+    // ---- connections
+
+    @Test
+    void connectionsAreAsManyAsItsSettingsSay() throws Exception {
+        // one for all clients: what they share they share through it
+        Transport transport = transport();
+        assumeTrue(transport.technology().broker().isEmpty(), "connections go to the broker");
+        Location at = freeLocation("m2");
+        open.push(transport.serve("m2", Messages.CONTRACT, at, ECHO));
+        Door door = new Door(at);
+        open.push(door);
+        int calls = 3;
+        Neighbour kept = transport.connect("m1", Messages.CONTRACT, door.at());
+        open.push(kept);
+        for (int i = 0; i < calls; i++) {
+            warmUp(kept);
+        }
+        int ofOneClient = door.accepted();
+        for (int i = 0; i < calls; i++) {
+            try (Neighbour another = transport.connect("m1", Messages.CONTRACT, door.at())) {
+                warmUp(another);
+            }
+        }
+
+        assertThat(ofOneClient).as("%d calls of one client", calls).isEqualTo(connectsForEachCall() ? calls : 1);
+        assertThat(door.accepted() - ofOneClient)
+                .as("%d clients with a call each, beside one that stays", calls)
+                .isEqualTo(clientsShareConnections() ? 0 : calls);
     }
 
     // ---- what it says of itself

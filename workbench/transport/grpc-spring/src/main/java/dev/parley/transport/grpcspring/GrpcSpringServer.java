@@ -17,9 +17,11 @@ import org.springframework.context.support.GenericApplicationContext;
 final class GrpcSpringServer implements Transport.Server {
     private final ConfigurableApplicationContext context;
 
-    GrpcSpringServer(Contract contract, Location at, Handler handler) {
+    /** @param more what the application has beside its service */
+    GrpcSpringServer(Contract contract, Location at, Handler handler, List<Class<?>> more) {
         try {
             context = BootApplications.builder(GrpcApplication.class, service(contract))
+                    .sources(more.toArray(Class<?>[]::new))
                     .web(WebApplicationType.NONE)
                     .initializers(starting ->
                             ((GenericApplicationContext) starting).registerBean(Handler.class, () -> handler))

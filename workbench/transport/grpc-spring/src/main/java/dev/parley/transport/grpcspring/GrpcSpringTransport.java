@@ -16,11 +16,20 @@ import java.util.Map;
 import java.util.Optional;
 import org.springframework.boot.WebApplicationType;
 
-/** gRPC as Spring Boot's starters set it up. */
+/** gRPC as Spring Boot's starters set it up, or tuned. */
 final class GrpcSpringTransport implements Transport {
-    private final SharedContext clients = new SharedContext(() -> BootApplications.builder(GrpcApplication.class)
-            .web(WebApplicationType.NONE)
-            .run(BootApplications.arguments(List.of("spring.grpc.server.enabled=false"))));
+    private final boolean tuned;
+    private final List<Class<?>> more;
+    private final SharedContext clients;
+
+    GrpcSpringTransport(boolean tuned) {
+        this.tuned = tuned;
+        this.more = tuned ? List.of(Tuned.class) : List.of();
+        this.clients = new SharedContext(() -> BootApplications.builder(GrpcApplication.class)
+                .sources(more.toArray(Class<?>[]::new))
+                .web(WebApplicationType.NONE)
+                .run(BootApplications.arguments(List.of("spring.grpc.server.enabled=false"))));
+    }
 
     @Override
     public Technology technology() {
@@ -39,11 +48,20 @@ final class GrpcSpringTransport implements Transport {
                 "large contents",
                 "streamed, client or server, in messages of " + Chunks.CHUNK_BYTES
                         + " bytes: photos; all else is unary");
-        settings.put("executor", "gRPC's default, a cached pool of threads");
+        settings.put(
+                "executor",
+                tuned
+                        ? "a virtual thread for each call (grpc.io/docs/guides/performance: provide a custom executor)"
+                        : "gRPC's default, a cached pool of threads");
+        settings.put(
+                "flow control window",
+                tuned
+                        ? Tuned.WINDOW_BYTES + " bytes (ServerBuilderCustomizer, GrpcChannelBuilderCustomizer)"
+                        : "1 MiB, grpc-java's own");
         settings.put("TCP_NODELAY", "on at both ends (grpc-netty's default)");
         return new Technology(
-                "grpc-spring",
-                "gRPC, Spring Boot",
+                tuned ? "grpc-spring-tuned" : "grpc-spring",
+                tuned ? "gRPC, Spring Boot, tuned" : "gRPC, Spring Boot",
                 Style.SYNCHRONOUS,
                 Optional.empty(),
                 List.of("gRPC server", "service", "gRPC client"),
@@ -53,7 +71,7 @@ final class GrpcSpringTransport implements Transport {
 
     @Override
     public Server serve(String service, Contract contract, Location at, Handler handler) {
-        return new GrpcSpringServer(contract, at, handler);
+        return new GrpcSpringServer(contract, at, handler, more);
     }
 
     @Override

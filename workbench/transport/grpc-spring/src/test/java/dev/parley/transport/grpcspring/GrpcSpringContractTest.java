@@ -6,6 +6,6 @@ import dev.parley.transport.contract.TransportContract;
 class GrpcSpringContractTest extends TransportContract {
     @Override
     protected Transport transport() {
-        return new GrpcSpringTransport();
+        return new GrpcSpringTransport(false);
     }
 }

@@ -148,7 +148,9 @@ final class GrpcNeighbour implements Neighbour {
 
     @Override
     public long payloadBytes(Record message) {
-        return encodedBytes(message, message.getClass());
+        return message instanceof Own<?>(Message own)
+                ? own.getSerializedSize()
+                : encodedBytes(message, message.getClass());
     }
 
     private static <R extends Record> long encodedBytes(Record message, Class<R> type) {

@@ -2,12 +2,15 @@ package dev.parley.transport.grpc;
 
 import dev.parley.spi.Transport;
 import dev.parley.spi.TransportProvider;
+import java.util.Arrays;
 import java.util.List;
 
-/** Found with {@link java.util.ServiceLoader}. */
+/** {@code grpc}, {@code grpc-messages} and {@code grpc-tuned}, as {@link GrpcUse} says. Found with {@link java.util.ServiceLoader}. */
 public final class GrpcProvider implements TransportProvider {
     @Override
     public List<Transport> transports() {
-        return List.of(new GrpcTransport(false), new GrpcTransport(true));
+        return Arrays.stream(GrpcUse.values())
+                .<Transport>map(GrpcTransport::new)
+                .toList();
     }
 }

@@ -8,6 +8,7 @@ import dev.parley.spi.Handler;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Transport;
+import dev.parley.spi.Work;
 import io.grpc.netty.NettyServerBuilder;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -19,24 +20,21 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
-/**
- * Out of the box ({@code grpc}) as the basics tutorial sets it up; {@code grpc-tuned} with the settings that grpc.io's performance page
- * names for Java.
- */
+/** One variant of gRPC. */
 final class GrpcTransport implements Transport {
     /** One stream's window: a message of 1 MB leaves without waiting for window updates. The default is 1 MiB. */
     static final int TUNED_WINDOW_BYTES = 4 * 1024 * 1024;
     /** A list of 10 000 properties or a text of 10 000 000 characters passes; grpc-java's own limit is 4 MiB. */
     static final int MESSAGE_BYTES_MOST = 64 * 1024 * 1024;
 
-    private final boolean isTuned;
+    private final GrpcUse use;
     private final Technology technology;
 
-    GrpcTransport(boolean isTuned) {
-        this.isTuned = isTuned;
+    GrpcTransport(GrpcUse use) {
+        this.use = use;
         this.technology = new Technology(
-                isTuned ? "grpc-tuned" : "grpc",
-                isTuned ? "gRPC, tuned" : "gRPC",
+                use.variant,
+                use.title,
                 Technology.Style.SYNCHRONOUS,
                 Optional.empty(),
                 List.of(
@@ -45,7 +43,7 @@ final class GrpcTransport implements Transport {
                         "gRPC client (stub)",
                         ".proto shared by both sides"),
                 "each service knows host and port of every service it calls",
-                settings(isTuned));
+                settings(use));
     }
 
     @Override
@@ -54,11 +52,21 @@ final class GrpcTransport implements Transport {
     }
 
     @Override
+    public boolean carries(Contract contract) {
+        return use != GrpcUse.MESSAGES || Own.carries(contract);
+    }
+
+    @Override
+    public Work work(Work work) {
+        return use == GrpcUse.MESSAGES ? new OwnWork(work) : work;
+    }
+
+    @Override
     public Server serve(String service, Contract contract, Location at, Handler handler) {
         NettyServerBuilder builder = NettyServerBuilder.forAddress(new InetSocketAddress(at.host(), at.port()))
                 .maxInboundMessageSize(MESSAGE_BYTES_MOST)
                 .addService(Methods.of(contract).serve(handler));
-        ExecutorService executor = isTuned ? Executors.newVirtualThreadPerTaskExecutor() : null;
+        ExecutorService executor = use.isTuned() ? Executors.newVirtualThreadPerTaskExecutor() : null;
         if (executor != null) {
             builder.executor(executor).flowControlWindow(TUNED_WINDOW_BYTES);
         }
@@ -102,10 +110,11 @@ final class GrpcTransport implements Transport {
 
     @Override
     public Neighbour connect(String caller, Contract contract, Location to) {
-        return new GrpcNeighbour(Methods.of(contract), to, isTuned);
+        return new GrpcNeighbour(Methods.of(contract), to, use.isTuned());
     }
 
-    private static Map<String, String> settings(boolean isTuned) {
+    private static Map<String, String> settings(GrpcUse use) {
+        boolean isTuned = use.isTuned();
         Map<String, String> settings = new LinkedHashMap<>();
         settings.put(
                 "server",
@@ -121,7 +130,11 @@ final class GrpcTransport implements Transport {
                         : "grpc-java's shared cached thread pool");
         settings.put(
                 "executor, client", "grpc-java's shared cached thread pool; blocking callers wait on their own thread");
-        settings.put("serializer", "Protobuf, generated messages, converted to and from the service's records");
+        settings.put(
+                "serializer",
+                use == GrpcUse.MESSAGES
+                        ? "Protobuf, generated messages, which handlers and clients work on"
+                        : "Protobuf, generated messages, converted to and from the service's records");
         settings.put("TCP_NODELAY", "on: grpc-java's own choice");
         settings.put(
                 "flow control window",

@@ -19,7 +19,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A contract's operations as gRPC methods: the descriptors that the generated stubs of its {@code .proto} would hold, with the same
+ * A contract's operations, on records or on generated messages, as gRPC methods: the descriptors that the generated stubs of its {@code .proto} would hold, with the same
  * marshallers. Immutable.
  */
 record Methods(String service, Map<String, Method<?, ?, ?, ?>> byOperation) {
@@ -63,14 +63,30 @@ record Methods(String service, Map<String, Method<?, ?, ?, ?>> byOperation) {
         Map<String, Method<?, ?, ?, ?>> methods = new LinkedHashMap<>();
         String service = serviceName(contract.name());
         for (Operation<?, ?> operation : contract.operations()) {
-            methods.put(operation.name(), method(service, operation));
+            methods.put(operation.name(), method(contract.name(), service, operation));
         }
         return new Methods(service, methods);
     }
 
     private static <Q extends Record, R extends Record> Method<Q, R, ?, ?> method(
-            String service, Operation<Q, R> operation) {
-        return method(service, operation, ProtobufCodec.of(operation.request()), ProtobufCodec.of(operation.reply()));
+            String contract, String service, Operation<Q, R> operation) {
+        return Own.records(contract, operation)
+                .<Method<Q, R, ?, ?>>map(records -> own(service, operation, records))
+                .orElseGet(() -> method(
+                        service,
+                        operation,
+                        ProtobufCodec.of(operation.request()),
+                        ProtobufCodec.of(operation.reply())));
+    }
+
+    @SuppressWarnings("unchecked") // the operation's request and reply are Own, and hold what the records' messages are
+    private static <Q extends Record, R extends Record> Method<Q, R, ?, ?> own(
+            String service, Operation<Q, R> operation, Operation<?, ?> records) {
+        return method(
+                service,
+                operation,
+                (ProtobufCodec<Q, ?>) Own.codec(ProtobufCodec.of(records.request())),
+                (ProtobufCodec<R, ?>) Own.codec(ProtobufCodec.of(records.reply())));
     }
 
     private static <Q extends Record, R extends Record, QM extends Message, RM extends Message>

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class GrpcTransportTest extends TransportContract {
-    private final Transport grpc = new GrpcTransport(false);
+    private final Transport grpc = new GrpcTransport(GrpcUse.STANDARD);
 
     @Override
     protected Transport transport() {

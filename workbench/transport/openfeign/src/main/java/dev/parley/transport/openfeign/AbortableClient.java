@@ -9,7 +9,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * Feign's default client, which remembers what each thread waits for, so that closing can end it. Idle connections are the JDK's, which
- * keeps them for as long as the server's {@code Keep-Alive} header says.
+ * keeps them for as long as the server's {@code Keep-Alive} header says, unless each is closed after its request.
  */
 final class AbortableClient extends Client.Default {
     private static final long ABORT_NS = 1_000_000_000;
@@ -17,13 +17,21 @@ final class AbortableClient extends Client.Default {
 
     private final ConcurrentHashMap<Thread, HttpURLConnection> waiting = new ConcurrentHashMap<>();
 
-    AbortableClient() {
+    private final boolean closes;
+
+    /** @param closes whether each connection serves one request only */
+    AbortableClient(boolean closes) {
         super(null, null);
+        this.closes = closes;
     }
 
     @Override
     public HttpURLConnection getConnection(URL url) throws IOException {
         HttpURLConnection connection = super.getConnection(url);
+        if (closes) {
+            // the one value of this header that HttpURLConnection lets a program set
+            connection.setRequestProperty("Connection", "close");
+        }
         waiting.put(Thread.currentThread(), connection);
         return connection;
     }

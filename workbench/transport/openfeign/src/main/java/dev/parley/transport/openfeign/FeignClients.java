@@ -22,14 +22,15 @@ final class FeignClients {
     /** Application contexts that this process ever began: Feign confuses clients of the same name in two of them. */
     private static final AtomicLong CONTEXTS = new AtomicLong();
 
-    private final boolean pooled;
-    private final AbortableClient unpooled = new AbortableClient();
+    private final HttpUse use;
+    private final AbortableClient unpooled;
     private final SharedContext shared = new SharedContext(this::started);
     /** The number of the one that runs. */
     private volatile long context;
 
-    FeignClients(boolean pooled) {
-        this.pooled = pooled;
+    FeignClients(HttpUse use) {
+        this.use = use;
+        this.unpooled = new AbortableClient(use == HttpUse.CLOSED);
     }
 
     private ConfigurableApplicationContext started() {
@@ -37,7 +38,7 @@ final class FeignClients {
         return BootApplications.builder(FeignApplication.class)
                 .web(WebApplicationType.NONE)
                 .initializers(starting -> {
-                    if (!pooled) {
+                    if (!use.isPooled()) {
                         ((GenericApplicationContext) starting)
                                 .registerBean(
                                         Client.class,
@@ -46,7 +47,7 @@ final class FeignClients {
                     }
                 })
                 .run(BootApplications.arguments(List.of(
-                        "spring.cloud.openfeign.httpclient.hc5.enabled=" + pooled,
+                        "spring.cloud.openfeign.httpclient.hc5.enabled=" + use.isPooled(),
                         "spring.cloud.openfeign.httpclient.max-connections=" + POOL,
                         "spring.cloud.openfeign.httpclient.max-connections-per-route=" + POOL)));
     }

@@ -2,12 +2,15 @@ package dev.parley.transport.openfeign;
 
 import dev.parley.spi.Transport;
 import dev.parley.spi.TransportProvider;
+import java.util.Arrays;
 import java.util.List;
 
-/** {@code openfeign} with Feign's default client, and {@code openfeign-tuned} with Apache HttpClient 5 and its pool. */
+/** {@code openfeign}, {@code openfeign-close} and {@code openfeign-tuned}, as {@link HttpUse} says. */
 public final class OpenFeignProvider implements TransportProvider {
     @Override
     public List<Transport> transports() {
-        return List.of(new OpenFeignTransport(false), new OpenFeignTransport(true));
+        return Arrays.stream(HttpUse.values())
+                .<Transport>map(OpenFeignTransport::new)
+                .toList();
     }
 }

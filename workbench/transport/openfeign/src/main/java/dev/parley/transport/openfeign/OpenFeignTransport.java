@@ -15,19 +15,19 @@ import java.util.Optional;
 
 /** One variant of Spring Cloud OpenFeign. */
 final class OpenFeignTransport implements Transport {
-    private final boolean tuned;
+    private final HttpUse use;
     private final List<String> serverSettings;
     private final FeignClients clients;
 
-    OpenFeignTransport(boolean tuned) {
-        this(tuned, tuned ? List.of("server.tomcat.max-keep-alive-requests=-1") : List.of());
+    OpenFeignTransport(HttpUse use) {
+        this(use, use.serverSettings());
     }
 
     /** @param serverSettings Spring Boot properties of the server */
-    OpenFeignTransport(boolean tuned, List<String> serverSettings) {
-        this.tuned = tuned;
+    OpenFeignTransport(HttpUse use, List<String> serverSettings) {
+        this.use = use;
         this.serverSettings = List.copyOf(serverSettings);
-        this.clients = new FeignClients(tuned);
+        this.clients = new FeignClients(use);
     }
 
     @Override
@@ -36,28 +36,18 @@ final class OpenFeignTransport implements Transport {
         settings.put("server", "Spring Boot webmvc, embedded Tomcat, @RestController");
         settings.put("client", "Spring Cloud OpenFeign, SpringMvcContract, no load balancer, never retried");
         settings.put("HTTP version", "1.1");
-        settings.put(
-                "connections",
-                tuned
-                        ? "Apache HttpClient 5, pool of 1000 (Spring Cloud OpenFeign reference: feign-hc5 on the class path; "
-                                + "spring.cloud.openfeign.httpclient.max-connections and max-connections-per-route, 200 and 50 by default)"
-                        : "Feign's default client, HttpURLConnection: at most 5 kept alive for a host (http.maxConnections), others opened "
-                                + "for the call; idle ones kept for the minute that Tomcat grants");
+        settings.put("connections", use.connections);
         settings.put(
                 "class path",
-                "holds feign-hc5 and HttpClient 5 in both variants; spring.cloud.openfeign.httpclient.hc5.enabled="
-                        + tuned);
-        settings.put(
-                "keep-alive",
-                tuned
-                        ? "no limit (server.tomcat.max-keep-alive-requests=-1)"
-                        : "Tomcat closes a connection after 100 requests (server.tomcat.max-keep-alive-requests)");
+                "holds feign-hc5 and HttpClient 5 in all variants; spring.cloud.openfeign.httpclient.hc5.enabled="
+                        + use.isPooled());
+        settings.put("keep-alive", use.keepAlive);
         settings.put("deadline", "connect and read timeout of Request.Options, a parameter of each call");
         settings.put("serializer", "Jackson 3 through Spring's HTTP message converters");
         settings.put("executor", "Tomcat, at most 200 threads (server.tomcat.threads.max)");
         return new Technology(
-                tuned ? "openfeign-tuned" : "openfeign",
-                tuned ? "OpenFeign, Spring Cloud, Apache HttpClient 5" : "OpenFeign, Spring Cloud",
+                use.variant,
+                use.title,
                 Style.SYNCHRONOUS,
                 Optional.empty(),
                 List.of("controller", "embedded web server", "annotated client interface"),

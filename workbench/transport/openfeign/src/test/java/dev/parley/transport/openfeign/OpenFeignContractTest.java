@@ -10,6 +10,11 @@ class OpenFeignContractTest extends TransportContract {
         // HttpURLConnection's idle connections are the JDK's own and stay for as long as the server's Keep-Alive header
         // says, which is a
         // minute by Tomcat's default: here it says a few seconds, so that the kit need not wait to see them go
-        return new OpenFeignTransport(false, List.of("server.tomcat.keep-alive-timeout=2s"));
+        return new OpenFeignTransport(HttpUse.KEPT, List.of("server.tomcat.keep-alive-timeout=2s"));
+    }
+
+    @Override
+    protected boolean clientsShareConnections() {
+        return true;
     }
 }

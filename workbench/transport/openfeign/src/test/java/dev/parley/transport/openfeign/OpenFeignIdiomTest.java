@@ -18,6 +18,7 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 class OpenFeignIdiomTest {
     private static Location.Socket free() throws IOException {
@@ -38,14 +39,14 @@ class OpenFeignIdiomTest {
     };
 
     @ParameterizedTest
-    @CsvSource({"false, feign.Client$Default", "true, feign.hc5.ApacheHttp5Client"})
-    void eachVariantHasItsOwnHttpClient(boolean tuned, Class<?> expected) {
-        assertThat(new FeignClients(tuned).httpClient()).isAssignableTo(expected);
+    @CsvSource({"KEPT, feign.Client$Default", "CLOSED, feign.Client$Default", "POOLED, feign.hc5.ApacheHttp5Client"})
+    void eachVariantHasItsOwnHttpClient(HttpUse use, Class<?> expected) {
+        assertThat(new FeignClients(use).httpClient()).isAssignableTo(expected);
     }
 
     @Test
     void aClientForEachCallLeavesNothingBehind() {
-        FeignClients clients = new FeignClients(false);
+        FeignClients clients = new FeignClients(HttpUse.KEPT);
         clients.enter(MessagesClient.class, "m2", "http://127.0.0.1:1/messages");
         for (int call = 0; call < 20; call++) {
             clients.enter(MessagesClient.class, "m2", "http://127.0.0.1:1/messages");
@@ -56,10 +57,10 @@ class OpenFeignIdiomTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"false", "true"})
-    void callsAndErrorsCross(boolean tuned) throws IOException {
+    @EnumSource
+    void callsAndErrorsCross(HttpUse use) throws IOException {
         Location at = free();
-        Transport transport = new OpenFeignTransport(tuned);
+        Transport transport = new OpenFeignTransport(use);
         try (Transport.Server _ = transport.serve("m2", Messages.CONTRACT, at, HANDLER);
                 Neighbour neighbour = transport.connect("m1", Messages.CONTRACT, at)) {
             TestModelOnlyText text = new TestModelOnlyText("größer");

@@ -6,6 +6,11 @@ import dev.parley.transport.contract.TransportContract;
 class OpenFeignTunedContractTest extends TransportContract {
     @Override
     protected Transport transport() {
-        return new OpenFeignTransport(true);
+        return new OpenFeignTransport(HttpUse.POOLED);
+    }
+
+    @Override
+    protected boolean clientsShareConnections() {
+        return true;
     }
 }

@@ -6,6 +6,7 @@ import dev.parley.spi.Handler;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Transport;
+import dev.parley.transport.restcalls.RestServer;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;

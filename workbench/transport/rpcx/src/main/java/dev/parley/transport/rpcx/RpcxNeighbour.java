@@ -16,13 +16,15 @@ import java.util.concurrent.CompletionException;
 
 /** A service called through the proxy of its contract's interface. */
 final class RpcxNeighbour<C> implements Neighbour {
-    private final Client client = Client.standard();
+    private final Client client;
     private final Codecs codecs;
     private final Binding<C> binding;
     private final C proxy;
 
-    RpcxNeighbour(Binding<C> binding, Location to) {
+    /** @param client closed with this neighbour */
+    RpcxNeighbour(Binding<C> binding, Client client, Location to) {
         this.binding = binding;
+        this.client = client;
         this.proxy = client.create(binding.client(), to.host(), to.port());
         this.codecs = Codecs.standard(binding.client());
     }

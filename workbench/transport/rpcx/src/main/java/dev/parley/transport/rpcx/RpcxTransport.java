@@ -15,23 +15,23 @@ import java.util.Map;
 import java.util.Optional;
 
 /** Interfaces and services with RPCX's annotations, one pair a contract. */
-final class RpcxTransport implements Transport {
+record RpcxTransport(RpcxWire wire) implements Transport {
     /** {@link Server#close} has a second; a part of it is for closing. */
     private static final Duration STOP_TIME = Duration.ofMillis(800);
 
     @Override
     public Technology technology() {
         Map<String, String> settings = new LinkedHashMap<>();
-        settings.put("protocol", "RPCX native 1 over TCP");
+        settings.put("protocol", wire.protocol);
         settings.put("connections", "1 to each neighbour, shared by all callers");
         settings.put("serializer", "Protobuf by RPCX's own codec, from records");
         settings.put("TCP_NODELAY", "on");
         settings.put("client call", "blocking, decoded by the caller; asynchronous for send");
         settings.put("server executor", "a virtual thread a call");
-        settings.put("flush", "at once when idle, gathered up to 64 KiB when busy");
+        settings.put("flush", wire.flush);
         return new Technology(
-                "rpcx",
-                "RPCX",
+                wire.variant,
+                wire.title,
                 Technology.Style.SYNCHRONOUS,
                 Optional.empty(),
                 List.of("annotated interface", "annotated service class", "RPCX server and client"),
@@ -41,8 +41,8 @@ final class RpcxTransport implements Transport {
 
     @Override
     public Server serve(String service, Contract contract, Location at, Handler handler) {
-        dev.rpcx.Server server = dev.rpcx.Server.builder(
-                        RegistryServer.registry(Binding.of(contract).service().apply(handler)))
+        dev.rpcx.Server server = wire.on(dev.rpcx.Server.builder(
+                        RegistryServer.registry(Binding.of(contract).service().apply(handler))))
                 .host(at.host())
                 .port(at.port())
                 .build();
@@ -56,6 +56,6 @@ final class RpcxTransport implements Transport {
 
     @Override
     public Neighbour connect(String caller, Contract contract, Location to) {
-        return new RpcxNeighbour<>(Binding.of(contract), to);
+        return new RpcxNeighbour<>(Binding.of(contract), wire.client(), to);
     }
 }

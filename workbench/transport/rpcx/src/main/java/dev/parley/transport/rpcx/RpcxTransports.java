@@ -4,10 +4,10 @@ import dev.parley.spi.Transport;
 import dev.parley.spi.TransportProvider;
 import java.util.List;
 
-/** The variants of RPCX: one, as it comes out of the box. */
+/** {@code rpcx}, as it comes out of the box, and {@code rpcx-classic}. */
 public final class RpcxTransports implements TransportProvider {
     @Override
     public List<Transport> transports() {
-        return List.of(new RpcxTransport());
+        return List.of(new RpcxTransport(RpcxWire.NATIVE), new RpcxTransport(RpcxWire.CLASSIC));
     }
 }

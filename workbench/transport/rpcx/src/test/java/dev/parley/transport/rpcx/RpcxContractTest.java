@@ -6,6 +6,6 @@ import dev.parley.transport.contract.TransportContract;
 class RpcxContractTest extends TransportContract {
     @Override
     protected Transport transport() {
-        return new RpcxTransport();
+        return new RpcxTransport(RpcxWire.NATIVE);
     }
 }

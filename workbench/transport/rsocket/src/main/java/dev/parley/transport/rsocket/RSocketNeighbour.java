@@ -9,6 +9,7 @@ import dev.parley.spi.Operation;
 import io.rsocket.Payload;
 import io.rsocket.RSocket;
 import io.rsocket.core.RSocketConnector;
+import io.rsocket.frame.decoder.PayloadDecoder;
 import io.rsocket.transport.netty.client.TcpClientTransport;
 import io.rsocket.util.DefaultPayload;
 import java.nio.charset.StandardCharsets;
@@ -27,7 +28,7 @@ import reactor.netty.tcp.TcpClient;
 /** Calls one service over one connection. */
 final class RSocketNeighbour implements Neighbour {
     private final Location to;
-    private final RSocketConnector connector = RSocketConnector.create();
+    private final RSocketConnector connector;
     private final TcpClientTransport transport;
 
     /** One connection uses one event loop. */
@@ -39,8 +40,11 @@ final class RSocketNeighbour implements Neighbour {
     private final ConcurrentHashMap<CompletableFuture<byte[]>, Boolean> inFlight = new ConcurrentHashMap<>();
     private volatile boolean closed;
 
-    RSocketNeighbour(Location to) {
+    /** @param zeroCopy whether a reply is read where the network put it */
+    RSocketNeighbour(Location to, boolean zeroCopy) {
         this.to = to;
+        this.connector =
+                RSocketConnector.create().payloadDecoder(zeroCopy ? PayloadDecoder.ZERO_COPY : PayloadDecoder.DEFAULT);
         this.transport = TcpClientTransport.create(
                 TcpClient.create().host(to.host()).port(to.port()).runOn(loop));
     }

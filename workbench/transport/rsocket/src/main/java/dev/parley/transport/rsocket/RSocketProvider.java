@@ -4,10 +4,10 @@ import dev.parley.spi.Transport;
 import dev.parley.spi.TransportProvider;
 import java.util.List;
 
-/** {@code rsocket}. */
+/** {@code rsocket} and {@code rsocket-tuned}. */
 public final class RSocketProvider implements TransportProvider {
     @Override
     public List<Transport> transports() {
-        return List.of(new RSocketTransport());
+        return List.of(new RSocketTransport(false), new RSocketTransport(true));
     }
 }

@@ -12,8 +12,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** RSocket over TCP as its documentation sets it up. */
-final class RSocketTransport implements Transport {
+/**
+ * RSocket over TCP as its documentation sets it up.
+ *
+ * @param tuned whether replies are read where the network put them. Source: github.com/rsocket/rsocket-java, README, Zero Copy
+ */
+record RSocketTransport(boolean tuned) implements Transport {
     @Override
     public Technology technology() {
         Map<String, String> settings = new LinkedHashMap<>();
@@ -27,11 +31,16 @@ final class RSocketTransport implements Transport {
                 "executor",
                 "event loops of reactor-netty; handlers on a bounded elastic scheduler of " + RSocketServing.THREADS
                         + " threads");
+        settings.put(
+                "payload decoder",
+                tuned
+                        ? "ZERO_COPY at both ends (rsocket-java, README, Zero Copy)"
+                        : "ZERO_COPY at the server; the client's own, which copies each payload");
         settings.put("Netty", "its own 4.1, which reactor-netty 1.0 is built for");
         settings.put("TCP_NODELAY", "on at both ends (reactor-netty's default)");
         return new Technology(
-                "rsocket",
-                "RSocket over TCP (JSON)",
+                tuned ? "rsocket-tuned" : "rsocket",
+                tuned ? "RSocket over TCP (JSON), payloads not copied" : "RSocket over TCP (JSON)",
                 Style.SYNCHRONOUS,
                 Optional.empty(),
                 List.of("RSocket server", "dispatcher of metadata to operations", "RSocket client"),
@@ -46,6 +55,6 @@ final class RSocketTransport implements Transport {
 
     @Override
     public Neighbour connect(String caller, Contract contract, Location to) {
-        return new RSocketNeighbour(to);
+        return new RSocketNeighbour(to, tuned);
     }
 }

@@ -6,6 +6,6 @@ import dev.parley.transport.contract.TransportContract;
 class RSocketContractTest extends TransportContract {
     @Override
     protected Transport transport() {
-        return new RSocketTransport();
+        return new RSocketTransport(false);
     }
 }

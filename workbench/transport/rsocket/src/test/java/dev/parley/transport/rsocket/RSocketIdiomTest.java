@@ -32,7 +32,7 @@ class RSocketIdiomTest {
     void anyClientOfTheProtocolIsAnswered() throws IOException {
         int port = freePort();
         var leaf = new Topology.Node("m2", List.of(), Topology.Calling.ONE_AFTER_THE_OTHER);
-        try (var server = new RSocketTransport()
+        try (var server = new RSocketTransport(false)
                 .serve(
                         "m2",
                         Messages.CONTRACT,

@@ -9,6 +9,7 @@ import dev.parley.spi.Location;
 import dev.parley.spi.Transport;
 import dev.parley.transport.springapp.BootApplications;
 import java.util.List;
+import java.util.function.Consumer;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
@@ -24,11 +25,26 @@ public final class SpringMvcServer implements Transport.Server {
      * @throws BadInput for a contract that has no controller here
      */
     public SpringMvcServer(Contract contract, Location at, Handler handler, List<String> settings) {
-        SpringApplicationBuilder builder = BootApplications.builder(
-                        MvcApplication.class, controller(contract), ProblemAdvice.class)
+        this(
+                at,
+                settings,
+                context -> context.registerBean(Handler.class, () -> handler),
+                controller(contract),
+                ProblemAdvice.class);
+    }
+
+    /**
+     * Any application on embedded Tomcat.
+     *
+     * @param beans puts in what the sources ask for
+     * @throws CallException {@link Code#UNAVAILABLE} if the port is taken
+     */
+    public SpringMvcServer(
+            Location at, List<String> settings, Consumer<GenericApplicationContext> beans, Class<?>... sources) {
+        SpringApplicationBuilder builder = BootApplications.builder(MvcApplication.class)
+                .sources(sources)
                 .web(WebApplicationType.SERVLET)
-                .initializers(
-                        context -> ((GenericApplicationContext) context).registerBean(Handler.class, () -> handler));
+                .initializers(starting -> beans.accept((GenericApplicationContext) starting));
         try {
             context = builder.run(BootApplications.arguments(
                     settings,

@@ -4,7 +4,7 @@ import dev.parley.spi.Location;
 import java.net.SocketException;
 import java.time.Duration;
 import org.apache.thrift.TConfiguration;
-import org.apache.thrift.protocol.TBinaryProtocol;
+import org.apache.thrift.protocol.TProtocolFactory;
 import org.apache.thrift.transport.TSocket;
 import org.apache.thrift.transport.TTransportException;
 
@@ -13,18 +13,19 @@ final class Connection implements AutoCloseable {
     private final DeadlineSocket socket;
     private final Stubs.Calling client;
 
-    private Connection(Stubs stubs, DeadlineSocket socket) {
+    private Connection(Stubs stubs, TProtocolFactory protocol, DeadlineSocket socket) {
         this.socket = socket;
-        this.client = stubs.client(new TBinaryProtocol(socket));
+        this.client = stubs.client(protocol.getProtocol(socket));
     }
 
     /** Connects within what is left of the time. */
-    static Connection open(Stubs stubs, Location to, long deadlineNs) throws TTransportException {
+    static Connection open(Stubs stubs, TProtocolFactory protocol, Location to, long deadlineNs)
+            throws TTransportException {
         DeadlineSocket socket = new DeadlineSocket(to);
         socket.deadlineNs = deadlineNs;
         socket.setConnectTimeout(socket.leftMs());
         socket.open();
-        return new Connection(stubs, socket);
+        return new Connection(stubs, protocol, socket);
     }
 
     /** The client, for one call that ends by then. */

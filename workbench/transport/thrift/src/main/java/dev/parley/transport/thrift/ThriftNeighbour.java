@@ -13,11 +13,12 @@ import java.util.concurrent.ConcurrentLinkedDeque;
 import org.apache.thrift.TApplicationException;
 import org.apache.thrift.TException;
 import org.apache.thrift.TSerializer;
-import org.apache.thrift.protocol.TBinaryProtocol;
+import org.apache.thrift.protocol.TProtocolFactory;
 
 /** Calls one service. A connection that is free is used again, the last one first; a call that finds none opens one. */
 final class ThriftNeighbour implements Neighbour {
     private final Stubs stubs;
+    private final TProtocolFactory protocol;
     private final Location to;
     private final ConcurrentLinkedDeque<Connection> idle = new ConcurrentLinkedDeque<>();
     /** All that are open, idle or not: what {@link #close} ends. */
@@ -25,8 +26,9 @@ final class ThriftNeighbour implements Neighbour {
 
     private volatile boolean closed;
 
-    ThriftNeighbour(Stubs stubs, Location to) {
+    ThriftNeighbour(Stubs stubs, TProtocolFactory protocol, Location to) {
         this.stubs = stubs;
+        this.protocol = protocol;
         this.to = to;
     }
 
@@ -79,7 +81,7 @@ final class ThriftNeighbour implements Neighbour {
         if (free != null) {
             return free;
         }
-        Connection opened = Connection.open(stubs, to, deadlineNs);
+        Connection opened = Connection.open(stubs, protocol, to, deadlineNs);
         open.add(opened);
         if (closed) {
             end(opened);
@@ -113,7 +115,7 @@ final class ThriftNeighbour implements Neighbour {
     @Override
     public long payloadBytes(Record message) {
         try {
-            return new TSerializer(new TBinaryProtocol.Factory()).serialize(stubs.toStruct(message)).length;
+            return new TSerializer(protocol).serialize(stubs.toStruct(message)).length;
         } catch (TException e) {
             throw Errors.read(e);
         }

@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.thrift.TProcessor;
 import org.apache.thrift.protocol.TProtocol;
+import org.apache.thrift.protocol.TProtocolFactory;
 import org.apache.thrift.server.ServerContext;
 import org.apache.thrift.server.TServerEventHandler;
 import org.apache.thrift.server.TThreadPoolServer;
@@ -42,7 +43,7 @@ final class ThriftServing implements Transport.Server {
     private final Thread acceptor;
     private volatile boolean closing;
 
-    ThriftServing(Stubs stubs, Location at, Handler handler) {
+    ThriftServing(Stubs stubs, TProtocolFactory protocol, Location at, Handler handler) {
         this.handler = handler;
         TServerSocket listening;
         try {
@@ -53,6 +54,7 @@ final class ThriftServing implements Transport.Server {
         }
         server = new TThreadPoolServer(new TThreadPoolServer.Args(listening)
                 .processor(counting(stubs.processor(this::handled)))
+                .protocolFactory(protocol)
                 .executorService(threads)
                 .stopTimeoutUnit(TimeUnit.SECONDS)
                 .stopTimeoutVal(1));

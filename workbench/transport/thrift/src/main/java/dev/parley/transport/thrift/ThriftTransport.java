@@ -12,9 +12,16 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.thrift.protocol.TBinaryProtocol;
+import org.apache.thrift.protocol.TCompactProtocol;
+import org.apache.thrift.protocol.TProtocolFactory;
 
-/** Thrift as its Java tutorial sets it up, with the multi-threaded server that it names. */
-final class ThriftTransport implements Transport {
+/**
+ * Thrift as its Java tutorial sets it up, with the multi-threaded server that it names.
+ *
+ * @param tuned whether messages are in the compact protocol. Source: thrift.apache.org, specification of the compact protocol
+ */
+record ThriftTransport(boolean tuned) implements Transport {
     @Override
     public Technology technology() {
         Map<String, String> settings = new LinkedHashMap<>();
@@ -25,15 +32,19 @@ final class ThriftTransport implements Transport {
         settings.put(
                 "connections",
                 "as many a neighbour as it has calls under way; kept when idle, all of them dropped after a loss");
-        settings.put("protocol", "TBinaryProtocol, unframed");
+        settings.put(
+                "protocol",
+                tuned
+                        ? "TCompactProtocol, unframed: numbers in as few bytes as they take (thrift.apache.org, thrift-compact-protocol.md)"
+                        : "TBinaryProtocol, unframed");
         settings.put("serializer", "Thrift's generated structs, converted to and from the service's records");
         settings.put("largest message", "100 MB (TConfiguration's default)");
         settings.put("TCP_NODELAY", "on at both ends (TSocket's default)");
         settings.put("deadline", "socket timeout of what is left of the time, set anew for each read");
         settings.put("errors", "an exception declared in the interface, with code and text");
         return new Technology(
-                "thrift",
-                "Apache Thrift",
+                tuned ? "thrift-tuned" : "thrift",
+                tuned ? "Apache Thrift, compact protocol" : "Apache Thrift",
                 Style.SYNCHRONOUS,
                 Optional.empty(),
                 List.of(
@@ -45,6 +56,10 @@ final class ThriftTransport implements Transport {
                 settings);
     }
 
+    private TProtocolFactory protocol() {
+        return tuned ? new TCompactProtocol.Factory() : new TBinaryProtocol.Factory();
+    }
+
     @Override
     public boolean carries(Contract contract) {
         return Stubs.of(contract).isPresent();
@@ -52,12 +67,12 @@ final class ThriftTransport implements Transport {
 
     @Override
     public Server serve(String service, Contract contract, Location at, Handler handler) {
-        return new ThriftServing(stubs(contract), at, handler);
+        return new ThriftServing(stubs(contract), protocol(), at, handler);
     }
 
     @Override
     public Neighbour connect(String caller, Contract contract, Location to) {
-        return new ThriftNeighbour(stubs(contract), to);
+        return new ThriftNeighbour(stubs(contract), protocol(), to);
     }
 
     private static Stubs stubs(Contract contract) {

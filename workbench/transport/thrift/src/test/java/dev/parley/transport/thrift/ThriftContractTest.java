@@ -6,6 +6,6 @@ import dev.parley.transport.contract.TransportContract;
 class ThriftContractTest extends TransportContract {
     @Override
     protected Transport transport() {
-        return new ThriftTransport();
+        return new ThriftTransport(false);
     }
 }

@@ -35,7 +35,7 @@ class ThriftIdiomTest {
     private static final Handler ECHO =
             new MessagesWork().node(new Topology.Node("m2", List.of(), Topology.Calling.ONE_AFTER_THE_OTHER), Map.of());
 
-    private final Transport transport = new ThriftTransport();
+    private final Transport transport = new ThriftTransport(false);
 
     @Test
     void theGeneratedClientIsAnswered() throws Exception {
@@ -97,7 +97,8 @@ class ThriftIdiomTest {
     void aConnectionThatIsFreeIsUsedAgain() throws Exception {
         int port = freePort();
         try (var server = serve(port, ECHO);
-                var neighbour = new ThriftNeighbour(new MessagesStubs(), new Location.Socket("127.0.0.1", port))) {
+                var neighbour = new ThriftNeighbour(
+                        new MessagesStubs(), new TBinaryProtocol.Factory(), new Location.Socket("127.0.0.1", port))) {
             assertThat(server).isNotNull();
             var request = new dev.parley.spi.messages.TestModelOnlyText("x");
             for (int i = 0; i < 20; i++) {

@@ -7,13 +7,20 @@ import dev.parley.spi.Handler;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Transport;
+import dev.parley.transport.websocketcalls.Envelope;
+import dev.parley.transport.websocketcalls.WebSocketNeighbour;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Request and reply over WebSocket, one socket a neighbour. */
-final class WebSocketTransport implements Transport {
+/**
+ * Request and reply over WebSocket.
+ *
+ * @param closes whether a connection serves one request only: {@code websocket-close}. weerasinghe, section IV.A, does not say how long its
+ *     WebSockets lived.
+ */
+record WebSocketTransport(boolean closes) implements Transport {
     static final String PATH = "/calls";
 
     @Override
@@ -21,13 +28,16 @@ final class WebSocketTransport implements Transport {
         Map<String, String> settings = new LinkedHashMap<>();
         settings.put("protocol", "WebSocket (RFC 6455) over HTTP/1.1, text messages, no compression");
         settings.put(
-                "connections", "one a neighbour, shared by all callers; opened by the first call, again after a loss");
+                "connections",
+                closes
+                        ? "one for each call: connected, upgraded from HTTP/1.1, closed by the client after the reply"
+                        : "one a neighbour, shared by all callers; opened by the first call, again after a loss");
         settings.put(
                 "serializer",
                 "Jackson 3: {\"id\", \"operation\", \"body\"}, answered by {\"id\", \"body\"} or {\"id\", \"error\"}");
         settings.put(
                 "largest message",
-                Envelope.MOST_CHARS + " characters; client frames of 16 KiB as java.net.http cuts them, "
+                Envelope.MAX_CHARS + " characters; client frames of 16 KiB as java.net.http cuts them, "
                         + "server frames whole");
         settings.put("executor", "Helidon reads on a virtual thread a connection; a virtual thread a request");
         settings.put(
@@ -37,8 +47,10 @@ final class WebSocketTransport implements Transport {
                 "SO_RCVBUF of the server",
                 "208 KiB, Linux' default bound: Helidon's own 4 KiB stops TCP for seconds where packets are larger, as on loopback");
         return new Technology(
-                "websocket",
-                "WebSocket request/reply (JSON)",
+                closes ? "websocket-close" : "websocket",
+                closes
+                        ? "WebSocket request/reply (JSON), a connection for each call"
+                        : "WebSocket request/reply (JSON)",
                 Style.SYNCHRONOUS,
                 Optional.empty(),
                 List.of(
@@ -57,6 +69,6 @@ final class WebSocketTransport implements Transport {
 
     @Override
     public Neighbour connect(String caller, Contract contract, Location to) {
-        return new WebSocketNeighbour(to);
+        return new WebSocketNeighbour(to, new HttpConnector(to), closes);
     }
 }

@@ -1,9 +1,8 @@
 /**
- * Requests and replies over one WebSocket a neighbour: JSON text messages, each with the number of the call it belongs to.
+ * Requests and replies over WebSockets: one a neighbour, or one for each call. Helidon SE's WebServer, the JDK's HTTP client.
  *
- * <p>Starting points: {@link dev.parley.transport.websocket.WebSocketProvider}, {@link dev.parley.transport.websocket.Envelope}. Handlers
- * run on a virtual thread a request, so that replies may overtake each other. Imports the SPI, the JSON encoding and Helidon; no other
- * transport.
+ * <p>Starting point: {@link dev.parley.transport.websocket.WebSocketProvider}. Imports the SPI, Helidon and what the technologies on WebSocket
+ * share; no other transport.
  */
 @NullMarked
 package dev.parley.transport.websocket;

@@ -6,7 +6,7 @@ import dev.parley.transport.contract.TransportContract;
 class WebSocketContractTest extends TransportContract {
     @Override
     protected Transport transport() {
-        return new WebSocketTransport();
+        return new WebSocketTransport(false);
     }
     /** {@code io.helidon.webserver.LoomServer} 4.3.1 makes this daemon for each server and never cancels it; a service has one server. */
     @Override

@@ -1,4 +1,4 @@
-package dev.parley.transport.rest;
+package dev.parley.transport.restcalls;
 
 import dev.parley.spi.CallException;
 

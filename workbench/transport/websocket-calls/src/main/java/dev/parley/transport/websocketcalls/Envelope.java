@@ -1,4 +1,4 @@
-package dev.parley.transport.websocket;
+package dev.parley.transport.websocketcalls;
 
 import dev.parley.encoding.json.JsonCodec;
 import dev.parley.spi.CallException;
@@ -20,9 +20,9 @@ import tools.jackson.databind.ObjectWriter;
  * {@code {"id":7,"error":{"code":"INVALID","message":"…"}}}. Properties stand in this order, so that a reader knows the body's type when it
  * comes to it.
  */
-final class Envelope {
+public final class Envelope {
     /** Longest message in either direction; as long as the 20 000 000 characters that Jackson allows a string. */
-    static final int MOST_CHARS = 20_000_000;
+    public static final int MAX_CHARS = 20_000_000;
 
     private static final ObjectWriter WRITER = JsonCodec.mapper().writer();
     private static final ObjectReader READER =
@@ -30,7 +30,7 @@ final class Envelope {
 
     private Envelope() {}
 
-    /** @throws CallException {@link Code#TOO_LARGE} above {@link #MOST_CHARS} */
+    /** @throws CallException {@link Code#TOO_LARGE} above {@link #MAX_CHARS} */
     static String request(long id, String operation, Record body) {
         return written(id, json -> {
             json.writeStringProperty("operation", operation);
@@ -39,7 +39,7 @@ final class Envelope {
         });
     }
 
-    /** @throws CallException {@link Code#TOO_LARGE} above {@link #MOST_CHARS} */
+    /** @throws CallException {@link Code#TOO_LARGE} above {@link #MAX_CHARS} */
     static String reply(long id, Record body) {
         return written(id, json -> {
             json.writeName("body");
@@ -68,10 +68,10 @@ final class Envelope {
             rest.write(json);
             json.writeEndObject();
         }
-        if (text.getBuffer().length() > MOST_CHARS) {
+        if (text.getBuffer().length() > MAX_CHARS) {
             throw new CallException(
                     Code.TOO_LARGE,
-                    "message of " + text.getBuffer().length() + " characters (expected: at most " + MOST_CHARS + ")");
+                    "message of " + text.getBuffer().length() + " characters (expected: at most " + MAX_CHARS + ")");
         }
         return text.toString();
     }

@@ -1,4 +1,4 @@
-package dev.parley.transport.rest;
+package dev.parley.transport.restcalls;
 
 import dev.parley.encoding.json.JsonCodec;
 import dev.parley.spi.Bulk;
@@ -26,8 +26,8 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 
-/** One Helidon WebServer with a route for each operation. */
-final class RestServer implements Transport.Server {
+/** One Helidon WebServer with a route for each operation, over those versions of HTTP whose modules are on the class path. */
+public final class RestServer implements Transport.Server {
     /**
      * As much as Linux lets a program ask for by default. Helidon asks for 4 KiB, far less than a packet of the loopback interface: TCP then
      * sends again after 200 ms, 400 ms and so on, and calls of some kilobytes stand still for seconds.
@@ -35,7 +35,7 @@ final class RestServer implements Transport.Server {
     private static final int RECEIVE_BUFFER = 212_992;
 
     /** Twice what the largest message of the works takes when every character of it is escaped. */
-    static final long MAX_BODY_BYTES = 64L << 20;
+    public static final long MAX_BODY_BYTES = 64L << 20;
 
     /** Held here, since the JDK forgets the level of a logger that nobody holds. Start and stop are the service's to report. */
     private static final Logger HELIDON = Logger.getLogger("io.helidon");
@@ -51,7 +51,7 @@ final class RestServer implements Transport.Server {
     }
 
     /** @param closes whether each reply is its connection's last */
-    static RestServer start(Contract contract, Location at, Handler handler, boolean closes) {
+    public static RestServer start(Contract contract, Location at, Handler handler, boolean closes) {
         HttpRouting.Builder routes = HttpRouting.builder();
         for (Operation<?, ?> operation : contract.operations()) {
             route(routes, "/" + contract.name() + "/" + operation.name(), operation, handler, closes);

@@ -1,4 +1,4 @@
-package dev.parley.transport.websocket;
+package dev.parley.transport.websocketcalls;
 
 import dev.parley.encoding.json.JsonCodec;
 import dev.parley.spi.CallException;
@@ -6,9 +6,10 @@ import dev.parley.spi.CallException.Code;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Operation;
-import java.net.URI;
-import java.net.http.HttpClient;
 import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
@@ -16,22 +17,39 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
-/** Calls one service over one WebSocket. The first call opens it, and the first call after a loss opens it again. */
-final class WebSocketNeighbour implements Neighbour {
+/**
+ * Calls one service over one WebSocket, which the first call opens and the first call after a loss opens again; or over a WebSocket for each
+ * call.
+ */
+public final class WebSocketNeighbour implements Neighbour {
     private final Location to;
-    private final URI uri;
-    private final HttpClient http =
-            HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+    private final Connector connector;
+    private final boolean closes;
 
-    /** Null before the first call and after a loss. Guarded by this. */
-    private @Nullable CompletableFuture<ClientConnection> connection;
+    /** Connections to be ended with this neighbour. Guarded by this. */
+    private final Set<CallsInFlight> opened = new HashSet<>();
+
+    /** Null before the first call and after a loss, and always where each call has its own. Guarded by this. */
+    private @Nullable CompletableFuture<CallsInFlight> kept;
 
     /** Guarded by this. */
     private boolean closed;
 
-    WebSocketNeighbour(Location to) {
+    /** Opens WebSockets to one service. Thread-safe. */
+    public interface Connector extends AutoCloseable {
+        /** Fails with {@link Code#UNAVAILABLE} when there is no WebSocket at that address. */
+        CompletableFuture<CallsInFlight> open();
+
+        /** Ends attempts under way, and what connections share. */
+        @Override
+        void close();
+    }
+
+    /** @param closes whether each call opens a connection of its own, and closes it after the reply */
+    public WebSocketNeighbour(Location to, Connector connector, boolean closes) {
         this.to = to;
-        this.uri = URI.create("ws://" + to.host() + ":" + to.port() + WebSocketTransport.PATH);
+        this.connector = connector;
+        this.closes = closes;
     }
 
     @Override
@@ -68,29 +86,64 @@ final class WebSocketNeighbour implements Neighbour {
     private CompletableFuture<String> exchange(Operation<?, ?> operation, Record request) {
         CompletableFuture<String> reply = new CompletableFuture<>();
         connection().whenComplete((open, thrown) -> {
-            if (thrown == null) {
-                open.send(operation.name(), request, reply);
-            } else {
+            if (thrown != null) {
                 reply.completeExceptionally(thrown);
+                return;
+            }
+            if (!reply.isDone()) {
+                open.send(operation.name(), request, reply);
+            }
+            if (closes) {
+                reply.whenComplete((text, failure) -> end(open));
             }
         });
         return reply;
     }
 
-    private synchronized CompletableFuture<ClientConnection> connection() {
+    private synchronized CompletableFuture<CallsInFlight> connection() {
         if (closed) {
-            return CompletableFuture.failedFuture(
-                    new CallException(Code.UNAVAILABLE, "the client of " + to + " is closed"));
+            return CompletableFuture.failedFuture(gone());
         }
-        if (connection == null || lost(connection)) {
-            connection = ClientConnection.open(http, uri, to);
+        if (closes) {
+            return opened();
         }
-        return connection;
+        CompletableFuture<CallsInFlight> known = kept;
+        if (known == null || isLost(known)) {
+            known = opened();
+            kept = known;
+        }
+        return known;
     }
 
-    private static boolean lost(CompletableFuture<ClientConnection> connection) {
+    private static boolean isLost(CompletableFuture<CallsInFlight> connection) {
         return connection.isCompletedExceptionally()
                 || connection.isDone() && connection.join().isLost();
+    }
+
+    private CompletableFuture<CallsInFlight> opened() {
+        return connector.open().thenApply(open -> {
+            synchronized (this) {
+                opened.removeIf(CallsInFlight::isLost);
+                if (!closed) {
+                    opened.add(open);
+                    return open;
+                }
+            }
+            var _ = open.leave();
+            throw gone();
+        });
+    }
+
+    /** A call's own connection has served it. Nobody waits for the end. */
+    private void end(CallsInFlight connection) {
+        synchronized (this) {
+            opened.remove(connection);
+        }
+        var _ = connection.leave();
+    }
+
+    private CallException gone() {
+        return new CallException(Code.UNAVAILABLE, "the client of " + to + " is closed");
     }
 
     private CallException late(Duration timeout) {
@@ -115,20 +168,13 @@ final class WebSocketNeighbour implements Neighbour {
 
     @Override
     public void close() {
-        CompletableFuture<ClientConnection> open;
+        List<CallsInFlight> left;
         synchronized (this) {
             closed = true;
-            open = connection;
+            left = List.copyOf(opened);
+            opened.clear();
         }
-        if (open != null && open.isDone() && !open.isCompletedExceptionally()) {
-            open.join().close();
-        }
-        http.shutdownNow();
-        try {
-            // its threads end after the calls that were under way have been told
-            http.awaitTermination(Duration.ofSeconds(1));
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        left.stream().map(CallsInFlight::leave).toList().forEach(CompletableFuture::join);
+        connector.close();
     }
 }

@@ -1,0 +1,11 @@
+package dev.parley.transport.rsocket;
+
+import dev.parley.spi.Transport;
+import dev.parley.transport.contract.TransportContract;
+
+class RSocketTunedContractTest extends TransportContract {
+    @Override
+    protected Transport transport() {
+        return new RSocketTransport(true);
+    }
+}
