@@ -51,6 +51,11 @@ final class ServerCall extends Outbound implements Runnable {
 
     boolean notice;
 
+    /** Waits in its connection until replies before its own have left; and begun after it had waited. */
+    boolean postponed;
+
+    boolean resumed;
+
     /** The request, from its arrival until the handler has ended. */
     final Charge requestBytes;
 
@@ -176,7 +181,19 @@ final class ServerCall extends Outbound implements Runnable {
     /** On the handler's thread. */
     @Override
     public void run() {
-        handle(body);
+        if (connection.isCongested() && mayWait()) {
+            connection.postpone(this);
+        } else if (isCancelled()) {
+            // not even decoded
+            finish(null, gone());
+        } else {
+            handle(body);
+        }
+    }
+
+    /** What has a stream, or no reply, is begun in any case; and what has waited once. */
+    private boolean mayWait() {
+        return !resumed && !notice && receiver == null && !method().brings();
     }
 
     /** Runs the handler with the request in this buffer. On the handler's thread, which is the event loop for those that run there. */
@@ -434,8 +451,11 @@ final class ServerCall extends Outbound implements Runnable {
             encode(error);
         }
         boolean inLoop = connection.inLoop();
-        if (!inLoop && body.readableBytes() > SMALL_BYTES && !replyBytes.add(body.readableBytes())) {
-            refuseReply();
+        if (!inLoop && body.readableBytes() > SMALL_BYTES) {
+            if (!replyBytes.add(body.readableBytes())) {
+                refuseReply();
+            }
+            connection.replyHeld();
         }
         if (inLoop) {
             connection.sendNow(this);

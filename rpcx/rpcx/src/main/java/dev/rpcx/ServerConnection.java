@@ -43,10 +43,20 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Of {@link #calls} and {@link #lastIds} together. */
     private static final int SLOT_BYTES = 8;
 
+    private static final int FIRST_ERROR_BYTES = 64;
     private static final long MIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /** With more calls under way than this, what is gained by gathering is more than a wake-up of the event loop costs. */
     private static final int QUIET_CALLS = 1;
+
+    /**
+     * With more than this of its replies held here, a connection's requests wait before they are begun: a caller that does not read has no more
+     * made for it. Several times what a socket's queue takes, so that who reads does not notice.
+     */
+    private static final int MAX_UNREAD_BYTES = 1024 * 1024;
+
+    /** Requests that have waited are begun so many at a time. */
+    private static final int MAX_RESUMED = 16;
 
     /** What a refused call is told, written once: refusing must cost next to nothing. */
     private static final ByteBuf OVERLOADED = Unpooled.buffer();
@@ -75,6 +85,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private final Charge slotBytes;
 
     private final ArrayDeque<ServerCall> free = new ArrayDeque<>();
+
+    /** Replies of more than {@link #MAX_UNREAD_BYTES} are held, or requests wait for that to end. Set by any thread, cleared on the event loop. */
+    private volatile boolean congested;
+
+    /** Whole requests that are not begun, in no place of a running handler, while replies before theirs wait to be read. */
+    private final ArrayDeque<ServerCall> postponed = new ArrayDeque<>();
+
+    private int resumed;
+    private boolean resuming;
     private Settings client = Settings.INITIAL;
     private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
     private int underWay;
@@ -164,7 +183,68 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
+    /** Whether requests have to wait before they are begun. From any thread. */
+    boolean isCongested() {
+        return congested;
+    }
+
+    /** A large reply has been charged, or could not be. From any thread. */
+    void replyHeld() {
+        if (account.held(Resource.REPLY_BYTES) > MAX_UNREAD_BYTES) {
+            congested = true;
+        }
+    }
+
+    /** From a thread that would have run this call's handler. */
+    void postpone(ServerCall call) {
+        call.leave();
+        inLoopOrHere(() -> {
+            handled(call);
+            if (call.abandoned || isClosed()) {
+                recycle(call);
+                return;
+            }
+            congested = true;
+            call.postponed = true;
+            postponed.add(call);
+            resume();
+        });
+    }
+
     // ---- the event loop
+
+    /** Begins what has waited, as far as the caller has read; what is begun makes it read more first, and comes back here at its end. */
+    private void resume() {
+        if (resuming) {
+            return;
+        }
+        resuming = true;
+        try {
+            while (!isClosed() && resumed < MAX_RESUMED && account.held(Resource.REPLY_BYTES) <= MAX_UNREAD_BYTES) {
+                ServerCall call = postponed.poll();
+                if (call == null) {
+                    congested = false;
+                    return;
+                }
+                call.postponed = false;
+                if (admit(call)) {
+                    call.resumed = true;
+                    resumed++;
+                    call.handling = true;
+                    start(call);
+                }
+            }
+        } finally {
+            resuming = false;
+        }
+    }
+
+    @Override
+    void unsentChanged() {
+        if (congested) {
+            resume();
+        }
+    }
 
     @Override
     void beforeRead() {
@@ -311,7 +391,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (!more && admission != null && !admission.enter(running)) {
             call.requestBytes.release();
             keep(call);
-            sendNow(new Outbound.Control(Wire.ERROR, id, OVERLOADED.duplicate()));
+            refuseOverloaded(id);
             return;
         }
         // a time no clock can hold is as good as none
@@ -445,8 +525,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         watch(call.deadlineNanos());
+        start(call);
+    }
+
+    private void start(ServerCall call) {
+        int id = call.id;
         try {
-            server.threads().run(loop(), place, call);
+            server.threads().run(loop(), call.method().place(), call);
         } catch (RejectedExecutionException e) {
             call.leave();
             handled(call);
@@ -468,7 +553,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         int id = call.id;
         drop(call);
-        sendNow(new Outbound.Control(Wire.ERROR, id, OVERLOADED.duplicate()));
+        refuseOverloaded(id);
         return false;
     }
 
@@ -903,9 +988,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         refuse(id, code, text, RPCXException.Executed.NOT_EXECUTED);
     }
 
+    private void refuseOverloaded(int id) {
+        if (isBehind()) {
+            refuse(id, RPCXException.Code.OVERLOADED, "");
+        } else {
+            sendNow(new Outbound.Control(Wire.ERROR, id, OVERLOADED.duplicate()));
+        }
+    }
+
+    /** Many refusals at once have no text from some on: they cost their peer's reader, and this side, hardly more than the requests did. */
     private void refuse(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
-        ByteBuf body = Unpooled.buffer();
-        WireError.write(body, new RPCXException(code, text, executed));
+        ByteBuf body = Unpooled.buffer(FIRST_ERROR_BYTES);
+        WireError.write(body, new RPCXException(code, isBehind() ? "" : text, executed));
         sendNow(new Outbound.Control(Wire.ERROR, id, body));
     }
 
@@ -937,6 +1031,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         if (call.replyBytes.set(bytes)) {
             call.waits = true;
+            replyHeld();
         } else if (reads) {
             call.refuseReply();
         } else {
@@ -949,6 +1044,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Neither handler nor reply need it any more. */
     void recycle(ServerCall call) {
         handled(call);
+        if (call.postponed) {
+            call.postponed = false;
+            postponed.remove(call);
+        }
+        if (call.resumed) {
+            call.resumed = false;
+            resumed--;
+        }
         endStreams(call);
         call.forget();
         removeAway(call);
@@ -962,6 +1065,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         keep(call);
+        if (congested) {
+            resume();
+        }
     }
 
     /** For the next call. */

@@ -46,6 +46,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     private static final int UNCHARGED_BYTES = 640 * 1024;
 
+    /** With more than this gathered, see {@link #isBehind}. */
+    private static final int SHORT_BYTES = 16 * 1024;
+
     /** What was written last may take so long to leave; a peer that does not read it must not hold the connection. Source: nginx, lingering_time, shortened. */
     private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(2);
 
@@ -457,6 +460,19 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** A peer that makes this side write and does not read has its connection ended before that costs others their share. */
     private void chargeUnsent() {
+        chargeQueue();
+        unsentChanged();
+    }
+
+    /** The socket's queue may be shorter or longer than before. On the event loop. */
+    void unsentChanged() {}
+
+    /** Whether what goes out already is so much that what else the peer is told has to be short. On the event loop. */
+    final boolean isBehind() {
+        return batch != null || gatheredBytes > SHORT_BYTES || !channel.isWritable();
+    }
+
+    private void chargeQueue() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
         long bytes = queue == null || closed ? 0 : queue.totalPendingWriteBytes();
         if (bytes == unsent.held()) {
