@@ -91,7 +91,7 @@ class LimitsOfATrialTest {
                 .isEmpty();
         assertThat(reasons("closed:4", new Outcomes.Counts(9, 0, 90, 1), 899, 1).all())
                 .containsExactly("0.10 % of requests could not be sent (at most 0.1 %)");
-        assertThat(reasons("closed:4", new Outcomes.Counts(0, 0, 0, 1), 3, 1).all())
+        assertThat(reasons("closed:4", new Outcomes.Counts(0, 0, 0, 2), 6, 1).all())
                 .containsExactly("25.00 % of requests could not be sent (at most 0.1 %)");
         assertThat(reasons("closed:4", NONE, 0, 1).all()).containsExactly("no request was due");
     }

@@ -265,4 +265,26 @@ class SenderTest {
         assertThat(target.calls).endsWith("1.0", "1.1");
         assertThat(caller.inFlight()).isZero();
     }
+
+    @Test
+    void aCallUnderWayIsInFlightAndASingleOneIsNoScenario() throws Exception {
+        AtomicInteger seen = new AtomicInteger();
+        Caller[] caller = new Caller[1];
+        Target one = new Taking() {
+            @Override
+            public int steps() {
+                return 1;
+            }
+
+            @Override
+            public boolean call(int step, long index) {
+                seen.set(caller[0].inFlight());
+                return super.call(step, index);
+            }
+        };
+        caller[0] = new Caller(one, ClientUse.SHARED, new Occupancy(), clock);
+        assertThat(caller[0].visit(0, 1, () -> outcomes, () -> true)).isEqualTo(1);
+        assertThat(seen).hasValue(1);
+        assertThat(outcomes.scenarioTimes().getTotalCount()).isZero();
+    }
 }

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Mutation score of what counts, windows and judges in the workbench: how many small changes of the code its tests notice.
+#   build/mutation-figures.sh          all parts, one after the other: some ten minutes on two cores
+#   build/mutation-figures.sh windows  these parts
+# Prints each class with its mutants, those that were noticed and the share, then each survivor. Figures: docs/results/mutation-figures.md.
+set -eu
+home=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
+cd "$home"
+. build/jdk.sh
+find_jdk mutation
+find_maven mutation
+
+# Each part: its name, its module, the classes that are changed, the tests that have to notice: none of them waits for real time.
+parts() {
+  cat <<'PARTS'
+windows   analysis TrialWindow,Validity,Distribution                                     TrialWindowTest,ValidityTest,DistributionTest
+cells     analysis CellSamples                                                           CellSamplesTest
+possible  lab      Impossible                                                            ImpossibleTest
+counts    load     Outcomes,Outcomes$*,Tally,Part                                        OutcomesTest,TallyTest
+requests  load     Sender,Sender$*,Caller,Occupancy                                      SenderTest,LimitsOfATrialTest
+limits    load     Stability,VoidReasons                                                 LimitsOfATrialTest,VoidReasonsTest
+plans     load     Schedule,Script                                                       ScheduleTest,ScriptTest,LimitsOfATrialTest
+PARTS
+}
+
+parts | while read -r name module classes tests; do
+  if [ $# -gt 0 ] && [[ " $* " != *" $name "* ]]; then
+    continue
+  fi
+  qualified() { sed "s/[^,][^,]*/dev.parley.$module.&/g" <<<"$1"; }
+  report=$home/target/mutation/$name
+  mkdir -p "$report"
+  # maven reads standard input, which is the list of parts
+  mvn -B -ntp -pl "workbench/$module" -am -Pmutation-figures test-compile org.pitest:pitest-maven:mutationCoverage \
+    -DtargetClasses="$(qualified "$classes")" -DtargetTests="$(qualified "$tests")" -DreportsDirectory="$report" \
+    </dev/null >"$report/log" 2>&1 ||
+    echo "mutation: $name failed, see $report/log" >&2
+  python3 build/mutation.py "$report/mutations.xml"
+done
