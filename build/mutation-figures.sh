@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Mutation score of what counts, windows and judges in the workbench: how many small changes of the code its tests notice.
-#   build/mutation-figures.sh          all parts, one after the other: some ten minutes on two cores
+#   build/mutation-figures.sh          all parts, one after the other
 #   build/mutation-figures.sh windows  these parts
 # Prints each class with its mutants, those that were noticed and the share, then each survivor. Figures: docs/results/mutation-figures.md.
 set -eu
