@@ -419,6 +419,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     private void flush() {
         if (gatheredBytes == 0 && batch == null && large.isEmpty()) {
+            if (gathered.length + cut.capacity() != keptBytes) {
+                // a frame that has begun is held also where nothing leaves
+                keepBuffers();
+            }
             turn.loopDone();
             return;
         }
@@ -490,8 +494,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private void keepBuffers() {
+        if (closed) {
+            // the end has released all, and what is read after it charges nothing more
+            return;
+        }
         long bytes = gathered.length + cut.capacity();
-        if (bytes > Outbound.SMALL_BYTES && !kept.set(bytes)) {
+        if (bytes > Outbound.SMALL_BYTES && !kept.set(bytes) && gatheredBytes == 0) {
             gathered = new byte[FIRST_BATCH_BYTES];
             bytes = gathered.length + cut.capacity();
         }

@@ -162,6 +162,43 @@ class PlacesTest {
     }
 
     @Test
+    void theBeginOfAFrameIsChargedWhileItsEndIsMissingAndNothingIsLeftOfItsConnection() throws Exception {
+        try (RawPeer raw = greeted()) {
+            pingPong(raw);
+            long before = server.ledger().held(Resource.KEPT_BYTES);
+            ByteBuf whole = RawPeer.frame(Wire.PING, 8, Unpooled.buffer().writeZero(Wire.MAX_PAYLOAD_BYTES));
+            raw.send(whole.readRetainedSlice(12_000));
+            await().untilAsserted(() ->
+                    assertThat(server.ledger().held(Resource.KEPT_BYTES) - before).isGreaterThanOrEqualTo(12_000));
+            raw.send(whole);
+            assertThat(raw.readAnswer().type()).isEqualTo(Wire.PONG);
+        }
+        await().untilAsserted(() ->
+                assertThat(server.ledger().held(Resource.KEPT_BYTES)).isZero());
+    }
+
+    @Test
+    void whatIsGatheredForOneWriteIsChargedWhereItHasGrown() throws Exception {
+        try (RawPeer raw = greeted()) {
+            pingPong(raw);
+            long before = server.ledger().held(Resource.KEPT_BYTES);
+            // refused on the event loop, all of them before the one write
+            ByteBuf many = Unpooled.buffer();
+            for (int slot = 0; slot < 200; slot++) {
+                many.writeBytes(RawPeer.request(FIRST | slot, "places", "missing", "x"));
+            }
+            raw.send(many);
+            for (int slot = 0; slot < 200; slot++) {
+                assertThat(raw.readAnswer().type()).isEqualTo(Wire.ERROR);
+            }
+            await().untilAsserted(() ->
+                    assertThat(server.ledger().held(Resource.KEPT_BYTES) - before).isGreaterThan(Outbound.SMALL_BYTES));
+        }
+        await().untilAsserted(() ->
+                assertThat(server.ledger().held(Resource.KEPT_BYTES)).isZero());
+    }
+
+    @Test
     void aRefusedRequestInAHighSlotTakesNoMemoryAndATakenOneIsCharged() throws Exception {
         try (RawPeer raw = greeted()) {
             raw.send(RawPeer.request(FIRST | LAST_SLOT, "places", "missing", "x"));
