@@ -5,8 +5,9 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one connection holds, as part of what its peer's address holds and of what its server or client holds. Thread-safe. What has been
- * charged stays charged when the connection has ended, until the {@link Charge} is released: a handler that goes on holds its request.
+ * What one connection holds, as part of what its peer's address holds and of what its server or client holds.
+ * Thread-safe. What has been charged stays charged when the connection has ended, until the {@link Charge} is released:
+ * a handler that goes on holds its request.
  */
 final class Account {
     /** Buffers that one connection keeps for what comes next: some dozens for messages of 100 kB. */

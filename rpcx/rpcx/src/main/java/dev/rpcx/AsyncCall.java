@@ -25,7 +25,10 @@ abstract class AsyncCall {
     /** An item of the stream is there. */
     void arrived() {}
 
-    /** Ends it, once. What the user's code throws when it is told is not the connection's affair, whose other calls go on. */
+    /**
+     * Ends it, once. What the user's code throws when it is told is not the connection's affair, whose other calls go
+     * on.
+     */
     final void end(@Nullable Object value, @Nullable RPCXException error) {
         try {
             if (error == null) {

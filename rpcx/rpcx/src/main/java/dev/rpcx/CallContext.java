@@ -159,11 +159,11 @@ public final class CallContext {
     }
 
     /**
-     * Runs this once when the caller gives up or is gone, or when the call's time is over, before the call has ended; at once, on this
-     * thread, if that has happened already; never for a call that ends in good time. It runs where the method's handlers run, so for a
-     * method on the event loop it may not block. For a handler that returns a future: what it waits for can be told that nobody does any
-     * more. The future is left alone, unless it is that of a call that the handler has made. A second later the call is over, whether its
-     * result comes or not. Thread-safe.
+     * Runs this once when the caller gives up or is gone, or when the call's time is over, before the call has ended;
+     * at once, on this thread, if that has happened already; never for a call that ends in good time. It runs where the
+     * method's handlers run, so for a method on the event loop it may not block. For a handler that returns a future:
+     * what it waits for can be told that nobody does any more. The future is left alone, unless it is that of a call
+     * that the handler has made. A second later the call is over, whether its result comes or not. Thread-safe.
      */
     public void onCancel(Runnable task) {
         Objects.requireNonNull(task);

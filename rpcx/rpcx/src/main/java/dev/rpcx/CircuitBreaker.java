@@ -53,8 +53,9 @@ final class CircuitBreaker {
     }
 
     /**
-     * How a call has ended. Only the trial closes an open circuit, and only by its success: calls from before say nothing new, and a trial
-     * that was cancelled or never left says nothing at all, so that the next one comes a pause after it.
+     * How a call has ended. Only the trial closes an open circuit, and only by its success: calls from before say
+     * nothing new, and a trial that was cancelled or never left says nothing at all, so that the next one comes a pause
+     * after it.
      */
     void ended(Health.Outcome outcome, boolean trial) {
         if (outcome == Health.Outcome.UNTOLD) {

@@ -11,21 +11,27 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection that speaks the classic wire, on either side: frames in, chunks out, and a look now and then at whether the peer still
- * does its part. This wire has no ping, so these rules stand in for it: a frame that has begun goes on and ends, what waits for the peer
- * leaves, and a connection that nobody uses ends. All state belongs to the event loop.
+ * One connection that speaks the classic wire, on either side: frames in, chunks out, and a look now and then at
+ * whether the peer still does its part. This wire has no ping, so these rules stand in for it: a frame that has begun
+ * goes on and ends, what waits for the peer leaves, and a connection that nobody uses ends. All state belongs to the
+ * event loop.
  */
 abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements ClassicFrames.Reader {
     /**
-     * Longest silence within a frame; less where keepAlive is less. Also what a frame has beyond {@link #FRAME_BYTES_PER_SECOND}.
-     * Source: nginx's client_header_timeout, shortened.
+     * Longest silence within a frame; less where keepAlive is less. Also what a frame has beyond
+     * {@link #FRAME_BYTES_PER_SECOND}. Source: nginx's client_header_timeout, shortened.
      */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** A frame arrives at least as fast. Source: Apache's mod_reqtimeout has 500; our largest frame then takes two hours, here 256 s. */
+    /**
+     * A frame arrives at least as fast. Source: Apache's mod_reqtimeout has 500; our largest frame then takes two
+     * hours, here 256 s.
+     */
     private static final long FRAME_BYTES_PER_SECOND = 16 * 1024;
 
-    /** A frame leaves in pieces of this size, so that a slow reader of a large one is told from one that does not read. */
+    /**
+     * A frame leaves in pieces of this size, so that a slow reader of a large one is told from one that does not read.
+     */
     private static final int CHUNK_BYTES = 16 * 1024;
 
     /** Looks in the shortest of the times that are looked for. */
@@ -78,7 +84,10 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     /** A look is taken. */
     abstract void onLook(long nowNanos);
 
-    /** The peer did what ends the connection, which is this object's to close. At most once, and not after {@link #onOver}. */
+    /**
+     * The peer did what ends the connection, which is this object's to close. At most once, and not after
+     * {@link #onOver}.
+     */
     abstract void onEnd(RPCXException why);
 
     /** The connection is closed. Once. */

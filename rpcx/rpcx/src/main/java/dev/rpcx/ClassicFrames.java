@@ -4,9 +4,9 @@ import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
 
 /**
- * Cuts what arrives on the classic wire into frames. A frame that is not whole holds what has arrived of it, at most twice as much while its
- * array grows, and its reader is asked before it holds more. A frame that may not be held is passed over; only its begin is kept, which
- * says whose call it was. No array outlives its frame. Event loop only.
+ * Cuts what arrives on the classic wire into frames. A frame that is not whole holds what has arrived of it, at most
+ * twice as much while its array grows, and its reader is asked before it holds more. A frame that may not be held is
+ * passed over; only its begin is kept, which says whose call it was. No array outlives its frame. Event loop only.
  */
 final class ClassicFrames {
     static final int LENGTH_BYTES = 4;
@@ -22,7 +22,10 @@ final class ClassicFrames {
         /** @return whether so many more bytes may be held for the frame that is arriving */
         boolean hold(int bytes);
 
-        /** A whole frame: as many bytes of this array, which is the reader's from now on. What it holds has been asked for. */
+        /**
+         * A whole frame: as many bytes of this array, which is the reader's from now on. What it holds has been asked
+         * for.
+         */
         void frame(byte[] frame, int bytes);
 
         /** A frame that has not been held has passed. @param begin its first bytes, which may be cut anywhere */

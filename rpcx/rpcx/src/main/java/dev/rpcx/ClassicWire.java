@@ -18,7 +18,10 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 final class ClassicWire {
-    /** The type of a parameter is text for people: no class is ever named or loaded from it. Values share the message's bytes. */
+    /**
+     * The type of a parameter is text for people: no class is ever named or loaded from it. Values share the message's
+     * bytes.
+     */
     record Request(long id, String service, String method, List<ByteBuf> values) {}
 
     /** A reply, with the bytes of the result or with an error. */

@@ -317,8 +317,8 @@ public final class Client implements AutoCloseable {
 
     /**
      * Ends the connections, and the threads unless other clients use them too. Calls under way end with
-     * {@link RPCXException.Code#UNAVAILABLE}. Blocks until that is done, but at most 10 s: what a callback holds up on an event loop ends when
-     * the callback does. A second time does nothing.
+     * {@link RPCXException.Code#UNAVAILABLE}. Blocks until that is done, but at most 10 s: what a callback holds up on
+     * an event loop ends when the callback does. A second time does nothing.
      *
      * @throws IllegalStateException on an event loop, which it would have to wait for
      */
@@ -338,7 +338,10 @@ public final class Client implements AutoCloseable {
         }
     }
 
-    /** The part of {@link #close} that nobody waits for. @return ends when no connection is left; null if the client was closed before */
+    /**
+     * The part of {@link #close} that nobody waits for. @return ends when no connection is left; null if the client was
+     * closed before
+     */
     @Nullable
     CompletableFuture<Void> end() {
         synchronized (this) {
@@ -382,8 +385,9 @@ public final class Client implements AutoCloseable {
         private Builder() {}
 
         /**
-         * Speaks the paper's wire to servers that {@linkplain Server.Builder#classic serve} it: one connection an address, no streams, no
-         * cancel, no metadata. So an interceptor of {@link Tokens} sends nothing, and a server that requires tokens refuses the call.
+         * Speaks the paper's wire to servers that {@linkplain Server.Builder#classic serve} it: one connection an
+         * address, no streams, no cancel, no metadata. So an interceptor of {@link Tokens} sends nothing, and a server
+         * that requires tokens refuses the call.
          */
         public Builder classic() {
             classic = true;

@@ -23,7 +23,9 @@ final class ClientConnection extends WireConnection {
     /** Instead of a number: the server does not publish the method, and says so itself to a call by name. */
     private static final int NOT_PUBLISHED = -1;
 
-    /** Instead of a number: the server's method has another {@link MethodShape}, and neither side could read the other. */
+    /**
+     * Instead of a number: the server's method has another {@link MethodShape}, and neither side could read the other.
+     */
     private static final int OTHER_SHAPE = -2;
 
     /** Deadlines closer together than this are found by one look. */
@@ -35,7 +37,9 @@ final class ClientConnection extends WireConnection {
     /** A quarter of a connection's slots: far above what makes a second connection worth its cost, far below where calls are refused. */
     private static final int CROWDED = Wire.MAX_SLOTS / 4;
 
-    /** Buffers that were used for large messages are given back when there have been none for this long, up to twice. */
+    /**
+     * Buffers that were used for large messages are given back when there have been none for this long, up to twice.
+     */
     private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private static final VarHandle TRIMS;

@@ -5,7 +5,9 @@ import io.netty.resolver.dns.DnsNameResolver;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** One question, asked again and again, on one event loop of those that clients share; its listener hears of it there. */
+/**
+ * One question, asked again and again, on one event loop of those that clients share; its listener hears of it there.
+ */
 final class DnsWatch implements Endpoints.Watch {
     private final EndpointsDns asked;
     private final Endpoints.Listener listener;

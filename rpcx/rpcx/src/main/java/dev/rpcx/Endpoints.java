@@ -6,8 +6,9 @@ import java.util.List;
 
 /**
  * Where the instances of a service are: a fixed list, DNS, a registry. Given to {@link Client#create(Class, Endpoints)}. Whoever implements
- * it tells what the registry says, no more: that an empty or failing registry does not empty a working list is the client's care. Has value
- * equality where it can, as all that are made here: the clients of a process make one watch for all endpoints that are equal.
+ * it tells what the registry says, no more: that an empty or failing registry does not empty a working list is the
+ * client's care. Has value equality where it can, as all that are made here: the clients of a process make one watch
+ * for all endpoints that are equal.
  */
 @FunctionalInterface
 public interface Endpoints {
@@ -39,9 +40,9 @@ public interface Endpoints {
     }
 
     /**
-     * Addresses of a host name, all at one port, asked for again every 2 s: a Kubernetes headless service, a round-robin record. The hosts file
-     * and the name servers and search list of {@code /etc/resolv.conf} are asked, not the JDK, which would keep an answer for 30 s; other
-     * sources of {@code /etc/nsswitch.conf} are not.
+     * Addresses of a host name, all at one port, asked for again every 2 s: a Kubernetes headless service, a
+     * round-robin record. The hosts file and the name servers and search list of {@code /etc/resolv.conf} are asked,
+     * not the JDK, which would keep an answer for 30 s; other sources of {@code /etc/nsswitch.conf} are not.
      */
     static Endpoints dns(String host, int port) {
         return new EndpointsDns(new DnsQuestion.Addresses(host, port), EndpointsDns.STANDARD_REFRESH);

@@ -9,7 +9,8 @@ import java.util.concurrent.TimeUnit;
  */
 final class FloodGuard {
     /**
-     * Beyond those of the calls that were made. A cancel gains nothing, as a call has its place until its handler has ended. Source: "HTTP/2 rapid reset", CVE-2023-44487; twice all slots, every second.
+     * Beyond those of the calls that were made. A cancel gains nothing, as a call has its place until its handler has
+     * ended. Source: "HTTP/2 rapid reset", CVE-2023-44487; twice all slots, every second.
      */
     static final int CANCELS_PER_SECOND = 2 * Wire.MAX_SLOTS;
 

@@ -2,7 +2,10 @@ package dev.rpcx;
 
 import java.util.concurrent.atomic.AtomicLongArray;
 
-/** How many calls were given how long, by classes that are a fifth wide. Any thread adds; one at a time takes, and then asks. */
+/**
+ * How many calls were given how long, by classes that are a fifth wide. Any thread adds; one at a time takes, and then
+ * asks.
+ */
 final class GivenTimes {
     /** Bits below the first that tell classes apart. */
     private static final int FINE_BITS = 2;
@@ -34,7 +37,10 @@ final class GivenTimes {
         now.addAndGet(position(nanos) - lowest, 1L << COUNT_SHIFT | nanos >>> UNIT_SHIFT);
     }
 
-    /** Takes what has been added since the last time. @param part the usual time is the mean of the first class that this part reaches */
+    /**
+     * Takes what has been added since the last time. @param part the usual time is the mean of the first class that
+     * this part reaches
+     */
     void take(int part) {
         count = 0;
         for (int i = 0; i < taken.length; i++) {

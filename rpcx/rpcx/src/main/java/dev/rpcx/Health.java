@@ -17,7 +17,10 @@ final class Health {
     /** Failures further apart than this are no row. */
     private static final long FORGOTTEN_NANOS = TimeUnit.SECONDS.toNanos(30);
 
-    /** Each such time in which the instance was not left out takes one from {@link #times}. Source: Envoy's interval of 10 s. */
+    /**
+     * Each such time in which the instance was not left out takes one from {@link #times}. Source: Envoy's interval of
+     * 10 s.
+     */
     private static final long FORGIVEN_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /** What the end of a call says of the instance that had it. */

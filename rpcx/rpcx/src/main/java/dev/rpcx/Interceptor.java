@@ -8,9 +8,9 @@ import org.jspecify.annotations.Nullable;
  * Stands around every call, at a client before it is encoded, at a server after it is decoded. Composed once, at start. On the thread
  * of the caller or of the handler; must be thread-safe.
  *
- * <p>At a client it stands around the whole call, retries and hedges within: what has to differ from attempt to attempt is an entry of
- * {@link Invocation#withEachAttempt}. A server's interceptor that throws {@link RPCXException#refused} before it proceeds tells the caller
- * that the handler was not executed.
+ * <p>At a client it stands around the whole call, retries and hedges within: what has to differ from attempt to attempt
+ * is an entry of {@link Invocation#withEachAttempt}. A server's interceptor that throws {@link RPCXException#refused}
+ * before it proceeds tells the caller that the handler was not executed.
  */
 @FunctionalInterface
 public interface Interceptor {
@@ -38,7 +38,9 @@ public interface Interceptor {
             return new Invocation(service, method, arguments, metadata.with(name, value));
         }
 
-        /** Same call with one more entry of metadata, computed anew for each attempt: {@link Metadata#withEachAttempt}. */
+        /**
+         * Same call with one more entry of metadata, computed anew for each attempt: {@link Metadata#withEachAttempt}.
+         */
         public Invocation withEachAttempt(String name, Supplier<String> value) {
             return new Invocation(service, method, arguments, metadata.withEachAttempt(name, value));
         }

@@ -36,9 +36,10 @@ class Loops {
     static final String CLIENT = "rpcx-client";
 
     /**
-     * Where what goes to sockets and comes from them lies. Netty's own choice, the adaptive allocator, frees a chunk of direct memory while a
-     * loop runs, which on newer JVMs stops that loop until all threads have answered: with results of 200 kB for ten connections of one
-     * address, the PINGs of others took 0.9 to 7.3 s and the heap ran out; with this one, which keeps its chunks, 13 to 466 ms.
+     * Where what goes to sockets and comes from them lies. Netty's own choice, the adaptive allocator, frees a chunk of
+     * direct memory while a loop runs, which on newer JVMs stops that loop until all threads have answered: with
+     * results of 200 kB for ten connections of one address, the PINGs of others took 0.9 to 7.3 s and the heap ran out;
+     * with this one, which keeps its chunks, 13 to 466 ms.
      */
     private static final ByteBufAllocator BUFFERS = PooledByteBufAllocator.DEFAULT;
 
@@ -92,7 +93,8 @@ class Loops {
     }
 
     /**
-     * Where to connect to; a name is not looked up here. In one process a port stands for itself: whatever the host, it is this process.
+     * Where to connect to; a name is not looked up here. In one process a port stands for itself: whatever the host, it
+     * is this process.
      */
     SocketAddress remote(String host, int port) {
         if (inProcess) {

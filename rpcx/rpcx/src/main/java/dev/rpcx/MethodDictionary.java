@@ -3,7 +3,10 @@ package dev.rpcx;
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 
-/** The entries of a DICTIONARY frame: a method's number, its published names, a hash of its schema, and its {@link MethodShape}. */
+/**
+ * The entries of a DICTIONARY frame: a method's number, its published names, a hash of its schema, and its
+ * {@link MethodShape}.
+ */
 final class MethodDictionary {
     private static final int ENTRY = 1 << 3 | 2;
     private static final int NUMBER = 1;

@@ -8,9 +8,10 @@ import java.lang.reflect.Type;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the bytes of a method's parameters and result are framed, in 32 bits that both sides can hold against each other: which of them is a
- * message of its own and which a field of one, of what kind, and which are streams. What may change from one version to the next, such as a
- * field more in a record or a parameter more at the end, does not change what both have in common. Source: rpcx/spec/wire.md, "Methods".
+ * How the bytes of a method's parameters and result are framed, in 32 bits that both sides can hold against each other:
+ * which of them is a message of its own and which a field of one, of what kind, and which are streams. What may change
+ * from one version to the next, such as a field more in a record or a parameter more at the end, does not change what
+ * both have in common. Source: rpcx/spec/wire.md, "Methods".
  */
 final class MethodShape {
     /** Nothing is known of the other side. */
@@ -94,8 +95,8 @@ final class MethodShape {
     }
 
     /**
-     * What keeps the two sides from reading each other, in words; null where nothing does. What one side does not have is no difference: it
-     * was added or is gone.
+     * What keeps the two sides from reading each other, in words; null where nothing does. What one side does not have
+     * is no difference: it was added or is gone.
      *
      * @param looksAtResult false for a call whose result nobody reads
      */

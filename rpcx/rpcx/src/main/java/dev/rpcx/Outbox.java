@@ -8,7 +8,10 @@ import org.jspecify.annotations.Nullable;
  * {@link #add} is one exchange and one store, never a loop.
  */
 final class Outbox {
-    /** Not a VarHandle, which in code that is not compiled yet calls another method after its exchange: see {@link #add}. */
+    /**
+     * Not a VarHandle, which in code that is not compiled yet calls another method after its exchange: see
+     * {@link #add}.
+     */
     private static final AtomicReferenceFieldUpdater<Outbox, Outbound> TAIL =
             AtomicReferenceFieldUpdater.newUpdater(Outbox.class, Outbound.class, "tail");
 
@@ -21,8 +24,9 @@ final class Outbox {
     private volatile Outbound tail = stub;
 
     /**
-     * From any thread. A message is in the queue at most once at a time. What this throws, where the stack or the memory is at its end, is
-     * thrown before the exchange: no method is called between that and the link, without which the queue would be cut for ever.
+     * From any thread. A message is in the queue at most once at a time. What this throws, where the stack or the
+     * memory is at its end, is thrown before the exchange: no method is called between that and the link, without which
+     * the queue would be cut for ever.
      */
     void add(Outbound message) {
         Outbound.NEXT.setRelease(message, (Outbound) null);

@@ -5,8 +5,9 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.random.RandomGenerator;
 
 /**
- * What a client or a server takes from the machine it runs on: event loops, threads for handlers, time and chance. Nothing else of that kind
- * is used on connections and calls, so that a simulation that stands in for these four decides every interleaving.
+ * What a client or a server takes from the machine it runs on: event loops, threads for handlers, time and chance.
+ * Nothing else of that kind is used on connections and calls, so that a simulation that stands in for these four
+ * decides every interleaving.
  */
 interface Platform {
     /** The machine itself. */
@@ -36,7 +37,10 @@ interface Platform {
 
     Threads threads(int poolSize);
 
-    /** The same as that of the loops. Its times count from its own beginning: they do not compare with {@code System.nanoTime()}. */
+    /**
+     * The same as that of the loops. Its times count from its own beginning: they do not compare with
+     * {@code System.nanoTime()}.
+     */
     Ticker ticker();
 
     /** For this thread, now: not to be kept. */

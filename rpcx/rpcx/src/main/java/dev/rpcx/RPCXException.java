@@ -84,8 +84,9 @@ public final class RPCXException extends RuntimeException {
     }
 
     /**
-     * For a server's interceptor, before it proceeds: ends the call with this code and message, and tells the caller that the handler was not
-     * executed. Once the handler has been entered it arrives as {@link Executed#EXECUTED}, whoever throws it.
+     * For a server's interceptor, before it proceeds: ends the call with this code and message, and tells the caller
+     * that the handler was not executed. Once the handler has been entered it arrives as {@link Executed#EXECUTED},
+     * whoever throws it.
      */
     public static RPCXException refused(Code code, String message) {
         return new RPCXException(code, message, Executed.NOT_EXECUTED);

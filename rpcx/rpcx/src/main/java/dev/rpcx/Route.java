@@ -115,8 +115,8 @@ abstract class Route {
     }
 
     /**
-     * The same for a call that nobody blocks for: {@code then} is told of a connection, or at the deadline at the latest that there is none.
-     * As many may wait as a connection takes.
+     * The same for a call that nobody blocks for: {@code then} is told of a connection, or at the deadline at the
+     * latest that there is none. As many may wait as a connection takes.
      */
     final void await(int key, long deadlineNanos, boolean trial, Then<ClientConnection> then) {
         await(() -> connect(key), deadlineNanos, trial, then);

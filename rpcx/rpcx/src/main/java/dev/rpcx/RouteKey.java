@@ -13,8 +13,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parameter that decides which instance a call goes to, and a number for its argument that is the same in every process. Not
- * {@code hashCode()}, which for an enum, an array and whatever contains one is another in each.
+ * The parameter that decides which instance a call goes to, and a number for its argument that is the same in every
+ * process. Not {@code hashCode()}, which for an enum, an array and whatever contains one is another in each.
  */
 final class RouteKey {
     /** Types whose {@code hashCode()} is laid down by their documentation, and costs no bytes. */

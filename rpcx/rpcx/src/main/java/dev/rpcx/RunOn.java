@@ -17,9 +17,9 @@ public @interface RunOn {
     /** Where a handler runs. */
     enum Place {
         /**
-         * A virtual thread, which serves other calls afterwards; on a JDK without them the pool. The default. A handler may block. What it
-         * leaves in thread-locals meets other callers' handlers, so it has to clear them; the interrupt flag, the context class loader, the
-         * name and the priority of its thread are put right for it.
+         * A virtual thread, which serves other calls afterwards; on a JDK without them the pool. The default. A handler
+         * may block. What it leaves in thread-locals meets other callers' handlers, so it has to clear them; the
+         * interrupt flag, the context class loader, the name and the priority of its thread are put right for it.
          */
         VIRTUAL_THREAD,
         /** The connection's event loop: only for handlers that are quick and never block, since every call of the loop waits for them. */

@@ -7,8 +7,8 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 
 /**
- * Runs the signals of one stream one after the other, in order, wherever a method's handlers run (Reactive Streams, rules 1.3 and 2.7). Any
- * thread may hand signals over. A signal that throws does not keep the next from running.
+ * Runs the signals of one stream one after the other, in order, wherever a method's handlers run (Reactive Streams,
+ * rules 1.3 and 2.7). Any thread may hand signals over. A signal that throws does not keep the next from running.
  */
 final class Serial implements Executor, Runnable {
     private static final int IDLE = 0;
@@ -50,7 +50,10 @@ final class Serial implements Executor, Runnable {
         }
     }
 
-    /** Once for each time that it was handed to its place, and at most once more: by a place that took it and threw all the same. */
+    /**
+     * Once for each time that it was handed to its place, and at most once more: by a place that took it and threw all
+     * the same.
+     */
     @Override
     public void run() {
         if (!STATE.compareAndSet(this, AWAITED, RUNNING)) {

@@ -41,8 +41,8 @@ record ServerMethod(
     }
 
     /**
-     * The end of a chain of interceptors. What the handler throws has been executed, also where an interceptor has moved the call to a thread
-     * that does not know its context.
+     * The end of a chain of interceptors. What the handler throws has been executed, also where an interceptor has
+     * moved the call to a thread that does not know its context.
      */
     static Interceptor.Next entering(MethodHandle handle) {
         return call -> {

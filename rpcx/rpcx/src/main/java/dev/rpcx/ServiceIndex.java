@@ -46,7 +46,10 @@ final class ServiceIndex {
         return found;
     }
 
-    /** The thread's, or our own on a thread that has none. Services that it does not find are missed at the start, and not in silence later. */
+    /**
+     * The thread's, or our own on a thread that has none. Services that it does not find are missed at the start, and
+     * not in silence later.
+     */
     static ClassLoader loader() {
         ClassLoader context = Thread.currentThread().getContextClassLoader();
         return context == null ? ServiceIndex.class.getClassLoader() : context;

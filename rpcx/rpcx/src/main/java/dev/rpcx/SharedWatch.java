@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One watch for all clients of the process whose endpoints are equal, from the first one's listener to the last one's end: a registry costs
- * one thread or one connection, however many clients there are. Thread-safe.
+ * One watch for all clients of the process whose endpoints are equal, from the first one's listener to the last one's
+ * end: a registry costs one thread or one connection, however many clients there are. Thread-safe.
  */
 final class SharedWatch implements Endpoints.Listener {
     private static final System.Logger LOGGER = System.getLogger(SharedWatch.class.getName());

@@ -11,14 +11,19 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The items of one call that go out. Its publisher is asked for no more items than the peer gave credit for, and for no more at a time than
- * fill {@link #WINDOW_BYTES}: a peer that gives credit and reads nothing stops the publisher. What has been made and has not left is charged.
+ * The items of one call that go out. Its publisher is asked for no more items than the peer gave credit for, and for no
+ * more at a time than fill {@link #WINDOW_BYTES}: a peer that gives credit and reads nothing stops the publisher. What
+ * has been made and has not left is charged.
  *
- * <p>One message of the call leaves after the other, since large ones go in parts: this is the one link in the outbox for all of them. All
- * that the publisher is told runs in {@link #signals}, never on the event loop unless the method does.
+ * <p>One message of the call leaves after the other, since large ones go in parts: this is the one link in the outbox
+ * for all of them. All that the publisher is told runs in {@link #signals}, never on the event loop unless the method
+ * does.
  */
 final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
-    /** Bytes that may wait for the socket before the publisher is asked for more: one write's worth keeps the socket busy. */
+    /**
+     * Bytes that may wait for the socket before the publisher is asked for more: one write's worth keeps the socket
+     * busy.
+     */
     private static final int WINDOW_BYTES = 64 * 1024;
 
     /** What an item costs beside its bytes. */
@@ -37,7 +42,9 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     // guarded by this
     private final Queue<Message> messages = new ArrayDeque<>();
 
-    /** Always {@link #waitingCost} and {@link #leavingCost}: it is set to their sum, so no part can be given back twice. */
+    /**
+     * Always {@link #waitingCost} and {@link #leavingCost}: it is set to their sum, so no part can be given back twice.
+     */
     private final Charge bytes;
 
     /** What {@link #messages} have been charged. */
@@ -112,7 +119,10 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         ask();
     }
 
-    /** Asks for what there is credit and room for, once all that was asked for has come. Not under the lock: the publisher may answer at once. */
+    /**
+     * Asks for what there is credit and room for, once all that was asked for has come. Not under the lock: the
+     * publisher may answer at once.
+     */
     private void ask() {
         Flow.Subscription to;
         long wanted;

@@ -31,8 +31,8 @@ final class Streams {
     /**
      * The type of the items that the method takes, or null if it takes no stream.
      *
-     * @throws IllegalArgumentException a stream beside other parameters, or one that does not say of what, or one for a one-way method, whose
-     *     caller could not tell how its items fare
+     * @throws IllegalArgumentException a stream beside other parameters, or one that does not say of what, or one for a
+     *     one-way method, whose caller could not tell how its items fare
      */
     static @Nullable Type itemsTaken(Method method) {
         Type taken = null;

@@ -11,9 +11,10 @@ import java.util.concurrent.TimeUnit;
 import jdk.net.ExtendedSocketOptions;
 
 /**
- * Has the kernel find a peer whose host is gone, for a wire that cannot ask: a silent connection is probed twice in the keepalive time, and
- * bytes that nobody acknowledges for so long end it. A process that stands still on a host that is well is not found this way. Times are
- * in whole seconds, one at least. On Linux; elsewhere probing is asked for, with the times that the system gives it.
+ * Has the kernel find a peer whose host is gone, for a wire that cannot ask: a silent connection is probed twice in the
+ * keepalive time, and bytes that nobody acknowledges for so long end it. A process that stands still on a host that is
+ * well is not found this way. Times are in whole seconds, one at least. On Linux; elsewhere probing is asked for, with
+ * the times that the system gives it.
  */
 final class TcpKeepAlive {
     private static final int PROBES = 2;

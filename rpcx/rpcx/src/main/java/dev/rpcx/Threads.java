@@ -95,9 +95,9 @@ class Threads {
     }
 
     /**
-     * Runs one task of several that share a thread. The interrupt flag, the context class loader, the name and the priority that it leaves
-     * behind do not reach the next task, and nothing that it throws ends the thread. Thread-locals stay: there is no way to clear those of
-     * others, so {@link RunOn} leaves them to the handler.
+     * Runs one task of several that share a thread. The interrupt flag, the context class loader, the name and the
+     * priority that it leaves behind do not reach the next task, and nothing that it throws ends the thread.
+     * Thread-locals stay: there is no way to clear those of others, so {@link RunOn} leaves them to the handler.
      */
     static void runShared(Runnable task) {
         Thread thread = Thread.currentThread();

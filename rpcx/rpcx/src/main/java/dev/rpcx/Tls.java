@@ -18,8 +18,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * TLS 1.3 for a server or a client, from files in PEM form: certificates, keys as unencrypted PKCS#8. Files are read when this is
- * made and at each {@link #reload}; connections made afterwards have what was read then, those that stand go on. Thread-safe.
+ * TLS 1.3 for a server or a client, from files in PEM form: certificates, keys as unencrypted PKCS#8. Files are read
+ * when this is made and at each {@link #reload}; connections made afterwards have what was read then, those that stand
+ * go on. Thread-safe.
  *
  * <pre>{@code
  * Server.builder(registry).tls(Tls.server(chain, key).requiringClientsOf(authority));
@@ -50,7 +51,8 @@ public final class Tls {
     /**
      * A server with this certificate, its authorities behind it in the same file, and its key.
      *
-     * @throws IllegalArgumentException files that cannot be read, or hold something else, or a key that is not the certificate's
+     * @throws IllegalArgumentException files that cannot be read, or hold something else, or a key that is not the
+     *     certificate's
      */
     public static Tls server(Path chain, Path key) {
         return new Tls(true, chain, key, null, null);

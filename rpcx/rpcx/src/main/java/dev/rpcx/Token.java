@@ -15,8 +15,9 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a token says, and its one form in bytes. Every part has a fixed length or its length before it, and the signature covers a version,
- * service and method in the same form, so that no two calls are signed alike. Byte by byte in {@code docs/security.md}.
+ * What a token says, and its one form in bytes. Every part has a fixed length or its length before it, and the
+ * signature covers a version, service and method in the same form, so that no two calls are signed alike. Byte by byte
+ * in {@code docs/security.md}.
  *
  * @param expiresMillis since 1970
  * @param nonce {@value #NONCE_BYTES} bytes
@@ -32,7 +33,9 @@ record Token(
         List<String> via) {
     static final int NONCE_BYTES = 16;
 
-    /** Services between the caller and the signer: more than any sensible path has, and far below the limit of metadata. */
+    /**
+     * Services between the caller and the signer: more than any sensible path has, and far below the limit of metadata.
+     */
     static final int MAX_VIA = 16;
 
     static final int MAX_NAME_BYTES = 255;

@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Good tokens that have been used and have not expired, in the memory of this process. Forgotten a whole second at a time, never early: where
- * there is no room the token is refused. Thread-safe.
+ * Good tokens that have been used and have not expired, in the memory of this process. Forgotten a whole second at a
+ * time, never early: where there is no room the token is refused. Thread-safe.
  */
 final class UsedTokens implements Tokens.OneUse {
     /** Heap of one remembered token, measured: its text of 43 characters, its entry, its part of a table. */
@@ -43,7 +43,10 @@ final class UsedTokens implements Tokens.OneUse {
     private final Map<String, Integer> bySigner = new HashMap<>();
     private int count;
 
-    /** Seconds before this one are forgotten. Never goes back, whatever the clock does: what was forgotten stays refused. */
+    /**
+     * Seconds before this one are forgotten. Never goes back, whatever the clock does: what was forgotten stays
+     * refused.
+     */
     private long sweptTo = Long.MIN_VALUE;
 
     UsedTokens(int most, InstantSource clock) {

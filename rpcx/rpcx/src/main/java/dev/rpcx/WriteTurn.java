@@ -20,8 +20,9 @@ import org.jspecify.annotations.Nullable;
  * <p>The loop never waits for its turn: refused, it leaves word, and the thread that has the turn wakes it. What a thread cannot write whole
  * goes to the loop together with the turn. Only the loop closes the socket, and only once it has the turn for good.
  *
- * <p>A thread whose stack or memory ends while it has the turn gives it up by one store, since it may not be able to call anything: either
- * as it was, or {@link #BROKEN}, and then whoever next needs the turn on the loop closes the socket.
+ * <p>A thread whose stack or memory ends while it has the turn gives it up by one store, since it may not be able to
+ * call anything: either as it was, or {@link #BROKEN}, and then whoever next needs the turn on the loop closes the
+ * socket.
  */
 final class WriteTurn {
     /** A frame above this is left to the loop. Its length takes at most two bytes. */
@@ -102,8 +103,9 @@ final class WriteTurn {
     }
 
     /**
-     * Copies a message of at most {@link #MAX_BYTES} with its header, and tells it that it leaves; the caller has the turn, and has not after
-     * a throw. That leaves all as it was if it comes from the copying, and otherwise {@link #BROKEN}.
+     * Copies a message of at most {@link #MAX_BYTES} with its header, and tells it that it leaves; the caller has the
+     * turn, and has not after a throw. That leaves all as it was if it comes from the copying, and otherwise
+     * {@link #BROKEN}.
      *
      * @return what the message said; if false, the caller still has the turn
      */
@@ -140,7 +142,10 @@ final class WriteTurn {
         frame.flip();
     }
 
-    /** Writes what was filled in. @return whether all of it has left: otherwise the loop has to take over. What it throws leaves {@link #BROKEN} */
+    /**
+     * Writes what was filled in. @return whether all of it has left: otherwise the loop has to take over. What it
+     * throws leaves {@link #BROKEN}
+     */
     boolean write() {
         int after = BROKEN;
         try {

@@ -142,7 +142,10 @@ class AdmissionLimitTest {
         }
     }
 
-    /** What callers can make of their calls, each by itself harmless: none of them costs the service more than a good call. */
+    /**
+     * What callers can make of their calls, each by itself harmless: none of them costs the service more than a good
+     * call.
+     */
     private enum Attack {
         /** Over before the handler begins. */
         NO_TIME(1, 0, false, false),
@@ -312,7 +315,10 @@ class AdmissionLimitTest {
         }
     }
 
-    /** After a moment in which the process stood still, calls that come together, end soon and leave the method idle between them. */
+    /**
+     * After a moment in which the process stood still, calls that come together, end soon and leave the method idle
+     * between them.
+     */
     @ParameterizedTest
     @ValueSource(ints = {10, 100, 250, 1000})
     void aMethodThatCatchesUpWithWhatComesTogetherIsOpenAgainSoon(int burstMillis) {

@@ -15,10 +15,10 @@ import javax.net.ssl.SSLEngine;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a hostile peer does to {@link Besieged}: so many connections from so many addresses, and what each sends so many times a second. The
- * pace is what a server of two cores, shared with its callers, can take beside some hundreds of calls a second: an attack is to show what it
- * does to memory, places and turns, not that a processor can be kept busy by whoever has more of them. A connection that has been ended is
- * made anew at the next tick.
+ * What a hostile peer does to {@link Besieged}: so many connections from so many addresses, and what each sends so many
+ * times a second. The pace is what a server of two cores, shared with its callers, can take beside some hundreds of
+ * calls a second: an attack is to show what it does to memory, places and turns, not that a processor can be kept busy
+ * by whoever has more of them. A connection that has been ended is made anew at the next tick.
  */
 enum Attack {
     SLOW_SENDERS("senders of a byte a second", LongForm.of(300, 8_000), 6, 1, Shape.READS, one(Attack::slowly)),
@@ -221,7 +221,9 @@ enum Attack {
         this.script = script;
     }
 
-    /** What a connection sends at its tick of this number; null for nothing, {@link Ends#HANG_UP} to be closed by us. */
+    /**
+     * What a connection sends at its tick of this number; null for nothing, {@link Ends#HANG_UP} to be closed by us.
+     */
     @Nullable
     ByteBuf next(int round) {
         ByteBuf bytes = script.apply(round);

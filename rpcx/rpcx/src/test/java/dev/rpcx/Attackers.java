@@ -15,9 +15,10 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Attackers as a process of their own: {@code LOCKED OPEN}, the two ports of {@link Besieged}. {@code begin ATTACK PERCENT} begins an attack
- * with this share of its connections; {@code end} ends all of them, and is answered with how many connections were made, how many of these
- * the server ended, how many kB were sent, and the processor time of this process so far.
+ * Attackers as a process of their own: {@code LOCKED OPEN}, the two ports of {@link Besieged}.
+ * {@code begin ATTACK PERCENT} begins an attack with this share of its connections; {@code end} ends all of them, and
+ * is answered with how many connections were made, how many of these the server ended, how many kB were sent, and the
+ * processor time of this process so far.
  */
 public final class Attackers {
     private final int locked;

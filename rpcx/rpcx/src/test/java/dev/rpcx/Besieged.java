@@ -12,8 +12,9 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A server as a process, in the open: {@code CHAIN KEY AUTHORITIES} of its second port, which wants certificates. The first wants tokens for
- * {@code hello}. {@code audit} is answered with what its ledgers hold, {@code state} with a {@link State}.
+ * A server as a process, in the open: {@code CHAIN KEY AUTHORITIES} of its second port, which wants certificates. The
+ * first wants tokens for {@code hello}. {@code audit} is answered with what its ledgers hold, {@code state} with a
+ * {@link State}.
  */
 public final class Besieged {
     static final String NAME = "good";

@@ -2,7 +2,10 @@ package dev.rpcx;
 
 import java.time.Duration;
 
-/** A server of both wires as a process, in the open. Each line that it is asked is answered with the bytes that its heap holds. */
+/**
+ * A server of both wires as a process, in the open. Each line that it is asked is answered with the bytes that its heap
+ * holds.
+ */
 public final class ClassicBesieged {
     private ClassicBesieged() {}
 

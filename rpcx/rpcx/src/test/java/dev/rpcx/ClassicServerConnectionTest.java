@@ -17,7 +17,9 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** The paper's server without a network, under a hand clock: what lasts long, and what a handler does with its answer. */
+/**
+ * The paper's server without a network, under a hand clock: what lasts long, and what a handler does with its answer.
+ */
 class ClassicServerConnectionTest {
     private static final Duration KEEP_ALIVE = Duration.ofSeconds(60);
 

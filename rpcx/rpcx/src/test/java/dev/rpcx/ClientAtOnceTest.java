@@ -28,9 +28,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * A server of bytes and the callers of a client act at once, by chance from a seed: replies, errors, items, credit, GOAWAY and the end of the
- * connection meet cancels, deadlines and what publishers and subscribers do. Each call ends once for its caller, its slot is free when its
- * final frame has come, and the ledger is at zero after each batch. Properties as for {@link WireAtOnceTest}.
+ * A server of bytes and the callers of a client act at once, by chance from a seed: replies, errors, items, credit,
+ * GOAWAY and the end of the connection meet cancels, deadlines and what publishers and subscribers do. Each call ends
+ * once for its caller, its slot is free when its final frame has come, and the ledger is at zero after each batch.
+ * Properties as for {@link WireAtOnceTest}.
  */
 @Timeout(600)
 class ClientAtOnceTest {

@@ -18,8 +18,8 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A client's connection to a server of bytes, brought into a state of {@code rpcx/spec/states.md}, given a frame, and ended as the state
- * that follows allows. Slot 0 has a call that keeps the connection; slot 1 that of the walk.
+ * A client's connection to a server of bytes, brought into a state of {@code rpcx/spec/states.md}, given a frame, and
+ * ended as the state that follows allows. Slot 0 has a call that keeps the connection; slot 1 that of the walk.
  */
 final class ClientWalk implements AutoCloseable {
     private static final int MILLIS = Integer.getInteger("rpcx.walk.millis", 10_000);

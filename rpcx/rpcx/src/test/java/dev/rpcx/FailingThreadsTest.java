@@ -25,7 +25,10 @@ import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Threads whose stack ends in the midst of a call or a reply: that costs at most their connection, and nobody hangs over it. */
+/**
+ * Threads whose stack ends in the midst of a call or a reply: that costs at most their connection, and nobody hangs
+ * over it.
+ */
 @Timeout(120)
 class FailingThreadsTest {
     private static final Queue<CompletableFuture<String>> DEEP = new ConcurrentLinkedQueue<>();

@@ -18,10 +18,11 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A server of 256 MB in a process of its own, under each {@link Attack} alone and under all at once, while honest callers call it at a fixed
- * rate. What these get is compared with what they get just before and just after, without an attacker: others may use the same machine. The
- * attackers are a process of their own, whose processor time is told with the figures: in earnest their processors would be theirs. They
- * have no lower priority, since on a busy machine that would be no attack.
+ * A server of 256 MB in a process of its own, under each {@link Attack} alone and under all at once, while honest
+ * callers call it at a fixed rate. What these get is compared with what they get just before and just after, without an
+ * attacker: others may use the same machine. The attackers are a process of their own, whose processor time is told
+ * with the figures: in earnest their processors would be theirs. They have no lower priority, since on a busy machine
+ * that would be no attack.
  */
 @Timeout(3600)
 class FloodTest {
@@ -37,8 +38,8 @@ class FloodTest {
     private static final int SIEGE_PERCENT = 20;
 
     /**
-     * Asserted in the long form. The brief one shares the machine with other tests and looks for a moment: it finds out whether a server is
-     * whole afterwards, not how well it serves meanwhile.
+     * Asserted in the long form. The brief one shares the machine with other tests and looks for a moment: it finds out
+     * whether a server is whole afterwards, not how well it serves meanwhile.
      */
     private static final double LEAST_KEPT = 0.8;
 

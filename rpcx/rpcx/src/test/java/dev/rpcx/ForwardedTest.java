@@ -278,7 +278,10 @@ class ForwardedTest {
         String who();
     }
 
-    /** A service of a name that its owner chose, called by a gateway that may forward: what the gateway signs for it counts nowhere else. */
+    /**
+     * A service of a name that its owner chose, called by a gateway that may forward: what the gateway signs for it
+     * counts nowhere else.
+     */
     @Test
     void aServicesNameNeverReadsAsForwardedFor() {
         AtomicReference<String> sent = new AtomicReference<>();

@@ -27,7 +27,10 @@ final class FuzzInput {
         return taken;
     }
 
-    /** A frame whose head, id and payload stand here; id 0 is the connection's, others are slots 0 to 7 and generations 0 to 31. */
+    /**
+     * A frame whose head, id and payload stand here; id 0 is the connection's, others are slots 0 to 7 and generations
+     * 0 to 31.
+     */
     ByteBuf frame() {
         int head = next();
         int which = next();

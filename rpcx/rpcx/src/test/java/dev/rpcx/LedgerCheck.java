@@ -8,8 +8,8 @@ import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * After every test: no server and no client of the process holds anything that belongs to a call or to a connection that is over. Found by
- * JUnit itself. A test's handlers may still be about to end, so quiet is waited for.
+ * After every test: no server and no client of the process holds anything that belongs to a call or to a connection
+ * that is over. Found by JUnit itself. A test's handlers may still be about to end, so quiet is waited for.
  */
 public final class LedgerCheck implements AfterEachCallback {
     private static final Duration MAX_WAIT = Duration.ofSeconds(10);

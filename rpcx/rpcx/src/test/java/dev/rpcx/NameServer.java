@@ -13,7 +13,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** A name server on a datagram socket of this host, which answers as a test wants: with records, with any bytes, or not at all. */
+/**
+ * A name server on a datagram socket of this host, which answers as a test wants: with records, with any bytes, or not
+ * at all.
+ */
 final class NameServer implements AutoCloseable {
     static final int A = 1;
     static final int SRV = 33;

@@ -16,7 +16,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a server keeps of calls that are over, of streams that wait, and of requests that it refuses: nothing that is not charged. */
+/**
+ * What a server keeps of calls that are over, of streams that wait, and of requests that it refuses: nothing that is
+ * not charged.
+ */
 @Timeout(60)
 class PlacesTest {
     private static final int ITEM_BYTES = 1 << 20;

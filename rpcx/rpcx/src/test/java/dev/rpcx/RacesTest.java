@@ -25,8 +25,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Small worlds of two or three threads around what is shared without locks, or with few. Each is made and run some hundred times, by threads
- * as they come; {@code -Drpcx.races.rounds} says how often.
+ * Small worlds of two or three threads around what is shared without locks, or with few. Each is made and run some
+ * hundred times, by threads as they come; {@code -Drpcx.races.rounds} says how often.
  */
 @Timeout(3600)
 class RacesTest {

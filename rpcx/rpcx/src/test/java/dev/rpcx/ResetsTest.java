@@ -14,7 +14,10 @@ import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Peers that reset their connection while the server writes to it: the write that fails ends the connection within itself. */
+/**
+ * Peers that reset their connection while the server writes to it: the write that fails ends the connection within
+ * itself.
+ */
 @Timeout(120)
 class ResetsTest {
     private static final int CONNECTIONS = LongForm.of(150, 5000);

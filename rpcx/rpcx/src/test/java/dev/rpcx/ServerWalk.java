@@ -13,7 +13,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A raw client's connection that is brought into a state of {@code rpcx/spec/states.md}, given a frame, and ended as the state that follows allows. */
+/**
+ * A raw client's connection that is brought into a state of {@code rpcx/spec/states.md}, given a frame, and ended as
+ * the state that follows allows.
+ */
 final class ServerWalk {
     private static final int MILLIS = Integer.getInteger("rpcx.walk.millis", 10_000);
     static final int NEXT_GENERATION = 1 << 16;

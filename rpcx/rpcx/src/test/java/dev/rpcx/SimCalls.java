@@ -11,7 +11,10 @@ import org.jspecify.annotations.Nullable;
 
 /** Everything that the callers and handlers of a {@link SimWorld} know of their calls, and what must be true of it. */
 final class SimCalls {
-    /** A deadline is looked at this much later at most: a connection's timer finds those that are close together by one look. */
+    /**
+     * A deadline is looked at this much later at most: a connection's timer finds those that are close together by one
+     * look.
+     */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
     /** A time that is shorter than the connection's standard one by no more than this need not be told. */

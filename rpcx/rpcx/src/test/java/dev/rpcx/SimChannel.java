@@ -19,9 +19,15 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** A socket in a {@link SimNetwork}, as a channel: behaves as Netty's own do, down to partial writes and reads that stop anywhere. */
+/**
+ * A socket in a {@link SimNetwork}, as a channel: behaves as Netty's own do, down to partial writes and reads that stop
+ * anywhere.
+ */
 final class SimChannel extends AbstractChannel implements SimNetwork.Socket, SimLoop.Io {
-    /** Numbers channels in the order in which they are made, so that maps of channels have the same order in each run of a seed. */
+    /**
+     * Numbers channels in the order in which they are made, so that maps of channels have the same order in each run of
+     * a seed.
+     */
     record Id(int number) implements ChannelId {
         @Override
         public String asShortText() {

@@ -15,8 +15,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The network of a {@link SimWorld}: connections as TCP makes them. Bytes arrive in order on one connection, in any order across connections,
- * in pieces cut anywhere, late; a window bounds what is under way; a connection can be reset at any byte, or fall silent.
+ * The network of a {@link SimWorld}: connections as TCP makes them. Bytes arrive in order on one connection, in any
+ * order across connections, in pieces cut anywhere, late; a window bounds what is under way; a connection can be reset
+ * at any byte, or fall silent.
  */
 final class SimNetwork {
     /** One side's own view of a connection. All calls come from events of the world; none may act at once. */
@@ -198,7 +199,10 @@ final class SimNetwork {
             return in.finArrived ? -1 : 0;
         }
 
-        /** Takes as many bytes as there is room for, or some fewer. If those are not all, {@link Socket#onWritable} follows. */
+        /**
+         * Takes as many bytes as there is room for, or some fewer. If those are not all, {@link Socket#onWritable}
+         * follows.
+         */
         int write(ByteBuf from) throws IOException {
             if (broken) {
                 throw new IOException("Broken pipe");
@@ -275,7 +279,10 @@ final class SimNetwork {
             }
         }
 
-        /** What has been written still arrives, and then the end; unless bytes are unread here: then the connection is reset. */
+        /**
+         * What has been written still arrives, and then the end; unless bytes are unread here: then the connection is
+         * reset.
+         */
         void close() {
             if (closed) {
                 return;
@@ -354,7 +361,9 @@ final class SimNetwork {
         return links;
     }
 
-    /** The host has lost its power: it answers nothing and nobody, and knows none of its connections when it is back. */
+    /**
+     * The host has lost its power: it answers nothing and nobody, and knows none of its connections when it is back.
+     */
     void silence(String host) {
         silent.add(host);
         ends(host).forEach(end -> {

@@ -9,8 +9,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A peer made of bytes, client or server, that keeps to the wire as much as it likes: frames of every type in any order, in states that do
- * not allow them, many at once, cut short; and it reads all, a little or nothing.
+ * A peer made of bytes, client or server, that keeps to the wire as much as it likes: frames of every type in any
+ * order, in states that do not allow them, many at once, cut short; and it reads all, a little or nothing.
  */
 final class SimPeer implements SimNetwork.Socket {
     private static final String[] METHODS = {
@@ -29,7 +29,10 @@ final class SimPeer implements SimNetwork.Socket {
     /** Sends nothing before its preface and settings, as the wire asks for. */
     private final boolean polite;
 
-    /** One frame in so many is one that the state does not allow, or none at all; the others keep to the wire and do what harm they can. */
+    /**
+     * One frame in so many is one that the state does not allow, or none at all; the others keep to the wire and do
+     * what harm they can.
+     */
     private final int rudeEvery;
 
     /** Requests that are not whole, each the number of parts it still wants to send. */

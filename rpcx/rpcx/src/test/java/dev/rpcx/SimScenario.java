@@ -13,8 +13,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What happens in one {@link SimWorld}: some servers, some clients, a few dozen calls of every kind, and whatever the seed wants to go wrong;
- * then everything is left in peace, everybody closes, and nothing may be left.
+ * What happens in one {@link SimWorld}: some servers, some clients, a few dozen calls of every kind, and whatever the
+ * seed wants to go wrong; then everything is left in peace, everybody closes, and nothing may be left.
  */
 final class SimScenario {
     private static final ThreadLocal<@Nullable SimScenario> CURRENT = new ThreadLocal<>();
@@ -392,7 +392,10 @@ final class SimScenario {
         network.connect(stranger, "10.0.9.9", new InetSocketAddress(host.name, PORT));
     }
 
-    /** A server that is none, and a client that has fallen for it: whatever it says, calls end in their time and nothing is left. */
+    /**
+     * A server that is none, and a client that has fallen for it: whatever it says, calls end in their time and nothing
+     * is left.
+     */
     private void trap(long lasting) {
         try {
             network.listen(new InetSocketAddress(TRAP, PORT), end -> {

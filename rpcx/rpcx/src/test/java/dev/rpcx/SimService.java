@@ -5,7 +5,10 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 
-/** A service with a method of every kind; what it does in time it does on the simulation's clock. One for all worlds: it has no state. */
+/**
+ * A service with a method of every kind; what it does in time it does on the simulation's clock. One for all worlds: it
+ * has no state.
+ */
 @RPCXServer("sim")
 final class SimService {
     /** Cannot be read when odd. */

@@ -13,7 +13,9 @@ final class SimStreams {
         return id + "#" + n + "#" + "x".repeat(bytes);
     }
 
-    /** Publishes so many items as it is asked for them, on a thread of its own, and then ends in one of several ways. */
+    /**
+     * Publishes so many items as it is asked for them, on a thread of its own, and then ends in one of several ways.
+     */
     static final class Source implements Flow.Publisher<String>, Flow.Subscription {
         enum End {
             COMPLETE,

@@ -11,9 +11,10 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Time, chance and turns of one simulated world. All that happens in it happens on the thread that calls {@link #run}: whoever has something
- * to do is an {@link Actor}, and the seed decides who does his next step. Time is a number that moves when nobody has anything to do, and,
- * where the seed wants a slow machine, also before. The same seed gives the same world to the last step, which {@link #trace} shows.
+ * Time, chance and turns of one simulated world. All that happens in it happens on the thread that calls {@link #run}:
+ * whoever has something to do is an {@link Actor}, and the seed decides who does his next step. Time is a number that
+ * moves when nobody has anything to do, and, where the seed wants a slow machine, also before. The same seed gives the
+ * same world to the last step, which {@link #trace} shows.
  */
 final class SimWorld {
     /** Whoever acts: an event loop, a thread of the program, a handler. */
@@ -261,7 +262,10 @@ final class SimWorld {
         run(() -> false, time);
     }
 
-    /** Lets this one act until it has nothing more to do, and nobody else: as if the caller had waited for it, in no time. */
+    /**
+     * Lets this one act until it has nothing more to do, and nobody else: as if the caller had waited for it, in no
+     * time.
+     */
     void runAlone(Actor actor) {
         while (actor.hasMore()) {
             act(actor);

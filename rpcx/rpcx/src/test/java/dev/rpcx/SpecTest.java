@@ -110,8 +110,9 @@ class SpecTest {
     }
 
     /**
-     * Lines of the page: {@code > hex} is sent, {@code < hex} has to come back, {@code < end of the stream} is the connection's end; what stands
-     * behind two spaces is for people. The heading of a vector says which service its server publishes.
+     * Lines of the page: {@code > hex} is sent, {@code < hex} has to come back, {@code < end of the stream} is the
+     * connection's end; what stands behind two spaces is for people. The heading of a vector says which service its
+     * server publishes.
      */
     @Test
     void theVectorsOfThePageAreWhatAServerSays() throws IOException {

@@ -31,8 +31,8 @@ final class StateTables {
     /**
      * What a cell says.
      *
-     * @param answer the frame that answers, with its code and executed where it is ERROR; empty for none; "ends" and "closes" for the connection's
-     *     end
+     * @param answer the frame that answers, with its code and executed where it is ERROR; empty for none; "ends" and
+     *     "closes" for the connection's end
      * @param next the state that follows; empty where it stays
      */
     record Reaction(String answer, String next) {

@@ -11,7 +11,10 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Methods of every kind whose handlers do nothing but what the {@link Gate} of their call lets them: for walks through all states. */
+/**
+ * Methods of every kind whose handlers do nothing but what the {@link Gate} of their call lets them: for walks through
+ * all states.
+ */
 @RPCXServer("walked")
 final class WalkedService {
     /** Metadata that names the gate of a call. */

@@ -29,9 +29,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * A client of bytes and the handlers of its calls act at once, by chance from a seed: cancel, credit, items, ends, deadlines, GOAWAY and the
- * end of the connection meet replies, failures and streams. Each call has one final frame that is its own, and the ledger is at zero after
- * each batch. {@code -Drpcx.atonce.batches} says how many, {@code -Drpcx.atonce.seed} where the seeds begin.
+ * A client of bytes and the handlers of its calls act at once, by chance from a seed: cancel, credit, items, ends,
+ * deadlines, GOAWAY and the end of the connection meet replies, failures and streams. Each call has one final frame
+ * that is its own, and the ledger is at zero after each batch. {@code -Drpcx.atonce.batches} says how many,
+ * {@code -Drpcx.atonce.seed} where the seeds begin.
  */
 @Timeout(600)
 class WireAtOnceTest {
@@ -148,7 +149,10 @@ class WireAtOnceTest {
                     RawPeer.frame(head | Wire.MORE, id, prelude), RawPeer.frame(Wire.PART, id, body));
         }
 
-        /** As most handlers are: its result is there when its items have come, or have failed, which may be while the call is being ended. */
+        /**
+         * As most handlers are: its result is there when its items have come, or have failed, which may be while the
+         * call is being ended.
+         */
         void endWithItems() {
             gate.allReceived.whenComplete((all, failure) -> {
                 if (failure == null) {

@@ -14,7 +14,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Bodies above what a side takes, of each message and in each direction: who says so, and that the connection goes on. */
+/**
+ * Bodies above what a side takes, of each message and in each direction: who says so, and that the connection goes on.
+ */
 @Timeout(60)
 class WireSizesTest {
     private static final int GENERATION = 1 << 16;

@@ -16,7 +16,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Walks all cells of {@code rpcx/spec/states.md} that a server receives, over sockets, beside a client that has to be served throughout. */
+/**
+ * Walks all cells of {@code rpcx/spec/states.md} that a server receives, over sockets, beside a client that has to be
+ * served throughout.
+ */
 @Timeout(300)
 class WireStatesTest {
     private static final List<String> KINDS = List.of("unary", "notice", "brings", "takes", "both");

@@ -36,8 +36,8 @@ import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Exit code 0 good, 1 a mistake in what was asked, told in one line, 2 the server cannot be reached or is not well, 3 the call failed there.
- * What a server says is printed without control characters.
+ * Exit code 0 good, 1 a mistake in what was asked, told in one line, 2 the server cannot be reached or is not well, 3
+ * the call failed there. What a server says is printed without control characters.
  */
 public final class CommandLine {
     private static final Duration TIME = Duration.ofSeconds(5);

@@ -8,7 +8,10 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
-/** An answer of limited size: more of it ends the connection, so that whoever answers in the registry's place cannot fill the heap. */
+/**
+ * An answer of limited size: more of it ends the connection, so that whoever answers in the registry's place cannot
+ * fill the heap.
+ */
 final class LimitedBody implements HttpResponse.BodySubscriber<byte[]> {
     /** Some five thousand instances as the registry describes them. */
     static final int MAX_BYTES = 8 << 20;

@@ -4,7 +4,10 @@ import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 
-/** An answer of limited size: more of it is a failure, so that whoever answers in the API server's place cannot fill the heap. */
+/**
+ * An answer of limited size: more of it is a failure, so that whoever answers in the API server's place cannot fill the
+ * heap.
+ */
 class LimitedStream extends FilterInputStream {
     /** Some twenty thousand pods in a list, or as much news in one watch, which lasts a minute. */
     static final int MAX_BYTES = 8 << 20;

@@ -34,7 +34,10 @@ final class InstanceNode {
         }
     }
 
-    /** Instances of these nodes. An address that has several, while one process takes over from another, is one instance: the heaviest. */
+    /**
+     * Instances of these nodes. An address that has several, while one process takes over from another, is one
+     * instance: the heaviest.
+     */
     static List<Endpoint> all(Collection<String> names) {
         Map<String, Endpoint> all = new LinkedHashMap<>();
         for (String name : names) {

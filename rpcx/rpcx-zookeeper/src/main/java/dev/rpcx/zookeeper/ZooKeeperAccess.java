@@ -10,9 +10,10 @@ import org.apache.zookeeper.data.ACL;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who a session is to ZooKeeper, and who may change the nodes that it makes. Where an identity is given, only that identity changes them;
- * anybody who reaches ZooKeeper reads them. A path that is there already keeps its own list; what is missing of it belongs to the
- * registration that makes it, so make the part that services of several identities share yourself.
+ * Who a session is to ZooKeeper, and who may change the nodes that it makes. Where an identity is given, only that
+ * identity changes them; anybody who reaches ZooKeeper reads them. A path that is there already keeps its own list;
+ * what is missing of it belongs to the registration that makes it, so make the part that services of several identities
+ * share yourself.
  */
 public final class ZooKeeperAccess {
     private static final ZooKeeperAccess OPEN = new ZooKeeperAccess(null, false);
@@ -25,13 +26,17 @@ public final class ZooKeeperAccess {
         this.owned = owned;
     }
 
-    /** Nobody in particular, and everybody may change the nodes: the standard, for a ZooKeeper that only your own services reach. */
+    /**
+     * Nobody in particular, and everybody may change the nodes: the standard, for a ZooKeeper that only your own
+     * services reach.
+     */
     public static ZooKeeperAccess open() {
         return OPEN;
     }
 
     /**
-     * Digest authentication. All servers of a service have the same user: who registers in a path has to be who made it.
+     * Digest authentication. All servers of a service have the same user: who registers in a path has to be who made
+     * it.
      *
      * @param user without a colon
      * @param password goes over the connection as it is: ZooKeeper with TLS, or inside

@@ -52,8 +52,8 @@ public final class ZooKeeperEndpoints implements Endpoints {
     }
 
     /**
-     * Children are asked for with a watch, which tells of one change; then they are asked for again. One object is the watcher for all: ZooKeeper
-     * keeps a set of them, so that asking again after a reconnection does not add one.
+     * Children are asked for with a watch, which tells of one change; then they are asked for again. One object is the
+     * watcher for all: ZooKeeper keeps a set of them, so that asking again after a reconnection does not add one.
      */
     private static final class Asking implements Watcher {
         private final String path;

@@ -9,12 +9,12 @@ import org.apache.zookeeper.ZooKeeper;
 import org.apache.zookeeper.data.Stat;
 
 /**
- * One instance of a service in ZooKeeper, for as long as this is open and its process lives: an ephemeral node of its own, made again after a
- * session has expired. Another process of the same address has another node; neither touches the other's. Close it before the server stops, so
- * that clients leave first.
+ * One instance of a service in ZooKeeper, for as long as this is open and its process lives: an ephemeral node of its
+ * own, made again after a session has expired. Another process of the same address has another node; neither touches
+ * the other's. Close it before the server stops, so that clients leave first.
  *
- * <p>Without a {@link ZooKeeperAccess} whoever reaches ZooKeeper can add and take away instances. What then protects a client is that an
- * instance has to show its certificate.
+ * <p>Without a {@link ZooKeeperAccess} whoever reaches ZooKeeper can add and take away instances. What then protects a
+ * client is that an instance has to show its certificate.
  */
 public final class ZooKeeperRegistration implements AutoCloseable {
     private final String path;
@@ -49,8 +49,8 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     }
 
     /**
-     * Done when the instance has been registered for the first time; fails where ZooKeeper does not allow it, which is tried again with the next
-     * connection all the same.
+     * Done when the instance has been registered for the first time; fails where ZooKeeper does not allow it, which is
+     * tried again with the next connection all the same.
      */
     public CompletableFuture<Void> registered() {
         return registered.copy();
@@ -107,7 +107,10 @@ public final class ZooKeeperRegistration implements AutoCloseable {
         }
     }
 
-    /** The node has a name that only this registration has: it is this session's, or that of the session before, which has not expired yet. */
+    /**
+     * The node has a name that only this registration has: it is this session's, or that of the session before, which
+     * has not expired yet.
+     */
     private void takeOver(ZooKeeper zooKeeper) {
         zooKeeper.exists(
                 node,

@@ -41,7 +41,10 @@ abstract class ElementCodec {
         return null;
     }
 
-    /** Whether the JDK's tables find a value among others of its hash by its order; a decimal's costs a multiplication of all its digits. */
+    /**
+     * Whether the JDK's tables find a value among others of its hash by its order; a decimal's costs a multiplication
+     * of all its digits.
+     */
     boolean hasOrder() {
         return true;
     }

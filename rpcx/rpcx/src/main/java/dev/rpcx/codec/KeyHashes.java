@@ -3,8 +3,9 @@ package dev.rpcx.codec;
 import java.util.Random;
 
 /**
- * How many keys of a set or map share a hash. The JDK's own tables find a key among others of its hash by their order, which records do not
- * have: they compare it with all. A sender that chooses 40,000 such keys would keep a processor busy for ten seconds with one message.
+ * How many keys of a set or map share a hash. The JDK's own tables find a key among others of its hash by their order,
+ * which records do not have: they compare it with all. A sender that chooses 40,000 such keys would keep a processor
+ * busy for ten seconds with one message.
  */
 final class KeyHashes {
     /** Memory of an empty set or map with its first table and what makes it unmodifiable. */

@@ -17,8 +17,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Bytes that may be a message: both readers read the same or refuse in the same words, what was read is written and read again without a
- * change, and protobuf-java agrees. Public, as Jazzer asks.
+ * Bytes that may be a message: both readers read the same or refuse in the same words, what was read is written and
+ * read again without a change, and protobuf-java agrees. Public, as Jazzer asks.
  */
 public final class CodecFuzz {
     record Chain(int value, @Nullable Chain next) {}

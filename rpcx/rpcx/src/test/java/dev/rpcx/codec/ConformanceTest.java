@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /**
- * The kinds of input that Protobuf's own conformance suite has (binary_json_conformance_suite.cc), read by us and by protobuf-java: the same
- * value, or refused by both, or one of the differences that stand here with their reasons.
+ * The kinds of input that Protobuf's own conformance suite has (binary_json_conformance_suite.cc), read by us and by
+ * protobuf-java: the same value, or refused by both, or one of the differences that stand here with their reasons.
  */
 class ConformanceTest {
     record Sub(int a, String t, Sub next) {}
@@ -61,7 +61,9 @@ class ConformanceTest {
         RANGE("-?\\d+ for an? int \\(expected.*"),
         /** Protobuf makes an empty message; a record's components may not be what it would have to be made of. */
         NO_VALUE("an entry of \\w+ without a value"),
-        /** protobuf-java takes ten bytes of which the last says that another follows; its own slower path refuses them. */
+        /**
+         * protobuf-java takes ten bytes of which the last says that another follows; its own slower path refuses them.
+         */
         ENDLESS("(ends in the middle of a number|a number of more than ten bytes)"),
         /** Protobuf cuts a tag to 32 bits: another field than was sent. */
         TAG("a tag of \\d+ .*");

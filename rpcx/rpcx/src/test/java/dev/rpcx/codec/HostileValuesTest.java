@@ -19,7 +19,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Well-formed messages that make the reader's own classes work against it, and classes that throw whatever can be thrown. */
+/**
+ * Well-formed messages that make the reader's own classes work against it, and classes that throw whatever can be
+ * thrown.
+ */
 class HostileValuesTest {
     enum Thrown {
         ASSERTION,
