@@ -140,8 +140,10 @@ class GivenUpTest {
         await().untilAsserted(() -> assertThat(ledger.held(Resource.REQUEST_BYTES))
                 .as("of what has left")
                 .isZero());
-        int filling = fill();
-        assertThat(filling).isPositive();
+        fill();
+        // the socket may have taken all that filled it, and takes no more
+        calls.filling(LARGE);
+        calls.filling(LARGE);
         assertThat(ledger.held(Resource.REQUEST_BYTES)).isGreaterThanOrEqualTo(LARGE.length());
 
         int taken = connection().slots.taken();
