@@ -59,7 +59,7 @@ final class Compare implements Callable<Integer> {
             names = "--topology",
             paramLabel = "T",
             description =
-                    "line:n, star:n, star, tree (six services each), pair (clients reach the first over REST), or graph:a>b,c;b>d&e (, one after the other, & at once). Default: the work's own; for messages line:5, with --quick "
+                    "line:n, star:n, star, tree (six services each), pair (clients reach the first over REST, as in weerasinghe), or graph:a>b,c;b>d&e (, one after the other, & at once). Default: the work's own; for messages line:5, with --quick "
                             + QUICK_TOPOLOGY + ": fewer services have less to compile.")
     private Optional<String> topology = Optional.empty();
 
@@ -69,7 +69,7 @@ final class Compare implements Callable<Integer> {
             defaultValue = "messages",
             description =
                     "What the services do: messages (echo); get, json:1k, json:5k (a document of that size behind a REST front);"
-                            + " lecturers-flat, lecturers-nested (Redis before MySQL); records, photos (PostgreSQL)."
+                            + " lecturers-flat, lecturers-nested (Redis before MySQL, one of each a service); records, photos (PostgreSQL)."
                             + " Default: ${DEFAULT-VALUE}.")
     private String work = "";
 

@@ -59,9 +59,9 @@ final class Studies implements Callable<Integer> {
 
     private static String needs(Paper.Part part) {
         return part.study(part.technologies())
-                .map(study -> Work.named(study.work()).backends())
-                .filter(backends -> !backends.isEmpty())
-                .map(backends -> " with " + String.join(" and ", backends))
+                .map(study -> Work.named(study.work()))
+                .filter(work -> !work.backends().isEmpty())
+                .map(work -> " with " + String.join(" and ", work.backends()) + (work.hasBackendsEach() ? " each" : ""))
                 .orElse("");
     }
 

@@ -18,20 +18,27 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The databases that a run's work needs, each started once and proved by a round trip. One thread. Closing ends them; their data go, and
- * their logs stay only where one of them failed.
+ * The databases that a run's work needs, each started once and proved by a round trip: one of a kind for all services, or one for each
+ * service where the work says so. One thread. Closing ends them; their data go, and their logs stay only where one of them failed.
  */
 final class Databases implements AutoCloseable {
     private final Work work;
     private final Path folder;
     private final LabListener listener;
+    /** By name: {@code mysql}, or {@code flat.mysql} where each service has its own. */
     private final Map<String, Backend.Running> running = new LinkedHashMap<>();
-    private final Map<String, Location> locations = new LinkedHashMap<>();
+    /** By service, then by backend. */
+    private final Map<String, Map<String, Location>> locations = new LinkedHashMap<>();
+    /** By name, where each is said to be, for those that run already. */
+    private final Map<String, Location> others = new LinkedHashMap<>();
 
     private Databases(Work work, Path folder, LabListener listener) {
         this.work = work;
@@ -42,21 +49,23 @@ final class Databases implements AutoCloseable {
     /**
      * Starts what the work needs; nothing for a work that keeps nothing.
      *
-     * @param external databases that run already, by name; the work puts its tables into them
+     * @param topologies between whose services the work will run
+     * @param external databases that run already, by name; the work puts its tables into them, and services share them
      * @throws LabException if one of them cannot be had
      */
-    static Databases start(Work work, Path home, Map<String, Location.Socket> external, Path logs, LabListener listener)
+    static Databases start(
+            Work work,
+            List<Topology> topologies,
+            Path home,
+            Map<String, Location.Socket> external,
+            Path logs,
+            LabListener listener)
             throws InterruptedException {
         Databases databases = new Databases(work, logs.resolve("backends"), listener);
         Backends backends = new Backends(home);
         try {
             for (String name : work.backends()) {
-                Location.Socket at = external.get(name);
-                if (at == null) {
-                    databases.start(backends.named(name));
-                } else {
-                    databases.locations.put(name, at);
-                }
+                databases.add(backends.named(name), services(topologies), external.get(name));
             }
             return databases;
         } catch (RuntimeException | InterruptedException e) {
@@ -65,11 +74,38 @@ final class Databases implements AutoCloseable {
         }
     }
 
-    private void start(Backend backend) throws InterruptedException {
+    /** The names of all that are in one topology or more. */
+    private static Set<String> services(List<Topology> topologies) {
+        Set<String> services = new LinkedHashSet<>();
+        topologies.forEach(topology -> topology.nodes().forEach(node -> services.add(node.name())));
+        return services;
+    }
+
+    private void add(Backend backend, Set<String> services, Location.@Nullable Socket external)
+            throws InterruptedException {
+        String name = backend.name();
+        if (external == null && work.hasBackendsEach()) {
+            for (String service : services) {
+                put(service, name, started(backend, service + "." + name));
+            }
+            return;
+        }
+        if (external != null) {
+            others.put(name, external);
+        }
+        Location shared = external != null ? external : started(backend, name);
+        services.forEach(service -> put(service, name, shared));
+    }
+
+    private void put(String service, String backend, Location at) {
+        locations.computeIfAbsent(service, _ -> new LinkedHashMap<>()).put(backend, at);
+    }
+
+    private Location started(Backend backend, String name) throws InterruptedException {
         try {
-            Backend.Running up = backend.start(folder.resolve(backend.name()), listener::note);
-            running.put(backend.name(), up);
-            locations.put(backend.name(), new Location.Socket(up.host(), up.port()));
+            Backend.Running up = backend.start(folder.resolve(name), listener::note);
+            running.put(name, up);
+            return new Location.Socket(up.host(), up.port());
         } catch (BackendUnavailable | ProcessException e) {
             if (Children.isShuttingDown(Duration.ofMillis(300))) {
                 throw (InterruptedException) new InterruptedException("told to end").initCause(e);
@@ -84,28 +120,24 @@ final class Databases implements AutoCloseable {
             return;
         }
         try {
-            work.prepare(topology, locations);
+            work.prepare(topology, node -> locations.getOrDefault(node.name(), Map.of()));
         } catch (CallException e) {
             throw new LabException("the data of " + work.name() + " could not be put in order: " + e.getMessage(), e);
         }
     }
 
-    /** What each service is told. */
-    List<String> arguments() {
+    /** What a service is told. */
+    List<String> arguments(String service) {
         List<String> arguments = new ArrayList<>();
-        locations.forEach((name, at) -> arguments.add("backend." + name + "=" + at));
+        locations.getOrDefault(service, Map.of()).forEach((name, at) -> arguments.add("backend." + name + "=" + at));
         return arguments;
     }
 
     /** What is known of each, for the run's record. */
     Map<String, String> facts() {
         Map<String, String> facts = new LinkedHashMap<>();
-        locations.forEach((name, at) -> {
-            Backend.Running up = running.get(name);
-            facts.put(
-                    "database " + name,
-                    up == null ? "as it runs at " + at + ", not ours" : up.version() + ", one process on this machine");
-        });
+        running.forEach((name, up) -> facts.put("database " + name, up.version() + ", one process on this machine"));
+        others.forEach((name, at) -> facts.put("database " + name, "as it runs at " + at + ", not ours"));
         return facts;
     }
 

@@ -242,7 +242,7 @@ final class Deployment implements AutoCloseable {
                 "at=" + locations.get(node.name()),
                 "timeout-ms=" + callTimeout().toMillis(),
                 "health=0"));
-        arguments.addAll(databases.arguments());
+        arguments.addAll(databases.arguments(node.name()));
         arguments.addAll(observation.arguments(boot, node.name()));
         for (String callee : node.calls()) {
             arguments.add("neighbour." + callee + "=" + locations.get(callee));

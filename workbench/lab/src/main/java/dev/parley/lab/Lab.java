@@ -190,7 +190,7 @@ public final class Lab {
     }
 
     private Databases databases(Study study, Path logs) throws InterruptedException {
-        return Databases.start(Work.named(study.work()), home, backends, logs, listener);
+        return Databases.start(Work.named(study.work()), study.topologies(), home, backends, logs, listener);
     }
 
     private Run here(Study study, String command, List<Technology> technologies, Brokers brokers, Databases databases) {

@@ -64,7 +64,8 @@ public record WorkChoice(String typed, String work, String messages, String topo
                 .filter(line -> !line.isEmpty() && !line.startsWith("#"))
                 .forEach(line -> {
                     String[] sides = line.split("=", -1);
-                    String[] parts = sides[sides.length - 1].split(";", -1);
+                    // a topology may have semicolons of its own
+                    String[] parts = sides[sides.length - 1].split(";", 3);
                     if (sides.length != 2 || parts.length != 3) {
                         throw new BadInput("works.list", line, "as typed = work; messages; topology");
                     }

@@ -222,7 +222,8 @@ class LabTest {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             Iterator<Integer> ports =
                     List.of(taken.getLocalPort(), Ports.free(), Ports.free()).iterator();
-            try (Databases none = Databases.start(Work.named("messages"), TinyRun.home(), Map.of(), out, listener);
+            try (Databases none = Databases.start(
+                            Work.named("messages"), List.of(), TinyRun.home(), Map.of(), out, listener);
                     Deployment deployment = new Deployment(
                             boot,
                             new Installations(TinyRun.home(), Catalog.read()),

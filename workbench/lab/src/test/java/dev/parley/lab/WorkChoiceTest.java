@@ -13,6 +13,8 @@ class WorkChoiceTest {
         assertThat(WorkChoice.of("json:20k")).isEqualTo(new WorkChoice("json:20k", "json", "json:20000", "pair"));
         assertThat(WorkChoice.of("get").messages()).isEqualTo("get");
         assertThat(WorkChoice.of("messages").topology()).isEqualTo("line:5");
+        assertThat(WorkChoice.of("lecturers-nested").topology())
+                .isEqualTo("graph:nested>authentication;flat>authentication");
     }
 
     @Test

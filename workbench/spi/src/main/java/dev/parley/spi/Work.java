@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
+import java.util.function.Function;
 
 /** What services do: a contract, what each node does with a request, and what a client asks and expects. Found with ServiceLoader. */
 public interface Work {
@@ -28,16 +29,23 @@ public interface Work {
         return List.of();
     }
 
+    /** Whether each service has every one of the {@link #backends} to itself; otherwise all services share one of each. */
+    default boolean hasBackendsEach() {
+        return false;
+    }
+
     /**
      * Puts into the backends what every boot of the services begins with, and takes out what the last one left. Called before the services
      * start, and by none of them.
+     *
+     * @param backends where those of each service are; several services may have the same ones
      */
-    default void prepare(Topology topology, Map<String, Location> backends) {}
+    default void prepare(Topology topology, Function<Topology.Node, Map<String, Location>> backends) {}
 
     /**
      * The behaviour of one service of a work with backends.
      *
-     * @param backends where each of {@link #backends} is
+     * @param backends where each of {@link #backends} is, for this service
      */
     default Node node(Topology.Node self, Map<String, Neighbour> neighbours, Map<String, Location> backends) {
         return node(self, neighbours);

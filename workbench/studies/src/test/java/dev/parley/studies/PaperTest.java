@@ -7,6 +7,7 @@ import dev.parley.model.BadInput;
 import dev.parley.model.Load;
 import dev.parley.model.Metric;
 import dev.parley.model.Study;
+import dev.parley.model.Topology;
 import dev.parley.studies.Paper.Part;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -50,6 +51,36 @@ class PaperTest {
                             .loads())
                     .isEqualTo(published(part).loads());
         }
+    }
+
+    /** Behind a front of another technology, what clients send and get tells nothing of the technology under test. */
+    @Test
+    void aRestFrontIsWeerasinghesAlone() {
+        assertThat(NAMES.stream()
+                        .filter(name -> Paper.named(name).parts().stream()
+                                .flatMap(part -> published(part).topologies().stream())
+                                .anyMatch(Topology::restFront)))
+                .containsExactly("weerasinghe");
+    }
+
+    /** Section IV: services for authentication, for flat and for nested data; all of the data or, read otherwise, a page of it. */
+    @Test
+    void niswarsClientsAskOneOfThreeServicesForAllThatThereIsOrForAPage() {
+        assertThat(Paper.named("niswar").parts()).hasSize(4).allSatisfy(part -> {
+            Study study = published(part);
+            String first = part.name().replace("-page", "");
+            assertThat(study.technologies()).containsExactly("rest", "graphql", "grpc");
+            assertThat(study.messages())
+                    .extracting(Object::toString)
+                    .containsExactly(first + (part.name().endsWith("-page") ? ":100" : ":2221"));
+            assertThat(study.topologies()).singleElement().satisfies(topology -> {
+                assertThat(topology.entry().name()).isEqualTo(first);
+                assertThat(topology.nodes())
+                        .extracting(node -> node.name() + node.calls())
+                        .containsExactlyInAnyOrder(
+                                "flat[authentication]", "nested[authentication]", "authentication[]");
+            });
+        });
     }
 
     /** A misspelt condition would pass for something that was not measured. */

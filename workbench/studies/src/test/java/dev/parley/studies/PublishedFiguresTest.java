@@ -202,7 +202,7 @@ class PublishedFiguresTest {
                         .filteredOn(f -> f.load().equals("burst:500:10")
                                 && f.metric().equals("latency_mean")
                                 && !f.isDrawn()
-                                && f.message().equals(few.message())
+                                && f.topology().equals(few.topology())
                                 && f.technology().equals(few.technology()))
                         .singleElement()
                         .satisfies(many -> assertThat(many.value()).isGreaterThan(few.value()));

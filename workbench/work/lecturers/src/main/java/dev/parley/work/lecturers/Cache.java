@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.commons.pool2.impl.GenericObjectPoolConfig;
@@ -19,14 +20,18 @@ import redis.clients.jedis.exceptions.JedisException;
 
 /**
  * Redis as a cache beside MySQL: what it does not have, or cannot say because it is not there, is a miss. After a failure it is left alone
- * for a moment, so that its absence does not cost every call a time-out. Blocks.
+ * for a moment, so that its absence does not cost every call a time-out. More calls than there are connections wait for their turn, and
+ * that is no failure. Blocks.
  */
 final class Cache implements AutoCloseable {
     private static final int CONNECTIONS = 16;
-    private static final int WAIT_MS = 500;
+    private static final int WAIT_MS = 2_000;
     private static final long LEFT_ALONE_NS = Duration.ofMillis(500).toNanos();
 
     private final RedisClient redis;
+    /** Taken before a connection: the pool's own wait ends in the exception that a lost connection ends in. */
+    private final Semaphore turns = new Semaphore(CONNECTIONS, true);
+
     private final LongAdder hits = new LongAdder();
     private final LongAdder misses = new LongAdder();
     /** {@link System#nanoTime} of the last failure; 0 for none. */
@@ -65,11 +70,17 @@ final class Cache implements AutoCloseable {
     }
 
     private @Nullable List<byte @Nullable []> ask(List<String> keys) {
+        turns.acquireUninterruptibly();
         try {
-            return redis.mget(keys.stream().map(Cache::bytes).toArray(byte[][]::new));
+            // another call may have found Redis gone while this one waited
+            return isLeftAlone()
+                    ? null
+                    : redis.mget(keys.stream().map(Cache::bytes).toArray(byte[][]::new));
         } catch (JedisException e) {
             failedNs.set(System.nanoTime() | 1);
             return null;
+        } finally {
+            turns.release();
         }
     }
 
@@ -83,10 +94,15 @@ final class Cache implements AutoCloseable {
             flat.add(bytes(key));
             flat.add(value);
         });
+        turns.acquireUninterruptibly();
         try {
-            redis.mset(flat.toArray(byte[][]::new));
+            if (!isLeftAlone()) {
+                redis.mset(flat.toArray(byte[][]::new));
+            }
         } catch (JedisException e) {
             failedNs.set(System.nanoTime() | 1);
+        } finally {
+            turns.release();
         }
     }
 

@@ -18,11 +18,14 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiFunction;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 
 /**
  * {@code flat:n} asks for n profiles, {@code nested:n} for n with their education. A service without neighbours authenticates; one with
- * neighbours reads profiles and has the first of them check the token of each request.
+ * neighbours reads profiles and has the first of them check the token of each request. Of services named {@code flat} and {@code nested}
+ * each reads only what its name says, and clients reach whichever stands first; one of another name reads both. Each has databases of its
+ * own. Source: niswar, section IV.
  */
 public final class LecturersWork implements Work {
     static final String MYSQL = "mysql";
@@ -32,8 +35,8 @@ public final class LecturersWork implements Work {
 
     static final String PASSWORD = "a password for measurements";
 
-    /** How long a service waits for its neighbour. */
-    private static final Duration TIMEOUT = Duration.ofSeconds(5);
+    /** How long a service waits for its neighbour: of 500 requests that come at once, the last have to wait for all the others. */
+    private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
     @Override
     public String name() {
@@ -51,10 +54,24 @@ public final class LecturersWork implements Work {
     }
 
     @Override
-    public void prepare(Topology topology, Map<String, Location> backends) {
-        MySql.prepare(backend(backends, MYSQL), People.all());
-        try (Cache cache = new Cache(backend(backends, REDIS))) {
-            cache.forget(ProfilesNode.keys());
+    public boolean hasBackendsEach() {
+        return true;
+    }
+
+    /** Tables are filled, and so are caches. Source: niswar, section IV: "Redis exported the SISTER data from the MySQL database". */
+    @Override
+    public void prepare(Topology topology, Function<Topology.Node, Map<String, Location>> backends) {
+        for (Topology.Node service : topology.nodes()) {
+            Map<String, Location> own = backends.apply(service);
+            Role role = Role.of(service);
+            if (role == Role.AUTHENTICATION) {
+                MySql.prepareAccounts(backend(own, MYSQL));
+            } else {
+                MySql.prepareProfiles(backend(own, MYSQL), People.all(), role.hasNested());
+                try (Cache cache = new Cache(backend(own, REDIS))) {
+                    ProfilesNode.fill(cache, role);
+                }
+            }
         }
     }
 
@@ -67,7 +84,8 @@ public final class LecturersWork implements Work {
     public Node node(Topology.Node self, Map<String, Neighbour> neighbours, Map<String, Location> backends) {
         Location mysql = backend(backends, MYSQL);
         Location redis = backend(backends, REDIS);
-        if (self.isLeaf()) {
+        Role role = Role.of(self);
+        if (role == Role.AUTHENTICATION) {
             return new AuthenticationNode(new MySql(mysql), new Cache(redis));
         }
         String callee = self.calls().getFirst();
@@ -75,7 +93,7 @@ public final class LecturersWork implements Work {
         if (authentication == null) {
             throw new BadInput("neighbours of " + self.name(), neighbours.keySet(), "also " + callee);
         }
-        return new ProfilesNode(new MySql(mysql), new Cache(redis), callee, authentication, TIMEOUT);
+        return new ProfilesNode(role, new MySql(mysql), new Cache(redis), callee, authentication, TIMEOUT);
     }
 
     private static Location backend(Map<String, Location> backends, String name) {
@@ -95,26 +113,46 @@ public final class LecturersWork implements Work {
         if (topology.entry().isLeaf()) {
             throw new BadInput("topology", topology.text(), "one with a service behind the first: it authenticates");
         }
-        if (asked.isLeaf()) {
+        Role role = Role.of(asked);
+        if (role == Role.AUTHENTICATION) {
             return new Login();
         }
+        boolean isFlat = isFlat(message);
+        if (isFlat ? role.hasFlat() : role.hasNested()) {
+            return pages(isFlat, count, seed);
+        }
+        if (asked.equals(topology.entry())) {
+            throw new BadInput(
+                    "message",
+                    message + " for " + topology.text() + ", whose first service is " + asked.name(),
+                    (isFlat ? "nested" : "flat") + ":n, or a topology whose first service is " + message.kind());
+        }
+        // one of the others: clients send it nothing, and it shows that it answers
+        return pages(role.hasFlat(), 1, seed);
+    }
+
+    private static boolean isFlat(MessageSpec message) {
         return switch (message.kind()) {
-            case "flat" ->
-                new Pages<>(
+            case "flat" -> true;
+            case "nested" -> false;
+            default -> throw new BadInput("message", message, "flat:n or nested:n (profiles), such as flat:100");
+        };
+    }
+
+    private static Exchange<?, ?> pages(boolean isFlat, int count, long seed) {
+        return isFlat
+                ? new Pages<>(
                         Lecturers.FLAT,
                         count,
                         seed,
                         (from, n) -> new Profiles(People.page(People.all().flat(), from, n)),
-                        Read::of);
-            case "nested" ->
-                new Pages<>(
+                        Read::of)
+                : new Pages<>(
                         Lecturers.NESTED,
                         count,
                         seed,
                         (from, n) -> new NestedProfiles(People.page(People.all().nested(), from, n)),
                         Read::of);
-            default -> throw new BadInput("message", message, "flat:n or nested:n (profiles), such as flat:100");
-        };
     }
 
     /** Pages all over the table, each with the token that the client got before its first. */

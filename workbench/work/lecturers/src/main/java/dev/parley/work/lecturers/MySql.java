@@ -61,34 +61,56 @@ final class MySql implements AutoCloseable {
                 + "&socketTimeout=5000";
     }
 
-    /** The tables as every run begins: made anew if they are not as they should be, tokens gone. */
-    static void prepare(Location at, People people) {
-        try (Connection connection = java.sql.DriverManager.getConnection(url(at), USER, USER);
-                Statement statement = connection.createStatement()) {
+    /** What the authentication service begins with: its one account, and no tokens. */
+    static void prepareAccounts(Location at) {
+        prepare(at, statement -> {
             statement.execute(
                     "CREATE TABLE IF NOT EXISTS account (user VARCHAR(64) PRIMARY KEY, password VARCHAR(64) NOT NULL)");
             statement.execute(
                     "CREATE TABLE IF NOT EXISTS token (token CHAR(64) PRIMARY KEY, user VARCHAR(64) NOT NULL)");
+            statement.execute("DELETE FROM token");
+            statement.execute("REPLACE INTO account VALUES ('" + LecturersWork.USER + "', SHA2('"
+                    + LecturersWork.PASSWORD + "', 256))");
+        });
+    }
+
+    /** Tables of profiles, and where they are wanted of their education, made anew if they are not as they should be. */
+    static void prepareProfiles(Location at, People people, boolean withEducation) {
+        prepare(at, statement -> {
             statement.execute("""
                     CREATE TABLE IF NOT EXISTS profile (nr INT PRIMARY KEY, id_sdm CHAR(36) NOT NULL UNIQUE,
                         nama_sdm VARCHAR(100) NOT NULL, nidn BIGINT NOT NULL, nip BIGINT NOT NULL,
                         nama_status_aktif VARCHAR(30) NOT NULL, nama_status_pegawai VARCHAR(30) NOT NULL,
                         jenis_sdm VARCHAR(30) NOT NULL, INDEX (nama_sdm))""");
+            if (count(statement, "profile") != People.COUNT) {
+                statement.execute("DELETE FROM profile");
+                insertProfiles(statement.getConnection(), people.nested());
+            }
+            if (!withEducation) {
+                return;
+            }
             statement.execute("""
                     CREATE TABLE IF NOT EXISTS education (profile_nr INT NOT NULL, position INT NOT NULL,
                         id CHAR(36) NOT NULL, jenjang_pendidikan VARCHAR(10) NOT NULL, gelar_akademik VARCHAR(20) NOT NULL,
                         bidang_studi VARCHAR(60) NOT NULL, nama_perguruan_tinggi VARCHAR(100) NOT NULL,
                         tahun_lulus INT NOT NULL, PRIMARY KEY (profile_nr, position))""");
-            connection.setAutoCommit(false);
-            statement.execute("DELETE FROM token");
-            statement.execute("REPLACE INTO account VALUES ('" + LecturersWork.USER + "', SHA2('"
-                    + LecturersWork.PASSWORD + "', 256))");
-            if (count(statement, "profile") != People.COUNT
-                    || count(statement, "education") != People.EDUCATION_COUNT) {
+            if (count(statement, "education") != People.EDUCATION_COUNT) {
                 statement.execute("DELETE FROM education");
-                statement.execute("DELETE FROM profile");
-                insert(connection, people.nested());
+                insertEducation(statement.getConnection(), people.nested());
             }
+        });
+    }
+
+    private interface Statements {
+        void execute(Statement statement) throws SQLException;
+    }
+
+    /** In one transaction, so that a run that is ended here leaves nothing half filled. */
+    private static void prepare(Location at, Statements statements) {
+        try (Connection connection = java.sql.DriverManager.getConnection(url(at), USER, USER);
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statements.execute(statement);
             connection.commit();
         } catch (SQLException e) {
             throw unavailable(e);
@@ -102,11 +124,9 @@ final class MySql implements AutoCloseable {
         }
     }
 
-    private static void insert(Connection connection, List<NestedProfile> people) throws SQLException {
+    private static void insertProfiles(Connection connection, List<NestedProfile> people) throws SQLException {
         try (PreparedStatement profile =
-                        connection.prepareStatement("INSERT INTO profile VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
-                PreparedStatement education =
-                        connection.prepareStatement("INSERT INTO education VALUES (?, ?, ?, ?, ?, ?, ?, ?)")) {
+                connection.prepareStatement("INSERT INTO profile VALUES (?, ?, ?, ?, ?, ?, ?, ?)")) {
             for (int nr = 0; nr < people.size(); nr++) {
                 NestedProfile one = people.get(nr);
                 set(
@@ -120,8 +140,17 @@ final class MySql implements AutoCloseable {
                         one.nama_status_pegawai(),
                         one.jenis_sdm());
                 profile.addBatch();
+            }
+            profile.executeBatch();
+        }
+    }
+
+    private static void insertEducation(Connection connection, List<NestedProfile> people) throws SQLException {
+        try (PreparedStatement education =
+                connection.prepareStatement("INSERT INTO education VALUES (?, ?, ?, ?, ?, ?, ?, ?)")) {
+            for (int nr = 0; nr < people.size(); nr++) {
                 int position = 0;
-                for (Education e : one.pendidikan_formal()) {
+                for (Education e : people.get(nr).pendidikan_formal()) {
                     set(
                             education,
                             nr,
@@ -135,7 +164,6 @@ final class MySql implements AutoCloseable {
                     education.addBatch();
                 }
             }
-            profile.executeBatch();
             education.executeBatch();
         }
     }

@@ -150,6 +150,19 @@ final class People {
                 nested.jenis_sdm());
     }
 
+    /** As a table of profiles alone has it. */
+    static NestedProfile withoutEducation(NestedProfile nested) {
+        return new NestedProfile(
+                nested.id_sdm(),
+                nested.nama_sdm(),
+                nested.nidn(),
+                nested.nip(),
+                nested.nama_status_aktif(),
+                nested.nama_status_pegawai(),
+                nested.jenis_sdm(),
+                List.of());
+    }
+
     /** In the order in which they are stored. */
     List<NestedProfile> nested() {
         return nested;

@@ -19,26 +19,29 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** Reads profiles, Redis before MySQL: what Redis does not have is read from MySQL and put into it. */
+/** Reads what its role says, Redis before MySQL: what Redis does not have is read from MySQL and put into it. */
 final class ProfilesNode implements Work.Node {
     private static final String FLAT = "parley:flat:";
     private static final String NESTED = "parley:nested:";
     private static final String BY_ID = "parley:id:";
     private static final int NAME_CHARACTERS_MOST = 100;
 
+    private final Role role;
     private final MySql mysql;
     private final Cache cache;
     private final String callee;
     private final Neighbour authentication;
     private final Duration timeout;
 
-    ProfilesNode(MySql mysql, Cache cache, String callee, Neighbour authentication, Duration timeout) {
+    ProfilesNode(Role role, MySql mysql, Cache cache, String callee, Neighbour authentication, Duration timeout) {
+        this.role = role;
         this.mysql = mysql;
         this.cache = cache;
         this.callee = callee;
@@ -54,6 +57,26 @@ final class ProfilesNode implements Work.Node {
                 .toList();
     }
 
+    /** Puts into the cache all that is asked for by number, and takes out what was asked for otherwise. */
+    static void fill(Cache cache, Role role) {
+        cache.forget(keys());
+        List<NestedProfile> people = People.all().nested();
+        if (role.hasFlat()) {
+            cache.put(rows(FLAT, people.stream().map(People::withoutEducation).toList()));
+        }
+        if (role.hasNested()) {
+            cache.put(rows(NESTED, people));
+        }
+    }
+
+    private static Map<String, byte[]> rows(String prefix, List<NestedProfile> people) {
+        Map<String, byte[]> rows = LinkedHashMap.newLinkedHashMap(people.size());
+        for (int nr = 0; nr < people.size(); nr++) {
+            rows.put(prefix + nr, Rows.encode(people.get(nr)));
+        }
+        return rows;
+    }
+
     @Override
     public <Q extends Record, R extends Record> R handle(Operation<Q, R> operation, Q request) {
         return operation
@@ -62,15 +85,24 @@ final class ProfilesNode implements Work.Node {
                         switch (request) {
                             case Credentials credentials -> ask(Lecturers.AUTHENTICATE, credentials);
                             case Token token -> ask(Lecturers.CHECK, token);
-                            case Page page when operation.name().equals(Lecturers.FLAT.name()) -> flat(page);
-                            case Page page -> nested(page);
-                            case ProfileAsked asked -> profile(asked);
-                            case NameAsked asked -> named(asked);
+                            case Page page when isServed(operation) -> isFlat(operation) ? flat(page) : nested(page);
+                            case ProfileAsked asked when role.hasFlat() -> profile(asked);
+                            case NameAsked asked when role.hasFlat() -> named(asked);
                             default ->
                                 throw new CallException(
                                         Code.NOT_FOUND,
-                                        "no operation " + operation.name() + " in " + Lecturers.CONTRACT.name());
+                                        "no operation " + operation.name() + " at a service of "
+                                                + Lecturers.CONTRACT.name() + " that is for "
+                                                + role.name().toLowerCase(Locale.ROOT));
                         });
+    }
+
+    private boolean isServed(Operation<?, ?> operation) {
+        return isFlat(operation) ? role.hasFlat() : role.hasNested();
+    }
+
+    private static boolean isFlat(Operation<?, ?> operation) {
+        return operation.name().equals(Lecturers.FLAT.name());
     }
 
     private <Q extends Record, R extends Record> R ask(Operation<Q, R> operation, Q request) {

@@ -1,11 +1,13 @@
 package dev.parley.work.lecturers;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.parley.backend.Backend;
 import dev.parley.backend.BackendUnavailable;
 import dev.parley.backend.Backends;
+import dev.parley.model.BadInput;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Topology;
 import dev.parley.spi.CallException;
@@ -25,6 +27,10 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
@@ -79,11 +85,11 @@ class LecturersTest {
     @BeforeEach
     void begin() {
         Map<String, Location> backends = Map.of("mysql", at(mysql), "redis", at(redis));
-        work.prepare(LINE, backends);
+        work.prepare(LINE, node -> backends);
         authentication = work.node(LINE.nodes().getLast(), Map.of(), backends);
         tables = new MySql(at(mysql));
         cache = new Cache(at(redis));
-        profiles = new ProfilesNode(tables, cache, "m2", calling(authentication), TIME);
+        profiles = new ProfilesNode(Role.PROFILES, tables, cache, "m2", calling(authentication), TIME);
     }
 
     @org.junit.jupiter.api.AfterEach
@@ -140,6 +146,7 @@ class LecturersTest {
     @Test
     void theFirstReadIsAMissThatReachesMySqlAndTheSecondAHitThatDoesNot() {
         String token = token();
+        cache.forget(ProfilesNode.keys());
         Page page = new Page(token, 100, 50);
 
         var first = profiles.handle(Lecturers.NESTED, page);
@@ -152,6 +159,66 @@ class LecturersTest {
         assertThat(tables.reads()).isEqualTo(1);
 
         assertThat(first.profiles()).isEqualTo(People.all().nested().subList(100, 150));
+    }
+
+    @Test
+    void aRunBeginsWithAllThatIsReadInRedis() {
+        String token = token();
+        assertThat(profiles.handle(Lecturers.NESTED, new Page(token, 0, 2_221)).profiles())
+                .isEqualTo(People.all().nested());
+        assertThat(profiles.handle(Lecturers.FLAT, new Page(token, 0, 2_221)).profiles())
+                .isEqualTo(People.all().flat());
+        assertThat(cache.hits()).isEqualTo(2 * 2_221);
+        assertThat(cache.misses()).isZero();
+        assertThat(tables.reads()).isZero();
+    }
+
+    @Test
+    void moreCallsThanThereAreConnectionsToRedisWaitForTheirTurn() {
+        String token = token();
+        Page all = new Page(token, 0, 2_221);
+        try (ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor()) {
+            List<Future<Integer>> replies = IntStream.range(0, 100)
+                    .mapToObj(client -> clients.submit(() ->
+                            profiles.handle(Lecturers.NESTED, all).profiles().size()))
+                    .toList();
+            assertThat(replies).allSatisfy(reply -> assertThat(reply.get()).isEqualTo(2_221));
+        }
+        assertThat(tables.reads())
+                .as("calls that took a turn that did not come for a lost Redis")
+                .isZero();
+    }
+
+    @Test
+    void ofThreeServicesEachReadsOnlyWhatItsNameSays() {
+        Topology three = Topology.parse("graph:flat>authentication;nested>authentication");
+        Map<String, Location> backends = Map.of("mysql", at(mysql), "redis", at(redis));
+        String token = token();
+        Page page = new Page(token, 0, 1);
+        Map<String, Neighbour> neighbours = Map.of("authentication", calling(authentication));
+        try (Work.Node flat = work.node(three.node("flat"), neighbours, backends);
+                Work.Node nested = work.node(three.node("nested"), neighbours, backends)) {
+            assertThat(flat.handle(Lecturers.FLAT, page).profiles()).hasSize(1);
+            assertThat(nested.handle(Lecturers.NESTED, page).profiles()).hasSize(1);
+            assertThat(code(() -> flat.handle(Lecturers.NESTED, page))).isEqualTo(Code.NOT_FOUND);
+            assertThat(code(() -> nested.handle(Lecturers.FLAT, page))).isEqualTo(Code.NOT_FOUND);
+        }
+    }
+
+    @Test
+    void clientsAskTheFirstServiceForWhatItReads() {
+        Topology three = Topology.parse("graph:flat>authentication;nested>authentication");
+        assertThat(work.exchange(MessageSpec.parse("flat:2221"), three, three.entry(), 1)
+                        .operation())
+                .isEqualTo(Lecturers.FLAT);
+        assertThat(work.exchange(MessageSpec.parse("flat:2221"), three, three.node("nested"), 1)
+                        .operation())
+                .isEqualTo(Lecturers.NESTED);
+        assertThatThrownBy(() -> work.exchange(MessageSpec.parse("nested:100"), three, three.entry(), 1))
+                .isInstanceOf(BadInput.class)
+                .hasMessage(
+                        "message: nested:100 for graph:flat>authentication;nested>authentication, whose first service"
+                                + " is flat (expected: flat:n, or a topology whose first service is nested)");
     }
 
     @Test

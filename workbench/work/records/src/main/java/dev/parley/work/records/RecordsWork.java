@@ -21,6 +21,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiPredicate;
+import java.util.function.Function;
 import java.util.function.LongFunction;
 import java.util.stream.IntStream;
 
@@ -55,10 +56,10 @@ public final class RecordsWork implements Work {
     }
 
     @Override
-    public void prepare(Topology topology, Map<String, Location> backends) {
+    public void prepare(Topology topology, Function<Topology.Node, Map<String, Location>> backends) {
         topology.nodes().stream()
                 .filter(Topology.Node::isLeaf)
-                .forEach(leaf -> Postgres.prepare(postgres(backends), leaf.name()));
+                .forEach(leaf -> Postgres.prepare(postgres(backends.apply(leaf)), leaf.name()));
     }
 
     @Override

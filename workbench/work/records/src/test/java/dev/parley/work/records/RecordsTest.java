@@ -73,7 +73,7 @@ class RecordsTest {
     @BeforeEach
     void begin() {
         Map<String, Location> backends = Map.of("postgres", new Location.Socket(postgres.host(), postgres.port()));
-        work.prepare(STAR, backends);
+        work.prepare(STAR, node -> backends);
         Map<String, Neighbour> neighbours = new HashMap<>();
         for (Topology.Node node : STAR.calleesFirst()) {
             entry = work.node(node, neighbours, backends);

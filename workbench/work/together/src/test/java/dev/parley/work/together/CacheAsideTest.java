@@ -52,6 +52,10 @@ class CacheAsideTest {
     void begin() throws InterruptedException {
         LecturersWork work = new LecturersWork();
         services = new Services("rpcx", work, LINE, RealServers.locations());
+        // a run begins with all of it there
+        try (Jedis redis = new Jedis("127.0.0.1", RealServers.port("redis"))) {
+            redis.flushAll();
+        }
         Work.Exchange<?, ?> exchange = work.exchange(MessageSpec.parse("nested:50"), LINE, LINE.entry(), 1);
         exchange.enter(services.client(), TIMEOUT);
         token = ((Page) exchange.request(0)).token();

@@ -108,7 +108,7 @@ class ObservedTest {
     void dashboardAndLogPipelineAgreeWithWhatTheServiceMeasured() throws Exception {
         RealServers.start("mysql", "redis");
         LecturersWork work = new LecturersWork();
-        work.prepare(LINE, RealServers.locations());
+        work.prepare(LINE, node -> RealServers.locations());
         Files.createDirectories(folder);
         Location.Socket m1At = (Location.Socket) Services.freeLocation();
         Location m2At = Services.freeLocation();

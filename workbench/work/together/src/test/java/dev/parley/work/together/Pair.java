@@ -31,7 +31,7 @@ final class Pair implements AutoCloseable {
     private final Neighbour client;
 
     Pair(String technology, Work work) throws InterruptedException {
-        work.prepare(TOPOLOGY, RealServers.locations());
+        work.prepare(TOPOLOGY, node -> RealServers.locations());
         Location backAt = Services.freeLocation();
         Location frontAt = Services.freeLocation();
         back = service(BACK, TOPOLOGY, work, List.of(technology), List.of("transport=" + technology, "at=" + backAt));

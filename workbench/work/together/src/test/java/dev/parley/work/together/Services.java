@@ -34,7 +34,7 @@ final class Services implements AutoCloseable {
             throws InterruptedException {
         transport = TransportProvider.named(technology);
         contract = work.contract();
-        work.prepare(topology, backends);
+        work.prepare(topology, node -> backends);
         for (Topology.Node node : topology.calleesFirst()) {
             Map<String, Neighbour> neighbours = new LinkedHashMap<>();
             for (String callee : node.calls()) {

@@ -180,7 +180,7 @@ class StoredIsSentTest {
     @ValueSource(strings = {"rest", "graphql", "grpc", "rpcx"})
     void aServiceKilledInMidWriteLeavesEachRecordAsOneWriteLeftIt(String technology) throws Exception {
         RecordsWork work = new RecordsWork();
-        work.prepare(ALONE, RealServers.locations());
+        work.prepare(ALONE, node -> RealServers.locations());
         Location at = Services.freeLocation();
         List<Entry> base = List.copyOf(tables.entries("m1").values());
         Map<String, Entry> answered = new ConcurrentHashMap<>();

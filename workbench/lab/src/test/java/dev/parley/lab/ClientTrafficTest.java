@@ -1,0 +1,155 @@
+package dev.parley.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.withinPercentage;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.parley.backend.BackendUnavailable;
+import dev.parley.backend.Backends;
+import dev.parley.model.FigureRow;
+import dev.parley.model.Limits;
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Metric;
+import dev.parley.model.Study;
+import dev.parley.model.Topology;
+import dev.parley.model.TrialRow;
+import dev.parley.store.RunStore;
+import dev.parley.studies.Paper;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * What passes between clients and the first service of niswar, in its own topologies with its own messages, over real processes and
+ * databases. With {@code -Dparley.long=true} over every technology that needs no broker.
+ */
+class ClientTrafficTest {
+    @TempDir
+    static Path folder;
+
+    /** Bytes of a reply by technology and message. */
+    private static final Map<String, Double> PAYLOADS = new LinkedHashMap<>();
+
+    private static final Map<String, Double> WIRE = new LinkedHashMap<>();
+    private static final Set<String> MESSAGES = new LinkedHashSet<>();
+    private static final Set<String> TECHNOLOGIES = new LinkedHashSet<>();
+
+    /** One run for each topology of the study, with all messages that its parts have there. */
+    @BeforeAll
+    static void measure() throws Exception {
+        TinyRun.needPackages();
+        needDatabases();
+        Map<Topology, Set<MessageSpec>> messages = new LinkedHashMap<>();
+        for (Paper.Part part : Paper.named("niswar").parts()) {
+            Study study = part.study(part.technologies()).orElseThrow();
+            TECHNOLOGIES.addAll(study.technologies());
+            for (Topology topology : study.topologies()) {
+                messages.computeIfAbsent(topology, _ -> new LinkedHashSet<>()).addAll(study.messages());
+            }
+        }
+        if (Boolean.getBoolean("parley.long")) {
+            WireBytesTest.directTechnologies().forEach(TECHNOLOGIES::add);
+        }
+        for (Map.Entry<Topology, Set<MessageSpec>> one : messages.entrySet()) {
+            one.getValue().forEach(message -> MESSAGES.add(message.toString()));
+            measure(one.getKey(), List.copyOf(one.getValue()));
+        }
+    }
+
+    private static void needDatabases() throws Exception {
+        Backends backends = new Backends(TinyRun.home());
+        for (String name : List.of("mysql", "redis")) {
+            try {
+                backends.named(name)
+                        .start(folder.resolve("probe-" + name), line -> {})
+                        .close();
+            } catch (BackendUnavailable e) {
+                assumeTrue(false, e.getMessage());
+            }
+        }
+    }
+
+    private static void measure(Topology topology, List<MessageSpec> messages) throws Exception {
+        Study study = new Study(
+                "client traffic",
+                List.copyOf(TECHNOLOGIES),
+                List.of(topology),
+                "lecturers",
+                messages,
+                List.of(new Load.Closed(1)),
+                new Study.Effort(
+                        "own", 1, Duration.ZERO, Duration.ofMillis(10), Duration.ofMillis(10), Duration.ofMillis(300)),
+                1,
+                Duration.ofSeconds(20),
+                7,
+                Limits.NONE);
+        Path out = Files.createDirectories(folder.resolve(topology.entry().name()));
+        Lab.Ending ending = TinyRun.lab(new TinyRun.Listener()).run(study, out, "a test");
+        assertThat(ending.firstFailure()).isEmpty();
+        try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
+            for (TrialRow trial : store.trials()) {
+                String cell = trial.spec().technology() + " " + trial.spec().message();
+                PAYLOADS.put(cell, figure(store, trial, Metric.PAYLOAD_BACK, FigureRow.SYSTEM));
+                WIRE.put(cell, figure(store, trial, Metric.WIRE_BACK, FigureRow.SYSTEM));
+            }
+            // each service its own cache and database
+            for (Topology.Node service : topology.nodes()) {
+                for (String kind : List.of("mysql", "redis")) {
+                    String own = service.name() + "." + kind;
+                    assertThat(store.run().machine()).containsKey("database " + own);
+                    assertThat(figure(store, store.trials().getFirst(), Metric.DATABASE_MEMORY, own))
+                            .isPositive();
+                }
+            }
+        }
+    }
+
+    private static double figure(RunStore store, TrialRow trial, Metric metric, String subject) {
+        return store.figures().stream()
+                .filter(f -> f.trialId() == trial.spec().id()
+                        && f.metric() == metric
+                        && f.subject().equals(subject))
+                .mapToDouble(FigureRow::value)
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** Names of fields stand in each JSON reply as often as there are profiles, and in no Protobuf reply. */
+    @Test
+    void clientsAreAnsweredInTheTechnologyUnderTest() {
+        for (String message : MESSAGES) {
+            double rest = PAYLOADS.get("rest " + message);
+            assertThat(PAYLOADS.get("grpc " + message)).as("gRPC, " + message).isLessThan(0.8 * rest);
+            assertThat(PAYLOADS.get("graphql " + message))
+                    .as("GraphQL, " + message)
+                    .isCloseTo(rest, withinPercentage(1));
+        }
+        assertThat(MESSAGES).containsExactlyInAnyOrder("flat:100", "flat:2221", "nested:100", "nested:2221");
+    }
+
+    /** Two technologies may write the same JSON, but not with the same bytes around it. */
+    @Test
+    void noTwoTechnologiesHaveTheSameBytesOnTheWire() {
+        for (String message : MESSAGES) {
+            assertThat(Stream.of("rest", "graphql", "grpc").map(t -> WIRE.get(t + " " + message)))
+                    .as(message)
+                    .doesNotHaveDuplicates();
+            // payloads are of the first page, and bytes on the wire of twenty others
+            for (String technology : TECHNOLOGIES) {
+                assertThat(WIRE.get(technology + " " + message))
+                        .as(technology + ", " + message)
+                        .isGreaterThan(0.97 * PAYLOADS.get(technology + " " + message));
+            }
+        }
+    }
+}
