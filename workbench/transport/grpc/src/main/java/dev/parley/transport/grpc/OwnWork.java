@@ -18,6 +18,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 
 /** A work whose services and clients have generated messages in their hands, and never a record. */
@@ -52,7 +53,12 @@ record OwnWork(Work records) implements Work {
     }
 
     @Override
-    public void prepare(Topology topology, Map<String, Location> backends) {
+    public boolean hasBackendsEach() {
+        return records.hasBackendsEach();
+    }
+
+    @Override
+    public void prepare(Topology topology, Function<Topology.Node, Map<String, Location>> backends) {
         records.prepare(topology, backends);
     }
 
