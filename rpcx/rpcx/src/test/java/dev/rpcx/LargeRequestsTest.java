@@ -75,7 +75,8 @@ class LargeRequestsTest {
                 RawPeer.Frame frame = raw.readAnswer();
                 if (frame.type() == Wire.ERROR) {
                     errors++;
-                } else if ((frame.type() == Wire.REPLY || frame.type() == Wire.PART) && (frame.head() & Wire.MORE) == 0) {
+                } else if ((frame.type() == Wire.REPLY || frame.type() == Wire.PART)
+                        && (frame.head() & Wire.MORE) == 0) {
                     replies++;
                 }
             }

@@ -104,7 +104,8 @@ class MemoryTest {
         AtomicLong asked = new AtomicLong();
         assertThatThrownBy(() -> codec.read(bytes.duplicate(), more -> asked.addAndGet(more) < 1 << 20))
                 .isInstanceOfSatisfying(
-                        CodecException.class, refused -> assertThat(refused.code()).isEqualTo(CodecException.Code.NO_MEMORY));
+                        CodecException.class,
+                        refused -> assertThat(refused.code()).isEqualTo(CodecException.Code.NO_MEMORY));
         assertThat(asked.get()).isLessThan(2 << 20);
         assertThat(codec.read(bytes)).isEqualTo(new Distinct(ints()));
     }

@@ -43,7 +43,8 @@ public enum Scale {
             0.1,
             0.25,
             1,
-            // 12 000 requests of iwanowski's, of which its smaller stand answers some hundred a second here: two minutes
+            // 12 000 requests of iwanowski's, of which its smaller stand answers some hundred a second here: two
+            // minutes
             3_000,
             Integer.MAX_VALUE),
     /** To the minute. */
