@@ -104,4 +104,12 @@ class ChargeTest {
         assertThat(one.add(1)).isFalse();
         assertThat(one.held()).isEqualTo(4);
     }
+
+    @Test
+    void whatIsTakenIsHeldOrRefused() {
+        Charge one = account.charge(Resource.HANDLERS);
+        assertThat(one.take(4)).isTrue();
+        assertThat(one.take(1)).isFalse();
+        assertThat(one.held()).isEqualTo(4);
+    }
 }

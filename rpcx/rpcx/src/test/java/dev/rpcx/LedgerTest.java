@@ -378,6 +378,7 @@ class LedgerTest {
         Ledger server = Ledger.ofServer("server", 7, 3, 1000);
         assertThat(all(server)).isBetween(heap / 2, heap * 2 / 3);
         assertThat(server.most(Resource.REQUEST_BYTES)).isEqualTo(heap / 8);
+        assertThat(server.most(Resource.OBJECT_BYTES)).isEqualTo(heap / 4);
         assertThat(server.most(Resource.REPLY_BYTES)).isEqualTo(heap / 8);
         assertThat(server.most(Resource.ITEM_BYTES_IN)).isEqualTo(heap / 16);
         assertThat(server.most(Resource.ITEM_BYTES_OUT)).isEqualTo(heap / 16);
