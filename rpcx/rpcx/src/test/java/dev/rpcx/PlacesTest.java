@@ -171,8 +171,8 @@ class PlacesTest {
             long before = server.ledger().held(Resource.KEPT_BYTES);
             ByteBuf whole = RawPeer.frame(Wire.PING, 8, Unpooled.buffer().writeZero(Wire.MAX_PAYLOAD_BYTES));
             raw.send(whole.readRetainedSlice(12_000));
-            await().untilAsserted(() ->
-                    assertThat(server.ledger().held(Resource.KEPT_BYTES) - before).isGreaterThanOrEqualTo(12_000));
+            await().untilAsserted(() -> assertThat(server.ledger().held(Resource.KEPT_BYTES) - before)
+                    .isGreaterThanOrEqualTo(12_000));
             raw.send(whole);
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.PONG);
         }
@@ -194,8 +194,8 @@ class PlacesTest {
             for (int slot = 0; slot < 200; slot++) {
                 assertThat(raw.readAnswer().type()).isEqualTo(Wire.ERROR);
             }
-            await().untilAsserted(() ->
-                    assertThat(server.ledger().held(Resource.KEPT_BYTES) - before).isGreaterThan(Outbound.SMALL_BYTES));
+            await().untilAsserted(() -> assertThat(server.ledger().held(Resource.KEPT_BYTES) - before)
+                    .isGreaterThan(Outbound.SMALL_BYTES));
         }
         await().untilAsserted(() ->
                 assertThat(server.ledger().held(Resource.KEPT_BYTES)).isZero());

@@ -9,15 +9,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class ReproduceTest {
-    /** Other readings of what papers leave open, for which there is no technology yet. */
-    private static final List<String> TO_COME =
-            List.of("websocket-close", "websocket-spring", "rpcx-classic", "openfeign-close");
-
     @TempDir
     Path folder;
 
@@ -29,10 +24,7 @@ class ReproduceTest {
                 .contains("kazanavicius  Kazanavičius, J.; Mažeika, D. (2023)")
                 .contains("work records with postgres")
                 .contains("--scale quick: ");
-        assertThat(result.out().lines().filter(line -> line.contains("not here")))
-                .allSatisfy(line -> assertThat(
-                                List.of(line.substring(line.indexOf(": ") + 2).split(", ")))
-                        .isSubsetOf(TO_COME));
+        assertThat(result.out()).doesNotContain("not here");
     }
 
     @Test
