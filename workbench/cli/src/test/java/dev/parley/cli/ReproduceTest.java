@@ -28,11 +28,11 @@ class ReproduceTest {
     }
 
     @Test
-    void thePlanOfAllFiveLeavesAThirdOfAnHourSpareAndRunsNothing() {
+    void thePlanOfAllFiveLeavesTenMinutesOfAnHourSpareAndRunsNothing() {
         Duration quick = Paper.NAMES.stream()
                 .map(name -> Studies.estimate(Paper.named(name), Catalog.read().names(), Scale.QUICK))
                 .reduce(Duration.ZERO, Duration::plus);
-        assertThat(quick).isLessThan(Duration.ofMinutes(40));
+        assertThat(quick).isLessThan(Duration.ofMinutes(50));
         Typed result = Typed.line("reproduce", "all", "--plan");
         assertThat(result.exitCode()).isZero();
         assertThat(result.out()).contains("zhang/shared: 333 trials").contains("in all ");

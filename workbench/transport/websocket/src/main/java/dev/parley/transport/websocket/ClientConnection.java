@@ -7,6 +7,7 @@ import dev.parley.transport.websocketcalls.CallsInFlight;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.WebSocket;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -15,6 +16,9 @@ import org.jspecify.annotations.Nullable;
 
 /** A WebSocket of java.net.http. Messages go out one after the other, since {@link WebSocket#sendText} takes one at a time. */
 final class ClientConnection extends CallsInFlight implements WebSocket.Listener {
+    /** A peer that takes the connection and does not answer is no WebSocket. */
+    private static final Duration HANDSHAKE = Duration.ofSeconds(10);
+
     /** The end of the row of messages that go out. Guarded by this. */
     private CompletableFuture<WebSocket> sent = new CompletableFuture<>();
 
@@ -24,15 +28,19 @@ final class ClientConnection extends CallsInFlight implements WebSocket.Listener
 
     static CompletableFuture<CallsInFlight> open(HttpClient http, URI uri, Location to) {
         ClientConnection connection = new ClientConnection(to);
-        return http.newWebSocketBuilder().buildAsync(uri, connection).handle((socket, thrown) -> {
-            if (thrown != null) {
-                Throwable cause =
-                        thrown instanceof CompletionException && thrown.getCause() != null ? thrown.getCause() : thrown;
-                throw new CallException(Code.UNAVAILABLE, to + " cannot be reached: " + cause, cause);
-            }
-            connection.sent.complete(socket);
-            return connection;
-        });
+        return http.newWebSocketBuilder()
+                .connectTimeout(HANDSHAKE)
+                .buildAsync(uri, connection)
+                .handle((socket, thrown) -> {
+                    if (thrown != null) {
+                        Throwable cause = thrown instanceof CompletionException && thrown.getCause() != null
+                                ? thrown.getCause()
+                                : thrown;
+                        throw new CallException(Code.UNAVAILABLE, to + " cannot be reached: " + cause, cause);
+                    }
+                    connection.sent.complete(socket);
+                    return connection;
+                });
     }
 
     @Override
