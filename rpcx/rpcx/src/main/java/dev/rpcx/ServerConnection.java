@@ -715,6 +715,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void watch(long due, long now) {
+        if (isClosed() && away == null) {
+            // a call whose request ended its own connection: nothing is left to be looked at
+            return;
+        }
         if (lookTimer != null) {
             if (due - nextLookNanos >= 0) {
                 return;
