@@ -220,16 +220,26 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         resuming = true;
         try {
-            while (!isClosed() && resumed < MAX_RESUMED && account.held(Resource.REPLY_BYTES) <= MAX_UNREAD_BYTES) {
+            // a caller that has read nearly all is none to be held back; what begins now may wait again
+            boolean isRead = account.held(Resource.REPLY_BYTES) <= MAX_UNREAD_BYTES / 4;
+            if (isRead) {
+                congested = false;
+            }
+            while (!isClosed()
+                    && (isRead || resumed < MAX_RESUMED && account.held(Resource.REPLY_BYTES) <= MAX_UNREAD_BYTES)) {
                 ServerCall call = postponed.poll();
                 if (call == null) {
                     congested = false;
                     return;
                 }
                 call.postponed = false;
+                // how long it waited for its caller to read says nothing about handlers
+                call.isWhole(nanoTime());
                 if (admit(call)) {
-                    call.resumed = true;
-                    resumed++;
+                    if (!isRead) {
+                        call.resumed = true;
+                        resumed++;
+                    }
                     call.handling = true;
                     start(call);
                 }
