@@ -212,6 +212,8 @@ class ClassicAttackTest {
             assertThat(server.running()).isBetween(most / 2 + 2, most - 1);
             othersAreServed();
             target.release.countDown();
+            // the handlers are free to end, each on a thread of its own
+            await().until(() -> server.running() == 0);
             RawPeer first = greedy.get(0);
             for (int i = 0; i <= 2 * most; i++) {
                 // what has ended counts no more
