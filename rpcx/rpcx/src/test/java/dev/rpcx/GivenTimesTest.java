@@ -79,6 +79,18 @@ class GivenTimesTest {
     }
 
     @Test
+    void ofTwoTimesOneTwiceTheOtherTheShorterIsUsual() {
+        add(1, 70 * MILLI);
+        add(1, 140 * MILLI);
+        given.take(2);
+        expectUsual(70 * MILLI);
+        add(1, 140 * MILLI);
+        add(1, 280 * MILLI);
+        given.take(2);
+        expectUsual(140 * MILLI);
+    }
+
+    @Test
     void whatWasTakenIsForgotten() {
         add(10, 10 * MILLI);
         given.take(20);

@@ -1,0 +1,400 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.rpcx.RPCXException.Code;
+import dev.rpcx.RPCXException.Executed;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.concurrent.MockTicker;
+import io.netty.util.concurrent.Ticker;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What both sides of the classic wire do with a peer that stands still, by a hand clock and to the nanosecond. */
+class ClassicConnectionTest {
+    private static final long KEEP_ALIVE = TimeUnit.SECONDS.toNanos(8);
+    private static final long IDLE = TimeUnit.SECONDS.toNanos(40);
+
+    /** A fourth of the longest silence, which here is the keepalive time. */
+    private static final long LOOK = TimeUnit.SECONDS.toNanos(2);
+
+    private final MockTicker clock = Ticker.newMockTicker();
+    private final EmbeddedChannel channel =
+            EmbeddedChannel.builder().ticker(clock).build();
+    private final Ledger ledger = new Ledger("classic", Map.of(), Map.of(), Integer.MAX_VALUE);
+    private final Account account = Objects.requireNonNull(ledger.open(null));
+    private final List<Long> looks = new ArrayList<>();
+    private final List<RPCXException> ends = new ArrayList<>();
+    private final List<Integer> left = new ArrayList<>();
+    private int overs;
+    private int frames;
+    private boolean busy;
+    private Runnable onFrame = () -> {};
+    private final Connection connection = new Connection(channel, account, KEEP_ALIVE);
+
+    private final class Connection extends ClassicConnection {
+        Connection(EmbeddedChannel of, Account by, long keepAliveNanos) {
+            super(of, by, 4 << 20, 8 << 20, keepAliveNanos, IDLE);
+        }
+
+        @Override
+        boolean isBusy() {
+            return busy;
+        }
+
+        @Override
+        void onLook(long nowNanos) {
+            looks.add(nowNanos);
+        }
+
+        @Override
+        void onEnd(RPCXException why) {
+            ends.add(why);
+        }
+
+        @Override
+        void onOver() {
+            overs++;
+        }
+
+        @Override
+        public boolean hold(int bytes) {
+            return true;
+        }
+
+        @Override
+        public void frame(byte[] frame, int bytes) {
+            frames++;
+            onFrame.run();
+        }
+
+        @Override
+        public void passed(byte[] begin, int bytes, int length) {
+            frames++;
+        }
+    }
+
+    /** What is written while it is there waits here. */
+    private static final class Deaf extends ChannelOutboundHandlerAdapter {
+        final ArrayDeque<Runnable> kept = new ArrayDeque<>();
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+            kept.add(() -> ctx.writeAndFlush(message, promise));
+        }
+    }
+
+    @BeforeEach
+    void connect() {
+        channel.pipeline().addLast(connection);
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        channel.finishAndReleaseAll();
+        assertThat(overs).isEqualTo(1);
+        assertThat(ends).hasSizeLessThan(2);
+        account.close();
+        assertThat(ledger.audit()).isEmpty();
+        assertThat(channel.runScheduledPendingTasks()).as("no timer is left").isEqualTo(-1);
+    }
+
+    private void pass(long nanos) {
+        clock.advance(nanos, TimeUnit.NANOSECONDS);
+        channel.runScheduledPendingTasks();
+    }
+
+    /** Look by look. */
+    private void passLooks(int count) {
+        for (int i = 0; i < count; i++) {
+            pass(LOOK);
+        }
+    }
+
+    private void begin(int length) {
+        channel.writeInbound(Unpooled.buffer().writeInt(length));
+    }
+
+    private void expectEnd(Code code, Executed executed, String text) {
+        assertThat(ends).hasSize(1);
+        assertThat(ends.get(0).code()).isEqualTo(code);
+        assertThat(ends.get(0).executed()).isEqualTo(executed);
+        assertThat(ends.get(0)).hasMessageContaining(text);
+        assertThat(connection.isEnding()).isTrue();
+    }
+
+    private void write(int bytes) {
+        connection.write(new byte[bytes], left::add);
+    }
+
+    @Test
+    void itLooksFourTimesInTheLongestSilence() {
+        pass(LOOK - 1);
+        assertThat(looks).isEmpty();
+        pass(1);
+        assertThat(looks).hasSize(1);
+        passLooks(3);
+        assertThat(looks).hasSize(4).doesNotHaveDuplicates();
+        assertThat(account.held(Resource.TIMERS)).isEqualTo(1);
+        channel.pipeline().fireChannelActive();
+        assertThat(account.held(Resource.TIMERS)).as("one timer").isEqualTo(1);
+    }
+
+    @Test
+    void whereKeepAliveIsLongSilenceIsTenSeconds() {
+        EmbeddedChannel other = EmbeddedChannel.builder().ticker(clock).build();
+        Connection patient = new Connection(other, account, TimeUnit.SECONDS.toNanos(60));
+        other.pipeline().addLast(patient);
+        clock.advance(2_499, TimeUnit.MILLISECONDS);
+        other.runScheduledPendingTasks();
+        assertThat(looks).isEmpty();
+        clock.advance(1, TimeUnit.MILLISECONDS);
+        other.runScheduledPendingTasks();
+        assertThat(looks).hasSize(1);
+        other.close();
+        assertThat(overs).isEqualTo(1);
+        overs = 0;
+    }
+
+    @Test
+    void silenceWithinAFrameEndsTheConnection() {
+        passLooks(1);
+        begin(100);
+        passLooks(3);
+        assertThat(ends).isEmpty();
+        assertThat(connection.isEnding()).isFalse();
+        assertThat(looks).hasSize(4);
+        passLooks(1);
+        expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
+        assertThat(looks).as("no look beyond the end").hasSize(4);
+        passLooks(10);
+        assertThat(looks).hasSize(4);
+    }
+
+    @Test
+    void callsThatAreUnderWayThenMayHaveBeenExecuted() {
+        busy = true;
+        begin(100);
+        passLooks(4);
+        expectEnd(Code.PROTOCOL, Executed.MAYBE, "not ended in time");
+    }
+
+    /** 32 KiB, at 16 KiB a second and eight seconds more. */
+    @Test
+    void aFrameThatIsTooSlowEndsTheConnection() {
+        begin(32 * 1024);
+        for (int i = 0; i < 4; i++) {
+            passLooks(1);
+            channel.writeInbound(Unpooled.buffer().writeByte(0));
+        }
+        assertThat(ends).isEmpty();
+        passLooks(1);
+        expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
+    }
+
+    @Test
+    void whatIsNotReadIsNotSilent() {
+        begin(4 << 20);
+        channel.config().setAutoRead(false);
+        passLooks(15);
+        assertThat(ends).isEmpty();
+        channel.config().setAutoRead(true);
+        passLooks(3);
+        assertThat(ends).isEmpty();
+        passLooks(1);
+        expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
+    }
+
+    @Test
+    void betweenFramesAPeerMayBeSilent() {
+        begin(0);
+        assertThat(frames).isEqualTo(1);
+        passLooks(19);
+        assertThat(ends).isEmpty();
+        passLooks(1);
+        expectEnd(Code.UNAVAILABLE, Executed.NOT_EXECUTED, "for 40000 ms");
+        assertThat(channel.isOpen()).as("its owner closes it").isTrue();
+    }
+
+    @Test
+    void aConnectionIsIdleSinceTheLastThatArrivedOrWasUnderWay() {
+        passLooks(10);
+        begin(0);
+        passLooks(19);
+        assertThat(ends).isEmpty();
+        busy = true;
+        passLooks(30);
+        assertThat(ends).isEmpty();
+        busy = false;
+        passLooks(19);
+        assertThat(ends).isEmpty();
+        passLooks(1);
+        expectEnd(Code.UNAVAILABLE, Executed.NOT_EXECUTED, "nothing was called");
+    }
+
+    @Test
+    void aPeerThatTakesNothingLosesItsConnection() {
+        passLooks(10);
+        Deaf deaf = new Deaf();
+        channel.pipeline().addFirst(deaf);
+        write(10);
+        passLooks(2);
+        write(10);
+        passLooks(1);
+        assertThat(ends).isEmpty();
+        assertThat(looks).hasSize(13);
+        passLooks(1);
+        expectEnd(Code.UNAVAILABLE, Executed.MAYBE, "read nothing for 8000 ms");
+        assertThat(channel.isOpen()).isFalse();
+        deaf.kept.forEach(Runnable::run);
+        assertThat(left).containsExactly(10, 10);
+    }
+
+    @Test
+    void aPeerThatTakesSlowlyKeepsItsConnectionAndIsNotIdle() {
+        Deaf deaf = new Deaf();
+        channel.pipeline().addFirst(deaf);
+        write(8 * 16 * 1024);
+        assertThat(deaf.kept).hasSize(8);
+        for (int i = 0; i < 8; i++) {
+            passLooks(3);
+            deaf.kept.remove().run();
+        }
+        assertThat(ends).isEmpty();
+        passLooks(19);
+        assertThat(ends).isEmpty();
+        passLooks(3);
+        expectEnd(Code.UNAVAILABLE, Executed.NOT_EXECUTED, "nothing was called");
+    }
+
+    @Test
+    void whatStillWaitsAtTheEndIsWaitedForAsLong() {
+        Deaf deaf = new Deaf();
+        channel.pipeline().addFirst(deaf);
+        write(10);
+        connection.fail(new RPCXException(Code.PROTOCOL, "the end", Executed.MAYBE));
+        connection.fail(new RPCXException(Code.PROTOCOL, "the end again", Executed.MAYBE));
+        passLooks(3);
+        assertThat(channel.isOpen()).isTrue();
+        passLooks(1);
+        assertThat(channel.isOpen()).isFalse();
+        expectEnd(Code.PROTOCOL, Executed.MAYBE, "the end");
+        deaf.kept.forEach(Runnable::run);
+    }
+
+    @Test
+    void aFrameLeavesInChunksEachOfWhichIsTold() {
+        write(40_000);
+        assertThat(left).containsExactly(16_384, 16_384, 7_232);
+        assertThat(connection.waitingBytes()).isZero();
+        for (int bytes : left) {
+            ByteBuf chunk = channel.readOutbound();
+            assertThat(chunk.readableBytes()).isEqualTo(bytes);
+        }
+        assertThat(channel.<ByteBuf>readOutbound()).isNull();
+    }
+
+    @Test
+    void whatIsWrittenWhileReadingLeavesWithTheReadsEnd() {
+        onFrame = () -> write(5);
+        channel.pipeline().fireChannelRead(Unpooled.buffer().writeInt(0));
+        assertThat(channel.<ByteBuf>readOutbound()).isNull();
+        channel.pipeline().fireChannelReadComplete();
+        assertThat(channel.<ByteBuf>readOutbound()).isNotNull();
+        write(5);
+        assertThat(channel.<ByteBuf>readOutbound())
+                .as("at once, as nothing is read")
+                .isNotNull();
+    }
+
+    @Test
+    void whatArrivesIsReleasedAndAfterTheEndNotRead() {
+        ByteBuf first = Unpooled.buffer().writeInt(0);
+        channel.writeInbound(first);
+        assertThat(first.refCnt()).isZero();
+        connection.fail(new RPCXException(Code.PROTOCOL, "the end", Executed.MAYBE));
+        ByteBuf second = Unpooled.buffer().writeInt(0);
+        channel.writeInbound(second);
+        assertThat(second.refCnt()).isZero();
+        assertThat(frames).isEqualTo(1);
+    }
+
+    @Test
+    void aFaultOfItsReaderEndsTheConnection() {
+        onFrame = () -> {
+            throw new OutOfMemoryError("of this test");
+        };
+        begin(0);
+        expectEnd(Code.UNAVAILABLE, Executed.MAYBE, "could not be read");
+    }
+
+    @Test
+    void aFaultOfThePeerEndsTheConnection() {
+        begin(-1);
+        expectEnd(Code.PROTOCOL, Executed.MAYBE, "4294967295");
+    }
+
+    @Test
+    void aFrameThatIsCutAtTheEndIsForgotten() {
+        begin(100);
+        connection.fail(new RPCXException(Code.PROTOCOL, "the end", Executed.MAYBE));
+        passLooks(30);
+        expectEnd(Code.PROTOCOL, Executed.MAYBE, "the end");
+        assertThat(looks).isEmpty();
+    }
+
+    @Test
+    void anExceptionOfTheChannelClosesIt() {
+        channel.pipeline().fireExceptionCaught(new IllegalStateException("of this test"));
+        assertThat(channel.isOpen()).isFalse();
+        assertThat(overs).isEqualTo(1);
+        assertThat(connection.isEnding()).isTrue();
+    }
+
+    @Test
+    void aHandlerThatIsTakenOutIsOver() {
+        channel.pipeline().remove(connection);
+        assertThat(overs).isEqualTo(1);
+        assertThat(account.held(Resource.TIMERS)).isZero();
+    }
+
+    /** As of a client that has not connected yet. */
+    private static final class Later extends EmbeddedChannel {
+        private boolean connected;
+
+        Later(Builder builder) {
+            super(builder);
+        }
+
+        @Override
+        public boolean isActive() {
+            return connected;
+        }
+    }
+
+    @Test
+    void aChannelThatIsNotActiveYetBeginsWhenItIs() {
+        Later later = new Later(EmbeddedChannel.builder().ticker(clock));
+        later.pipeline().addLast(new Connection(later, account, KEEP_ALIVE));
+        assertThat(account.held(Resource.TIMERS)).as("of the other one").isEqualTo(1);
+        later.connected = true;
+        later.pipeline().fireChannelActive();
+        assertThat(account.held(Resource.TIMERS)).isEqualTo(2);
+        later.pipeline().fireChannelInactive();
+        assertThat(account.held(Resource.TIMERS)).isEqualTo(1);
+        assertThat(overs).isEqualTo(1);
+        overs = 0;
+    }
+}

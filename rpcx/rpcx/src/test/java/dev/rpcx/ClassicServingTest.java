@@ -1,0 +1,803 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.nio.channels.ClosedChannelException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Calls of the classic wire on a server without sockets and threads: a test says when a handler runs. */
+class ClassicServingTest {
+    private static final int MAX_MESSAGE_BYTES = 64 * 1024;
+    private static final int MAX_CALLS = 6;
+
+    /** The server's, before it says more. */
+    private static final int COUNTED_BYTES = 4 * 1024;
+
+    record Fragile(String text) {
+        Fragile {
+            if (text.equals("read")) {
+                throw new AssertionError("not to be read");
+            }
+        }
+
+        @Override
+        public String text() {
+            if (text.equals("write")) {
+                throw new AssertionError("not to be written");
+            }
+            return text;
+        }
+    }
+
+    /** Tells each word twice. */
+    private static final class Twice extends CompletableFuture<String> {
+        private @Nullable BiConsumer<? super String, ? super Throwable> action;
+
+        @Override
+        public CompletableFuture<String> whenComplete(BiConsumer<? super String, ? super Throwable> told) {
+            action = told;
+            return this;
+        }
+
+        void tell(@Nullable String value, @Nullable Throwable failure) {
+            Objects.requireNonNull(action).accept(value, failure);
+            action.accept(value, failure);
+        }
+    }
+
+    @RPCXServer("hand")
+    static final class Service {
+        final List<CompletableFuture<String>> waiting = new ArrayList<>();
+        final List<String> told = new ArrayList<>();
+        int begun;
+        Runnable within = () -> {};
+
+        @Method
+        String echo(String text) {
+            begun++;
+            within.run();
+            return text;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        String here(String text) {
+            begun++;
+            within.run();
+            return text;
+        }
+
+        @Method
+        CompletionStage<String> later() {
+            CompletableFuture<String> result = new CompletableFuture<>();
+            waiting.add(result);
+            CallContext.current().orElseThrow().onCancel(() -> told.add("cancelled"));
+            return result;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletionStage<String> laterHere() {
+            return later();
+        }
+
+        @Method
+        CompletionStage<String> twice() {
+            Twice result = new Twice();
+            waiting.add(result);
+            return result;
+        }
+
+        @Method
+        CompletionStage<String> never() {
+            return new CompletableFuture<>() {
+                @Override
+                public CompletableFuture<String> whenComplete(BiConsumer<? super String, ? super Throwable> told) {
+                    throw new IllegalStateException("a stage that takes nobody");
+                }
+            };
+        }
+
+        @Method
+        String fails() {
+            throw new IllegalStateException("on purpose");
+        }
+
+        @Method
+        String reads(Fragile fragile) {
+            begun++;
+            return fragile.toString();
+        }
+
+        @Method
+        Fragile writes() {
+            return new Fragile("write");
+        }
+
+        @Method
+        String much(int bytes) {
+            return "x".repeat(bytes);
+        }
+
+        @Method
+        Flow.Publisher<String> brings() {
+            throw new AssertionError("not on this wire");
+        }
+
+        @Method
+        String takes(Flow.Publisher<String> items) {
+            throw new AssertionError("not on this wire: " + items);
+        }
+    }
+
+    private final Service service = new Service();
+    private final HandPlatform hand = new HandPlatform();
+    private boolean isStopped;
+
+    /** The hand's, with threads that can have ended. */
+    private final Platform platform = new Platform() {
+        @Override
+        public Loops loops(int count, String name, boolean inProcess) {
+            return hand.loops(count, name, inProcess);
+        }
+
+        @Override
+        public Threads threads(int poolSize) {
+            Threads threads = hand.threads(poolSize);
+            return new Threads(1) {
+                @Override
+                void run(io.netty.channel.EventLoop loop, RunOn.Place place, Runnable handler) {
+                    if (isStopped) {
+                        throw new RejectedExecutionException("stopped");
+                    }
+                    threads.run(loop, place, handler);
+                }
+            };
+        }
+
+        @Override
+        public io.netty.util.concurrent.Ticker ticker() {
+            return hand.ticker();
+        }
+
+        @Override
+        public java.util.random.RandomGenerator random() {
+            return hand.random();
+        }
+    };
+
+    private final Server server = Server.builder(RegistryServer.registry(service))
+            .platform(platform)
+            .classic(true)
+            .maxCalls(MAX_CALLS)
+            .maxRunning(AdmissionLimit.LEAST)
+            .maxMessageBytes(MAX_MESSAGE_BYTES)
+            .keepAlive(Duration.ofMinutes(1))
+            .build()
+            .start();
+    private final EmbeddedChannel channel =
+            EmbeddedChannel.builder().ticker(hand.ticker).build();
+    private final Account account = Objects.requireNonNull(server.ledger().open(null));
+    private final ClassicServerConnection connection = new ClassicServerConnection(channel, server, account);
+    private final ByteBuf said = Unpooled.buffer();
+
+    @BeforeEach
+    void connect() {
+        channel.pipeline().addLast(connection);
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        isStopped = false;
+        channel.finishAndReleaseAll();
+        service.waiting.forEach(result -> result.complete("over"));
+        hand.handleAll(channel);
+        channel.runPendingTasks();
+        account.close();
+        assertThat(server.running()).isZero();
+        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(channel.runScheduledPendingTasks()).as("no timer is left").isEqualTo(-1);
+        assertThat(CallContext.here()).isNull();
+        assertThat(Thread.interrupted()).isFalse();
+    }
+
+    private static byte[] text(String text) {
+        return ByteBufUtil.getBytes(RawPeer.text(text));
+    }
+
+    private void call(long id, String method, byte[]... values) {
+        List<String> types = new ArrayList<>();
+        for (int i = 0; i < values.length; i++) {
+            types.add("any");
+        }
+        channel.writeInbound(ClassicWire.request(id, "hand", method, types, List.of(values)));
+    }
+
+    /** Runs one handler that waits. */
+    private void handle() {
+        assertThat(hand.handle(0)).as("a handler waits").isTrue();
+        channel.runPendingTasks();
+    }
+
+    private boolean hasReply() {
+        for (ByteBuf chunk = channel.readOutbound(); chunk != null; chunk = channel.readOutbound()) {
+            said.writeBytes(chunk);
+            chunk.release();
+        }
+        return said.isReadable();
+    }
+
+    private ClassicWire.Reply reply() {
+        assertThat(hasReply()).as("a reply").isTrue();
+        return ClassicWire.readReply(said.readSlice(said.readInt()));
+    }
+
+    private void expectValue(long id, String value) {
+        ClassicWire.Reply reply = reply();
+        assertThat(reply.error()).isNull();
+        assertThat(reply.id()).isEqualTo(id);
+        assertThat(reply.result()).isEqualTo(text(value));
+    }
+
+    private void expectError(long id, RPCXException.Code code, RPCXException.Executed executed, String text) {
+        ClassicWire.Reply reply = reply();
+        RPCXException error = Objects.requireNonNull(reply.error());
+        assertThat(error.code()).isEqualTo(code);
+        assertThat(error.executed()).isEqualTo(executed);
+        assertThat(error).hasMessageContaining(text);
+        assertThat(reply.id()).isEqualTo(id);
+    }
+
+    private void expectRefusal(long id, RPCXException.Code code, String text) {
+        expectError(id, code, RPCXException.Executed.NOT_EXECUTED, text);
+    }
+
+    private void pass(Duration time) {
+        for (long left = time.toMillis(); left > 0; left -= 500) {
+            hand.ticker.advance(500, TimeUnit.MILLISECONDS);
+            channel.runScheduledPendingTasks();
+        }
+    }
+
+    /** Another owner takes all that the connection may have of this. @return how much that is */
+    private long takeAll(Resource kind) {
+        long taken = 0;
+        for (long step = 1L << 40; step > 0; step /= 2) {
+            while (account.take(kind, step)) {
+                taken += step;
+            }
+        }
+        return taken;
+    }
+
+    // ---- handlers
+
+    @Test
+    void aCallIsAnsweredWithWhatItsHandlerReturns() {
+        call(7, "echo", text("a"));
+        assertThat(hasReply()).isFalse();
+        assertThat(server.running()).isEqualTo(1);
+        assertThat(connection.isBusy()).isTrue();
+        handle();
+        expectValue(7, "a");
+        assertThat(server.running()).isZero();
+        assertThat(connection.isBusy()).isFalse();
+        call(8, "here", text("b"));
+        expectValue(8, "b");
+        call(9, "fails");
+        handle();
+        expectError(9, RPCXException.Code.HANDLER_FAILED, RPCXException.Executed.EXECUTED, "on purpose");
+    }
+
+    @Test
+    void aStageIsAnsweredWhenItEndsAndHeardOnce() {
+        call(1, "later");
+        handle();
+        assertThat(hasReply()).isFalse();
+        service.waiting.get(0).complete("a");
+        expectValue(1, "a");
+        call(2, "later");
+        handle();
+        service.waiting.get(1).completeExceptionally(new IllegalStateException("in the end"));
+        expectError(2, RPCXException.Code.HANDLER_FAILED, RPCXException.Executed.EXECUTED, "in the end");
+        call(3, "twice");
+        handle();
+        ((Twice) service.waiting.get(2)).tell("b", null);
+        expectValue(3, "b");
+        assertThat(hasReply()).isFalse();
+        assertThat(server.running()).isZero();
+        assertThat(account.held(Resource.CALLS)).isZero();
+        call(4, "never");
+        handle();
+        expectError(4, RPCXException.Code.HANDLER_FAILED, RPCXException.Executed.EXECUTED, "takes nobody");
+        assertThat(service.told).isEmpty();
+    }
+
+    @Test
+    void aHandlerKnowsItsCallWhileItRunsAndNoLonger() {
+        List<Long> left = new ArrayList<>();
+        service.within = () -> left.add(CallContext.current().orElseThrow().remainingNanos());
+        call(1, "here", text("a"));
+        assertThat(CallContext.here()).isNull();
+        hand.ticker.advance(5, TimeUnit.SECONDS);
+        call(2, "echo", text("a"));
+        hand.ticker.advance(1, TimeUnit.SECONDS);
+        handle();
+        assertThat(left)
+                .containsExactly(
+                        ClassicServerConnection.CALL_NANOS,
+                        ClassicServerConnection.CALL_NANOS - TimeUnit.SECONDS.toNanos(1));
+    }
+
+    @Test
+    void anInterruptThatAHandlerLeavesEndsWithIt() {
+        service.within = () -> Thread.currentThread().interrupt();
+        call(1, "here", text("a"));
+        assertThat(Thread.interrupted()).isFalse();
+        expectValue(1, "a");
+    }
+
+    @Test
+    void theEndOfTheConnectionInterruptsWhoIsAtWork() {
+        List<Boolean> seen = new ArrayList<>();
+        service.within = () -> {
+            channel.close();
+            seen.add(Thread.interrupted());
+            seen.add(CallContext.current().orElseThrow().isCancelled());
+        };
+        call(1, "echo", text("a"));
+        handle();
+        assertThat(seen).containsExactly(true, true);
+        assertThat(hasReply()).isFalse();
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void whoAskedIsToldOfTheEndOfTheConnectionWhereHandlersRun() {
+        call(1, "later");
+        handle();
+        call(2, "laterHere");
+        channel.close();
+        channel.runPendingTasks();
+        assertThat(service.told).as("on the event loop at once").hasSize(1);
+        handle();
+        assertThat(service.told).hasSize(2);
+    }
+
+    @Test
+    void whoAskedIsToldAlsoWhereThreadsHaveEnded() {
+        call(1, "later");
+        handle();
+        isStopped = true;
+        channel.close();
+        assertThat(service.told).hasSize(1);
+    }
+
+    @Test
+    void aCallWhoseCallerIsGoneIsNotHandled() {
+        call(1, "echo", text("a"));
+        channel.close();
+        handle();
+        assertThat(service.begun).isZero();
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void aCallWhoseTimeIsOverIsNotHandled() {
+        call(1, "echo", text("a"));
+        hand.ticker.advance(ClassicServerConnection.CALL_NANOS - 1, TimeUnit.NANOSECONDS);
+        assertThat(hand.handle(0)).isTrue();
+        assertThat(service.begun).isEqualTo(1);
+        expectValue(1, "a");
+        call(2, "echo", text("a"));
+        hand.ticker.advance(ClassicServerConnection.CALL_NANOS, TimeUnit.NANOSECONDS);
+        assertThat(hand.handle(0)).isTrue();
+        expectRefusal(2, RPCXException.Code.DEADLINE_EXCEEDED, "before the handler started");
+        assertThat(service.begun).isEqualTo(1);
+    }
+
+    @Test
+    void whatIsNotDoneInItsTimeIsToldSoAndItsHandlerInterrupted() {
+        List<Boolean> seen = new ArrayList<>();
+        service.within = () -> {
+            pass(Duration.ofSeconds(70));
+            seen.add(Thread.interrupted());
+        };
+        call(1, "echo", text("a"));
+        handle();
+        assertThat(seen).containsExactly(true);
+        expectError(1, RPCXException.Code.DEADLINE_EXCEEDED, RPCXException.Executed.MAYBE, "60 s");
+        assertThat(hasReply()).as("one reply").isFalse();
+    }
+
+    @Test
+    void argumentsThatCannotBeReadAreRefused() {
+        call(1, "echo");
+        handle();
+        expectRefusal(1, RPCXException.Code.INVALID, "0 parameters (expected: 1)");
+        call(2, "echo", text("a"), text("b"));
+        handle();
+        expectRefusal(2, RPCXException.Code.INVALID, "2 parameters (expected: 1)");
+        call(3, "reads", text("read"));
+        handle();
+        expectRefusal(3, RPCXException.Code.INVALID, "cannot be read");
+        assertThat(service.begun).isZero();
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void aResultThatCannotBeSentIsSaidSo() {
+        call(1, "writes");
+        handle();
+        expectError(1, RPCXException.Code.HANDLER_FAILED, RPCXException.Executed.EXECUTED, "cannot be sent");
+    }
+
+    @Test
+    void aReplyIsAtMostAsLargeAsAMessage() {
+        boolean wasAtMost = false;
+        for (int bytes = Wire.MAX_MESSAGE_BYTES - 16; bytes < Wire.MAX_MESSAGE_BYTES; bytes++) {
+            ByteBuf number = Unpooled.buffer().writeByte(1 << 3);
+            Varint.write(number, bytes);
+            call(1, "much", ByteBufUtil.getBytes(number));
+            handle();
+            assertThat(hasReply()).isTrue();
+            int length = said.getInt(said.readerIndex());
+            assertThat(length).isLessThanOrEqualTo(Wire.MAX_MESSAGE_BYTES);
+            wasAtMost |= length == Wire.MAX_MESSAGE_BYTES;
+            ClassicWire.Reply reply = reply();
+            if (length < 1000) {
+                assertThat(Objects.requireNonNull(reply.error()).code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+                assertThat(reply.error().executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+            }
+            said.discardReadBytes();
+        }
+        assertThat(wasAtMost).isTrue();
+    }
+
+    // ---- requests
+
+    @Test
+    void whatIsNotServedIsRefused() {
+        call(1, "nothing");
+        expectRefusal(1, RPCXException.Code.NOT_FOUND, "no such");
+        call(2, "brings");
+        expectRefusal(2, RPCXException.Code.INVALID, "native wire");
+        call(3, "takes");
+        expectRefusal(3, RPCXException.Code.INVALID, "native wire");
+        assertThat(account.held(Resource.CALLS)).isZero();
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void anIdThatIsUnderWayEndsTheConnection() {
+        call(1, "later");
+        call(1, "echo", text("a"));
+        expectError(0, RPCXException.Code.PROTOCOL, RPCXException.Executed.MAYBE, "twice");
+        call(2, "echo", text("a"));
+        assertThat(hasReply()).isFalse();
+    }
+
+    @Test
+    void aConnectionHasAsManyCallsAsItMay() {
+        for (int i = 1; i <= MAX_CALLS; i++) {
+            call(i, "laterHere");
+        }
+        call(99, "here", text("a"));
+        expectRefusal(99, RPCXException.Code.OVERLOADED, "on this connection");
+        service.waiting.get(0).complete("a");
+        expectValue(1, "a");
+        call(99, "here", text("a"));
+        expectValue(99, "a");
+    }
+
+    @Test
+    void callsThatTheServerHasNoPlaceForAreRefused() {
+        long taken = takeAll(Resource.CALLS);
+        call(1, "here", text("a"));
+        expectRefusal(1, RPCXException.Code.OVERLOADED, "too many calls under way");
+        account.give(Resource.CALLS, taken);
+        call(1, "here", text("a"));
+        expectValue(1, "a");
+    }
+
+    /** Of four handlers: one connection gets three, as it leaves one to others. */
+    @Test
+    void oneConnectionDoesNotRunAllHandlers() {
+        for (int round = 0; round < 3; round++) {
+            for (int i = 1; i <= 3; i++) {
+                call(i, "echo", text("a"));
+            }
+            call(4, "echo", text("a"));
+            expectRefusal(4, RPCXException.Code.OVERLOADED, "more to do");
+            assertThat(account.held(Resource.CALLS)).isEqualTo(3);
+            for (int i = 1; i <= 3; i++) {
+                handle();
+                expectValue(i, "a");
+            }
+        }
+    }
+
+    @Test
+    void whereThreadsHaveEndedACallIsRefused() {
+        isStopped = true;
+        call(1, "echo", text("a"));
+        expectRefusal(1, RPCXException.Code.UNAVAILABLE, "closing");
+        assertThat(server.running()).isZero();
+        assertThat(account.held(Resource.CALLS)).isZero();
+    }
+
+    @Test
+    void aLargeRequestIsHeldUntilItsHandlerHasEnded() {
+        call(1, "echo", text("x".repeat(COUNTED_BYTES - 200)));
+        assertThat(account.held(Resource.REQUEST_BYTES)).as("a small one").isZero();
+        handle();
+        call(2, "echo", text("x".repeat(10_000)));
+        assertThat(account.held(Resource.REQUEST_BYTES)).isBetween(10_000L, 20_000L);
+        handle();
+        assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    /** Only its frame is read: a request below the bytes that are counted needs no room. */
+    @Test
+    void aRequestThatFindsNoRoomIsRefusedAndTheNextIsNot() {
+        long taken = takeAll(Resource.REQUEST_BYTES);
+        int around = ClassicWire.request(1, "hand", "here", List.of("any"), List.of(text("x".repeat(4000))))
+                        .readableBytes()
+                - 4
+                - 4000;
+        String exact = "x".repeat(COUNTED_BYTES - around);
+        call(1, "here", text(exact));
+        expectValue(1, exact);
+        call(2, "here", text(exact + "y"));
+        expectRefusal(2, RPCXException.Code.OVERLOADED, "too many bytes of requests");
+        call(3, "here", text("a"));
+        expectValue(3, "a");
+        account.give(Resource.REQUEST_BYTES, taken);
+        call(4, "here", text(exact + "y"));
+        expectValue(4, exact + "y");
+    }
+
+    /** A frame that comes in parts and finds room for its first part only. */
+    @Test
+    void whatWasHeldOfARequestThatIsRefusedIsGivenBack() {
+        ByteBuf frame = ClassicWire.request(5, "hand", "here", List.of("any"), List.of(text("x".repeat(60_000))));
+        channel.writeInbound(frame.readRetainedSlice(10_000));
+        long held = account.held(Resource.REQUEST_BYTES);
+        assertThat(held).isPositive();
+        long taken = takeAll(Resource.REQUEST_BYTES);
+        channel.writeInbound(frame.readRetainedSlice(30_000));
+        channel.writeInbound(frame);
+        expectRefusal(5, RPCXException.Code.OVERLOADED, "too many bytes of requests");
+        assertThat(account.held(Resource.REQUEST_BYTES)).isEqualTo(taken);
+        account.give(Resource.REQUEST_BYTES, taken);
+    }
+
+    @Test
+    void aRequestThatIsTooLargeIsRefusedByItsId() {
+        int around = ClassicWire.request(1, "hand", "here", List.of("any"), List.of(text("x".repeat(40_000))))
+                        .readableBytes()
+                - 4
+                - 40_000;
+        String exact = "x".repeat(MAX_MESSAGE_BYTES - around);
+        call(1, "here", text(exact));
+        expectValue(1, exact);
+        call(2, "here", text(exact + "y"));
+        expectRefusal(2, RPCXException.Code.TOO_LARGE, "of 65537 bytes (expected: at most 65536)");
+        call(3, "here", text("a"));
+        expectValue(3, "a");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"120161", "0800", "1a00"})
+    void aLargeRequestThatBeginsOtherwiseThanWithItsIdEndsTheConnection(String begin) {
+        ByteBuf frame = Unpooled.buffer().writeInt(MAX_MESSAGE_BYTES + 1);
+        frame.writeBytes(java.util.HexFormat.of().parseHex(begin));
+        frame.writeZero(MAX_MESSAGE_BYTES + 5 - frame.readableBytes());
+        channel.writeInbound(frame);
+        expectError(0, RPCXException.Code.PROTOCOL, RPCXException.Executed.MAYBE, "its id first");
+    }
+
+    @Test
+    void aLengthBeyondAllMessagesEndsTheConnection() {
+        channel.writeInbound(Unpooled.buffer().writeInt(Wire.MAX_MESSAGE_BYTES));
+        assertThat(hasReply()).as("it is passed over").isFalse();
+        channel.writeInbound(Unpooled.buffer().writeZero(Wire.MAX_MESSAGE_BYTES - 1));
+        channel.writeInbound(Unpooled.buffer().writeByte(0));
+        expectError(0, RPCXException.Code.PROTOCOL, RPCXException.Executed.MAYBE, "4194304");
+    }
+
+    // ---- replies
+
+    @Test
+    void whatIsNotReadIsChargedUntilItHasLeft() {
+        List<Runnable> kept = keepWrites();
+        ByteBuf number = Unpooled.buffer().writeByte(1 << 3);
+        Varint.write(number, 40_000);
+        call(1, "much", ByteBufUtil.getBytes(number));
+        handle();
+        assertThat(account.held(Resource.REPLY_BYTES)).isBetween(40_000L, 50_000L);
+        assertThat(connection.waitingBytes()).isBetween(40_000L, 40_100L);
+        assertThat(kept).as("in chunks").hasSize(3);
+        kept.remove(0).run();
+        assertThat(connection.waitingBytes()).isBetween(40_000L - (16 << 10), 40_100L - (16 << 10));
+        kept.forEach(Runnable::run);
+        kept.clear();
+        assertThat(connection.waitingBytes()).isZero();
+        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
+        call(2, "here", text("a"));
+        assertThat(account.held(Resource.REPLY_BYTES)).as("a small one").isZero();
+        kept.remove(0).run();
+    }
+
+    /** The socket takes nothing before a test runs what this returns. */
+    private List<Runnable> keepWrites() {
+        List<Runnable> kept = new ArrayList<>();
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+                kept.add(() -> ctx.writeAndFlush(message, promise));
+            }
+
+            @Override
+            public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
+                List<Runnable> rest = List.copyOf(kept);
+                kept.clear();
+                ctx.close(promise);
+                rest.forEach(Runnable::run);
+            }
+        });
+        return kept;
+    }
+
+    @Test
+    void aLargeReplyThatFindsNoRoomIsAnErrorOfAHandlerThatRan() {
+        long taken = takeAll(Resource.REPLY_BYTES);
+        call(1, "here", text("x".repeat(COUNTED_BYTES)));
+        expectError(1, RPCXException.Code.OVERLOADED, RPCXException.Executed.EXECUTED, "could not be kept");
+        call(2, "here", text("a"));
+        expectValue(2, "a");
+        account.give(Resource.REPLY_BYTES, taken);
+    }
+
+    @Test
+    void aReplyToWhoDoesNotReadAndFindsNoRoomEndsTheConnection() {
+        call(1, "laterHere");
+        hand.reads(channel, false);
+        assertThat(channel.config().isAutoRead()).isFalse();
+        long taken = takeAll(Resource.REPLY_BYTES);
+        service.waiting.get(0).complete("a");
+        assertThat(channel.isOpen()).isFalse();
+        account.give(Resource.REPLY_BYTES, taken);
+    }
+
+    @Test
+    void whoDoesNotReadItsRepliesIsNotReadUntilItDoes() {
+        call(1, "laterHere");
+        hand.reads(channel, false);
+        assertThat(channel.config().isAutoRead()).isFalse();
+        service.waiting.get(0).complete("a");
+        expectValue(1, "a");
+        hand.reads(channel, true);
+        assertThat(channel.config().isAutoRead()).isTrue();
+    }
+
+    // ---- the end
+
+    @Test
+    void aConnectionThatIsLeftFinishesWhatIsUnderWay() {
+        call(1, "later");
+        handle();
+        connection.leave();
+        channel.runPendingTasks();
+        assertThat(hasReply()).isFalse();
+        call(2, "here", text("a"));
+        expectRefusal(2, RPCXException.Code.UNAVAILABLE, "closing");
+        service.waiting.get(0).complete("a");
+        expectValue(1, "a");
+        expectRefusal(0, RPCXException.Code.UNAVAILABLE, "closing");
+    }
+
+    @Test
+    void aConnectionThatIsLeftInTheLastMomentOfACallEndsWithIt() {
+        call(1, "laterHere");
+        connection.leave();
+        channel.runPendingTasks();
+        assertThat(channel.isOpen()).isTrue();
+        pass(Duration.ofSeconds(65));
+        expectError(1, RPCXException.Code.DEADLINE_EXCEEDED, RPCXException.Executed.MAYBE, "60 s");
+        expectRefusal(0, RPCXException.Code.UNAVAILABLE, "closing");
+    }
+
+    @Test
+    void aConnectionWithoutCallsIsLeftAtOnceAndItsReasonCanBeRead() {
+        connection.leave();
+        channel.runPendingTasks();
+        expectRefusal(0, RPCXException.Code.UNAVAILABLE, "closing");
+        assertThat(channel.isOpen()).as("the reason is on its way").isTrue();
+        hand.ticker.advance(999, TimeUnit.MILLISECONDS);
+        channel.runScheduledPendingTasks();
+        assertThat(channel.isOpen()).isTrue();
+        hand.ticker.advance(1, TimeUnit.MILLISECONDS);
+        channel.runScheduledPendingTasks();
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void theEndIsReadAlsoByWhoDidNotRead() {
+        hand.reads(channel, false);
+        connection.leave();
+        channel.runPendingTasks();
+        assertThat(channel.config().isAutoRead()).isTrue();
+        hand.reads(channel, true);
+        hand.reads(channel, false);
+        assertThat(channel.config().isAutoRead()).isTrue();
+    }
+
+    @Test
+    void aReasonThatCannotLeaveClosesAtOnce() {
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+                io.netty.util.ReferenceCountUtil.release(message);
+                promise.setFailure(new ClosedChannelException());
+            }
+        });
+        connection.leave();
+        channel.runPendingTasks();
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void theEndCancelsWhatIsUnderWayAndItsAnswersAreDropped() {
+        call(1, "laterHere");
+        channel.writeInbound(Unpooled.buffer().writeInt(-1));
+        channel.runPendingTasks();
+        expectError(0, RPCXException.Code.PROTOCOL, RPCXException.Executed.MAYBE, "4294967295");
+        assertThat(service.told).containsExactly("cancelled");
+        assertThat(connection.isBusy()).isFalse();
+        service.waiting.get(0).complete("a");
+        assertThat(hasReply()).isFalse();
+        assertThat(account.held(Resource.CALLS)).isZero();
+    }
+
+    @Test
+    void aServerThatDoesNotServeThisWireSaysSo() {
+        Server other = Server.builder(RegistryServer.registry(service))
+                .platform(hand)
+                .build()
+                .start();
+        Account own = Objects.requireNonNull(other.ledger().open(null));
+        EmbeddedChannel refused = EmbeddedChannel.builder().ticker(hand.ticker).build();
+        refused.pipeline().addLast(new ClassicServerConnection(refused, other, own));
+        ByteBuf reply = refused.readOutbound();
+        RPCXException why = Objects.requireNonNull(ClassicWire.readReply(reply.skipBytes(ClassicFrames.LENGTH_BYTES))
+                .error());
+        assertThat(why.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+        assertThat(why.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(other.connections()).as("it is the server's to close").isEqualTo(1);
+        refused.finishAndReleaseAll();
+        own.close();
+    }
+}

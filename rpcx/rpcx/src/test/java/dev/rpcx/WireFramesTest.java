@@ -1,0 +1,649 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.concurrent.MockTicker;
+import io.netty.util.concurrent.Ticker;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Frames of the native wire, in and out, on a channel without a socket: where they are cut, how they are gathered, in which order they go. */
+class WireFramesTest {
+    /** Where the length takes a byte more, where a body goes alone, and the longest. */
+    private static final int[] SIZES = {0, 1, 122, 123, 4000, 4091, 4092, 4096, 4097, 10_000, Wire.MAX_PAYLOAD_BYTES};
+
+    private static final int REPLY_ID = 0x1234_5678;
+
+    private record Frame(int head, int id, String payload) {}
+
+    private final MockTicker clock = Ticker.newMockTicker();
+    private final EmbeddedChannel channel =
+            EmbeddedChannel.builder().ticker(clock).build();
+    private final Ledger ledger = new Ledger("frames", Map.of(), Map.of(), Integer.MAX_VALUE);
+    private final Account account = Objects.requireNonNull(ledger.open(null));
+    private final List<Frame> arrived = new ArrayList<>();
+    private final List<Integer> prefaces = new ArrayList<>();
+    private final List<String> told = new ArrayList<>();
+    private final List<String> closed = new ArrayList<>();
+    private Runnable onFrame = () -> {};
+    private final Connection connection = new Connection(channel, account);
+
+    private final class Connection extends WireConnection {
+        Connection(EmbeddedChannel of, Account by) {
+            super(of, by);
+        }
+
+        @Override
+        void onPreface(int version) {
+            prefaces.add(version);
+        }
+
+        @Override
+        void onFrame(int head, int id, ByteBuf payload) {
+            arrived.add(new Frame(head, id, ByteBufUtil.hexDump(payload)));
+            onFrame.run();
+        }
+
+        @Override
+        int maxBytesTaken() {
+            return Integer.MAX_VALUE;
+        }
+
+        @Override
+        void beforeRead() {}
+
+        @Override
+        void onClosed(String why) {
+            closed.add(why);
+        }
+    }
+
+    private class Message extends Outbound {
+        private final String name;
+        private final boolean leaves;
+
+        Message(String name, int bytes) {
+            this(name, bytes, true);
+        }
+
+        Message(String name, int bytes, boolean leaves) {
+            super(Unpooled.wrappedBuffer(bytes(bytes)));
+            this.name = name;
+            this.leaves = leaves;
+            head = Wire.REPLY;
+            id = REPLY_ID;
+        }
+
+        @Override
+        boolean leaving() {
+            return leaves;
+        }
+
+        @Override
+        void begins() {
+            told.add(name + " begins");
+        }
+
+        @Override
+        void left() {
+            told.add(name);
+        }
+
+        @Override
+        void lost() {
+            told.add(name + " lost");
+        }
+    }
+
+    /** The socket takes nothing while it is there. */
+    private static final class Deaf extends ChannelOutboundHandlerAdapter {
+        @Override
+        public void flush(ChannelHandlerContext ctx) {}
+    }
+
+    @BeforeEach
+    void connect() {
+        channel.pipeline().addLast(connection);
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        connection.close("the test is over");
+        channel.runPendingTasks();
+        channel.finishAndReleaseAll();
+        account.close();
+        assertThat(ledger.audit()).isEmpty();
+        assertThat(closed).hasSize(1);
+        assertThat(channel.runScheduledPendingTasks()).as("no timer is left").isEqualTo(-1);
+    }
+
+    /** So many bytes, each of its own value. */
+    private static byte[] bytes(int count) {
+        byte[] bytes = new byte[count];
+        for (int i = 0; i < count; i++) {
+            bytes[i] = (byte) (i * 31 + i / 256);
+        }
+        return bytes;
+    }
+
+    private static ByteBuf frame(int head, int id, int bytes) {
+        return RawPeer.frame(head, id, Unpooled.wrappedBuffer(bytes(bytes)));
+    }
+
+    private void greet() {
+        channel.writeInbound(RawPeer.preface());
+    }
+
+    /** Reads without the end of reading, so that nothing is flushed. */
+    private void read(ByteBuf bytes) {
+        channel.pipeline().fireChannelRead(bytes);
+    }
+
+    private void readComplete() {
+        channel.pipeline().fireChannelReadComplete();
+        channel.runPendingTasks();
+    }
+
+    private List<Frame> written() {
+        ByteBuf all = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        List<Frame> frames = new ArrayList<>();
+        while (all.isReadable()) {
+            int length = Varint.readLength(all, Wire.MAX_FRAME_BYTES);
+            frames.add(new Frame(
+                    all.readUnsignedByte(),
+                    all.readInt(),
+                    ByteBufUtil.hexDump(all.readSlice(length - Wire.HEAD_BYTES))));
+        }
+        return frames;
+    }
+
+    private static Frame part(int head, int from, int to) {
+        return new Frame(head, REPLY_ID, HexFormat.of().formatHex(Arrays.copyOfRange(bytes(to), from, to)));
+    }
+
+    // ---- incoming
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 5, 7, 8, 100, 4_000, 4_097, 16_384, 70_000})
+    void framesAreTheSameWhereverTheyAreCut(int step) {
+        ByteBuf in = RawPeer.preface();
+        List<Frame> expected = new ArrayList<>();
+        for (int round = 0; round < 2; round++) {
+            for (int size : SIZES) {
+                int id = 0x8102_0300 + size;
+                in.writeBytes(frame(0xA6, id, size));
+                expected.add(new Frame(0xA6, id, HexFormat.of().formatHex(bytes(size))));
+            }
+        }
+        while (in.isReadable()) {
+            ByteBuf some = Unpooled.directBuffer(step).writeBytes(in, Math.min(step, in.readableBytes()));
+            channel.writeInbound(some);
+            assertThat(some.refCnt()).isZero();
+            if (in.isReadable() && step == 70_000) {
+                assertThat(connection.isBetweenFrames()).isFalse();
+            }
+        }
+        assertThat(prefaces).containsExactly(Wire.VERSION);
+        assertThat(arrived).isEqualTo(expected);
+        assertThat(connection.isBetweenFrames()).isTrue();
+        assertThat(connection.isClosed()).isFalse();
+    }
+
+    @Test
+    void aConnectionIsBetweenFramesOnceItIsGreetedAndNoFrameIsCut() {
+        assertThat(connection.isBetweenFrames()).isFalse();
+        ByteBuf preface = RawPeer.preface();
+        channel.writeInbound(preface.readRetainedSlice(7));
+        assertThat(connection.isBetweenFrames()).isFalse();
+        channel.writeInbound(preface);
+        assertThat(connection.isBetweenFrames()).isTrue();
+        ByteBuf frame = frame(Wire.PING, 1, 0);
+        channel.writeInbound(frame.readRetainedSlice(5));
+        assertThat(connection.isBetweenFrames()).isFalse();
+        channel.writeInbound(frame);
+        assertThat(connection.isBetweenFrames()).isTrue();
+        assertThat(arrived).hasSize(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "04 0000000000", // shorter than its head
+                "00",
+                "818001 00", // 16385
+                "8500 00", // five in two bytes
+                "858000 00", // and in three
+                "ff8000 00", // 127 in three
+                "80808000", // four bytes
+            })
+    void aLengthThatIsNoneEndsTheConnection(String hex) {
+        greet();
+        byte[] bytes = HexFormat.of().parseHex(hex.replace(" ", ""));
+        for (byte each : bytes) {
+            read(Unpooled.buffer().writeByte(each));
+        }
+        assertThat(connection.isClosed()).isTrue();
+        assertThat(arrived).isEmpty();
+        assertThat(closed.get(0)).contains("length");
+        Frame last = written().get(0);
+        assertThat(last.head()).isEqualTo(Wire.ERROR);
+        assertThat(last.id()).isZero();
+        RPCXException error =
+                WireError.read(Unpooled.wrappedBuffer(HexFormat.of().parseHex(last.payload())));
+        assertThat(error.code()).isEqualTo(RPCXException.Code.PROTOCOL);
+        assertThat(error.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        assertThat(error).hasMessage(closed.get(0));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"5250435900000000", "5250435800ffffff", "0052435801000000"})
+    void anotherPrefaceEndsTheConnectionWithoutAWord(String hex) {
+        channel.writeInbound(Unpooled.wrappedBuffer(HexFormat.of().parseHex(hex)));
+        assertThat(connection.isClosed()).isTrue();
+        assertThat(prefaces).isEmpty();
+        assertThat(written()).isEmpty();
+        assertThat(closed.get(0)).contains("preface " + Long.toHexString(Long.parseLong(hex, 16)));
+    }
+
+    @Test
+    void thePrefaceSaysThePeersVersion() {
+        channel.writeInbound(Unpooled.buffer().writeInt(Wire.MAGIC).writeInt(0xFE01_0203));
+        assertThat(prefaces).containsExactly(0xFE);
+        assertThat(connection.isClosed()).isFalse();
+    }
+
+    @Test
+    void nothingIsReadAfterTheEnd() {
+        greet();
+        onFrame = () -> connection.close("of this test");
+        ByteBuf both = frame(Wire.PING, 1, 0).writeBytes(frame(Wire.PING, 2, 0));
+        channel.writeInbound(both);
+        assertThat(arrived).hasSize(1);
+        read(frame(Wire.PING, 3, 0));
+        assertThat(arrived).hasSize(1);
+        assertThat(both.refCnt()).isZero();
+    }
+
+    @Test
+    void aPeerIsHeardOncePerQuestion() {
+        assertThat(connection.heard()).isFalse();
+        greet();
+        assertThat(connection.heard()).isTrue();
+        assertThat(connection.heard()).isFalse();
+        connection.hear();
+        assertThat(connection.heard()).isTrue();
+        assertThat(connection.heard()).isFalse();
+    }
+
+    @Test
+    void aWholeFrameOfThisHeadAndIdIsEntered() {
+        for (int size : SIZES) {
+            ByteBuf in = Unpooled.buffer().writeByte(0).writeBytes(frame(6, 77, size));
+            in.readByte();
+            int whole = in.readableBytes();
+            assertThat(WireConnection.enterFrame(in, 7, 77)).isFalse();
+            assertThat(WireConnection.enterFrame(in, 6, 78)).isFalse();
+            ByteBuf cut = in.slice(in.readerIndex(), whole - 1);
+            assertThat(WireConnection.enterFrame(cut, 6, 77)).isFalse();
+            assertThat(in.readableBytes()).isEqualTo(whole);
+            assertThat(WireConnection.enterFrame(in, 6, 77)).isTrue();
+            assertThat(ByteBufUtil.getBytes(in)).isEqualTo(bytes(size));
+        }
+        assertThat(WireConnection.enterFrame(Unpooled.buffer().writeByte(0x80), 6, 77))
+                .isFalse();
+        assertThat(WireConnection.enterFrame(Unpooled.EMPTY_BUFFER, 6, 77)).isFalse();
+    }
+
+    @Test
+    void whatIsKeptForAFrameThatIsCutIsChargedUntilItRests() {
+        greet();
+        ByteBuf in = frame(Wire.PING, 1, 12_000);
+        assertThat(account.held(Resource.KEPT_BYTES)).isZero();
+        channel.writeInbound(in.readRetainedSlice(1_000));
+        assertThat(account.held(Resource.KEPT_BYTES)).as("not yet large").isZero();
+        channel.writeInbound(in.readRetainedSlice(7_000));
+        assertThat(account.held(Resource.KEPT_BYTES)).isBetween(8_000L, 20_000L);
+        connection.rest();
+        assertThat(account.held(Resource.KEPT_BYTES)).as("it is still needed").isBetween(8_000L, 20_000L);
+        channel.writeInbound(in);
+        assertThat(arrived).hasSize(1);
+        connection.rest();
+        assertThat(account.held(Resource.KEPT_BYTES)).isZero();
+    }
+
+    // ---- outgoing
+
+    @Test
+    void thePrefaceIsTheWires() {
+        connection.sendPreface();
+        connection.sendNow(Wire.PING, 1);
+        assertThat(HexFormat.of().formatHex(HandPlatform.written(channel)))
+                .isEqualTo("5250435801000000" + "050d00000001");
+    }
+
+    @Test
+    void eachMessageOfOneFrameIsWrittenAsItIs() {
+        greet();
+        List<Frame> expected = new ArrayList<>();
+        for (int size : SIZES) {
+            connection.sendNow(new Message("m" + size, size));
+            assertThat(told).last().isEqualTo("m" + size);
+            expected.add(part(Wire.REPLY, 0, size));
+        }
+        assertThat(written()).isEqualTo(expected);
+        // and together, while a read is under way
+        read(frame(Wire.PING, 1, 0));
+        for (int size : SIZES) {
+            connection.sendNow(new Message("m" + size, size));
+        }
+        assertThat(written()).isEmpty();
+        readComplete();
+        assertThat(written()).isEqualTo(expected);
+    }
+
+    @Test
+    void aLargeMessageGoesInPartsInTurnWithOthersAndBehindSmallOnes() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        int max = Wire.MAX_PAYLOAD_BYTES;
+        connection.sendNow(new Message("a", 2 * max + 1));
+        connection.sendNow(new Message("b", max + 1));
+        connection.sendNow(new Message("small", 1));
+        assertThat(told).containsExactly("small");
+        readComplete();
+        assertThat(written())
+                .containsExactly(
+                        part(Wire.REPLY, 0, 1),
+                        part(Wire.REPLY | Wire.MORE, 0, max),
+                        part(Wire.REPLY | Wire.MORE, 0, max),
+                        part(Wire.PART | Wire.MORE, max, 2 * max),
+                        part(Wire.PART, max, max + 1),
+                        part(Wire.PART, 2 * max, 2 * max + 1));
+        assertThat(told).containsExactly("small", "a begins", "b begins", "b", "a");
+    }
+
+    @Test
+    void aMessageThatHasToWaitGoesBehindTheOthers() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        Message waits = new Message("waits", 10);
+        waits.waits = true;
+        connection.sendNow(waits);
+        connection.sendNow(new Message("b", 1));
+        readComplete();
+        assertThat(written()).containsExactly(part(Wire.REPLY, 0, 1), part(Wire.REPLY, 0, 10));
+        assertThat(told).containsExactly("b", "waits begins", "waits");
+    }
+
+    @Test
+    void whatIsDroppedAsItLeavesIsNotWritten() {
+        connection.sendNow(new Message("a", 1, false));
+        connection.sendNow(new Message("b", 20_000, false));
+        assertThat(written()).isEmpty();
+        assertThat(told).isEmpty();
+    }
+
+    @Test
+    void whatIsRecalledGoesNoFurther() {
+        channel.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(1_000, 2_000));
+        Deaf deaf = new Deaf();
+        channel.pipeline().addFirst(deaf);
+        Message large = new Message("a", 600_000);
+        connection.sendNow(large);
+        assertThat(large.begun).isTrue();
+        int left = large.body.readableBytes();
+        assertThat(left).as("some of it waits for the socket").isPositive();
+        connection.recall(new Message("b", 1));
+        connection.recall(large);
+        channel.pipeline().remove(deaf);
+        channel.flush();
+        channel.runPendingTasks();
+        assertThat(large.body.readableBytes()).isEqualTo(left);
+        assertThat(told).containsExactly("a begins");
+    }
+
+    @Test
+    void whatWaitsForTheSocketGoesOnWhenItTakesMore() {
+        channel.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(1_000, 2_000));
+        Deaf deaf = new Deaf();
+        channel.pipeline().addFirst(deaf);
+        connection.sendNow(new Message("a", 600_000));
+        assertThat(told).containsExactly("a begins");
+        assertThat(account.held(Resource.REPLY_BYTES))
+                .as("in the socket's queue")
+                .isPositive();
+        assertThat(connection.isBehind()).isTrue();
+        channel.pipeline().remove(deaf);
+        channel.flush();
+        channel.runPendingTasks();
+        assertThat(told).containsExactly("a begins", "a");
+        connection.sendNow(Wire.PING, 1);
+        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
+        assertThat(connection.isBehind()).isFalse();
+        ByteBuf all = Unpooled.buffer();
+        List<Frame> parts = written();
+        for (Frame frame : parts.subList(0, parts.size() - 1)) {
+            all.writeBytes(HexFormat.of().parseHex(frame.payload()));
+        }
+        assertThat(ByteBufUtil.getBytes(all)).isEqualTo(bytes(600_000));
+    }
+
+    @Test
+    void muchThatIsGatheredIsBehind() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        connection.sendNow(new Message("a", 1));
+        assertThat(connection.isBehind()).isFalse();
+        for (int i = 0; i < 17; i++) {
+            connection.sendNow(new Message("b", 1_000));
+        }
+        assertThat(connection.isBehind()).isTrue();
+        readComplete();
+        assertThat(connection.isBehind()).isFalse();
+        read(frame(Wire.PING, 1, 0));
+        connection.sendNow(new Message("c", 5_000));
+        assertThat(connection.isBehind()).as("it stands in the socket's buffer").isTrue();
+        readComplete();
+    }
+
+    @Test
+    void whatWasGatheredIsChargedWhereItHasGrownUntilItRests() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        for (int i = 0; i < 20; i++) {
+            connection.sendNow(new Message("a", 1_000));
+        }
+        readComplete();
+        assertThat(account.held(Resource.KEPT_BYTES)).isGreaterThan(16_000);
+        connection.rest();
+        assertThat(account.held(Resource.KEPT_BYTES)).isZero();
+        connection.sendNow(new Message("a", 1_000));
+        assertThat(account.held(Resource.KEPT_BYTES))
+                .as("little is not counted")
+                .isZero();
+    }
+
+    @Test
+    void buffersThatFindNoRoomAreGivenUp() {
+        Ledger full = new Ledger("full", Map.of(Resource.KEPT_BYTES, 0L), Map.of(), Integer.MAX_VALUE);
+        Account none = Objects.requireNonNull(full.open(null));
+        EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
+        WireConnection poor = new WireConnection(own, none) {
+            @Override
+            void onPreface(int version) {}
+
+            @Override
+            void onFrame(int head, int id, ByteBuf payload) {}
+
+            @Override
+            int maxBytesTaken() {
+                return Integer.MAX_VALUE;
+            }
+
+            @Override
+            void beforeRead() {}
+
+            @Override
+            void onClosed(String why) {}
+        };
+        own.pipeline().addLast(poor);
+        own.pipeline().fireChannelRead(RawPeer.preface());
+        for (int i = 0; i < 20; i++) {
+            poor.sendNow(new Message("a", 1_000));
+        }
+        own.pipeline().fireChannelReadComplete();
+        assertThat(HandPlatform.written(own)).hasSize(20 * 1_007);
+        assertThat(none.held(Resource.KEPT_BYTES)).isZero();
+        poor.sendNow(new Message("a", 1_000));
+        assertThat(HandPlatform.written(own)).hasSize(1_007);
+        poor.close("of this test");
+        own.finishAndReleaseAll();
+        none.close();
+        assertThat(full.audit()).isEmpty();
+    }
+
+    @Test
+    void whatIsQueuedLeavesWithTheLoopsNextTask() {
+        connection.send(new Message("a", 1));
+        connection.send(new Message("b", 2));
+        assertThat(told).isEmpty();
+        channel.runPendingTasks();
+        assertThat(written()).containsExactly(part(Wire.REPLY, 0, 1), part(Wire.REPLY, 0, 2));
+        connection.send(new Message("c", 3));
+        connection.sendQueued();
+        assertThat(written()).containsExactly(part(Wire.REPLY, 0, 3));
+        connection.send(new Message("d", 3));
+        channel.runPendingTasks();
+        assertThat(told).containsExactly("a", "b", "c", "d");
+    }
+
+    @Test
+    void whatIsQueuedWhileReadingLeavesWithTheReadsEnd() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        connection.send(new Message("a", 1));
+        channel.runPendingTasks();
+        assertThat(told).containsExactly("a");
+        assertThat(written()).isEmpty();
+        readComplete();
+        assertThat(written()).hasSize(1);
+    }
+
+    @Test
+    void whatIsQueuedGoesBetweenThePartsOfALargeMessage() {
+        onFrame = () -> {
+            connection.sendNow(new Message("large", 100_000));
+            connection.send(new Message("small", 1));
+        };
+        greet();
+        channel.writeInbound(frame(Wire.PING, 1, 0));
+        assertThat(told).containsExactly("small", "large begins", "large");
+    }
+
+    @Test
+    void whatComesAfterTheEndIsLost() {
+        connection.send(new Message("queued", 1));
+        Message large = new Message("large", 20_000);
+        read(RawPeer.preface());
+        connection.sendNow(large);
+        connection.close("of this test");
+        assertThat(told).as("what waits in turn is its owner's").containsExactly("queued lost");
+        connection.sendNow(new Message("now", 1));
+        connection.send(new Message("later", 1));
+        channel.runPendingTasks();
+        assertThat(told).containsExactly("queued lost", "now lost", "later lost");
+        assertThat(closed).containsExactly("of this test");
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void aPingIsAnswered() {
+        connection.answerPing(77);
+        assertThat(written()).containsExactly(new Frame(Wire.PONG, 77, ""));
+    }
+
+    // ---- the end
+
+    @Test
+    void whatWasGatheredLeavesBeforeTheEnd() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        connection.sendNow(new Message("a", 1));
+        connection.close("of this test");
+        assertThat(written()).hasSize(1);
+        assertThat(channel.isOpen()).isFalse();
+        assertThat(account.held(Resource.TIMERS)).isZero();
+    }
+
+    @Test
+    void aPeerThatDoesNotTakeTheLastBytesIsLeftAfterTwoSeconds() {
+        Deaf deaf = new Deaf();
+        channel.pipeline().addFirst(deaf);
+        connection.sendNow(new Message("a", 1));
+        connection.close("of this test");
+        assertThat(channel.isOpen()).isTrue();
+        assertThat(account.held(Resource.TIMERS)).isEqualTo(1);
+        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
+        clock.advance(1_999, TimeUnit.MILLISECONDS);
+        channel.runScheduledPendingTasks();
+        assertThat(channel.isOpen()).isTrue();
+        clock.advance(1, TimeUnit.MILLISECONDS);
+        channel.runScheduledPendingTasks();
+        assertThat(channel.isOpen()).isFalse();
+        assertThat(account.held(Resource.TIMERS)).isZero();
+    }
+
+    @Test
+    void anAbortDoesNotWait() {
+        channel.pipeline().addFirst(new Deaf());
+        connection.sendNow(new Message("a", 1));
+        connection.abort("of this test");
+        assertThat(channel.isOpen()).isFalse();
+        assertThat(closed).containsExactly("of this test");
+    }
+
+    @Test
+    void theEndOfTheChannelIsTheConnections() {
+        channel.close();
+        assertThat(closed).containsExactly("the connection ended");
+        assertThat(connection.isClosed()).isTrue();
+    }
+
+    @Test
+    void anExceptionOfTheChannelIsTheEnd() {
+        channel.pipeline().fireExceptionCaught(new IllegalStateException("of this test"));
+        assertThat(closed).containsExactly("of this test");
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void aFaultWhileWritingEndsTheConnectionAndTellsThoseBehindIt() {
+        connection.send(new Message("a", 1) {
+            @Override
+            boolean leaving() {
+                throw new IllegalStateException("of this test");
+            }
+        });
+        connection.send(new Message("b", 1));
+        channel.runPendingTasks();
+        assertThat(closed).containsExactly("the connection failed by a fault of this side");
+        assertThat(told).containsExactly("b lost");
+        assertThat(channel.isOpen()).isFalse();
+    }
+}
