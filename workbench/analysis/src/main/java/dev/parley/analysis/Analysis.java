@@ -183,9 +183,7 @@ public final class Analysis {
             return "void: " + whyNothing(all);
         }
         if (dependsOnLoad(metric) && counted.stream().noneMatch(JudgedTrial::isValid)) {
-            return CellSamples.isCold(counted)
-                    ? Summary.COLD + reasons(counted).replace(TrialRow.COLD, "")
-                    : "void: " + reasons(counted);
+            return why(counted);
         }
         List<String> hints = new ArrayList<>();
         if (sample.count() < Validity.ENOUGH_RESTARTS) {
@@ -199,7 +197,32 @@ public final class Analysis {
         if (dependsOnLoad(metric) && left > 0) {
             hints.add(left + " of " + all.size() + " trials left out");
         }
+        if (dependsOnLoad(metric) && counted.stream().anyMatch(this::isColdStart)) {
+            hints.addFirst(Summary.COLD_START);
+            return String.join("; ", hints);
+        }
         return hints.isEmpty() ? "valid" : "indicative: " + String.join("; ", hints);
+    }
+
+    /** Whether its services were cold because its study asks how they begin. */
+    public boolean isColdStart(JudgedTrial trial) {
+        TrialSpec spec = trial.row().spec();
+        return Warmth.isColdStart(spec, rows.figures().getOrDefault(spec.id(), List.of()));
+    }
+
+    /** What compilers took of the services' processor time in a trial's window, in percent; empty where it is not known. */
+    public OptionalDouble compilingShare(JudgedTrial trial) {
+        return Warmth.compilingShare(
+                rows.figures().getOrDefault(trial.row().spec().id(), List.of()));
+    }
+
+    /** Why trials of which none is valid do not count. */
+    private static String why(List<JudgedTrial> counted) {
+        String why = reasons(counted);
+        if (CellSamples.isCold(counted)) {
+            return Summary.COLD + why.replace(TrialRow.COLD, "").replace(TrialRow.UNKNOWN, "");
+        }
+        return CellSamples.isUnknown(counted) ? Summary.UNKNOWN + why.replace(TrialRow.UNKNOWN, "") : "void: " + why;
     }
 
     /** Not every topology has hops, and not every load a schedule to be late for. */
@@ -209,6 +232,7 @@ public final class Analysis {
                     HOP_MEDIAN,
                     HOP_P99,
                     COMPILING_SHARE,
+                    REHEARSAL_TIME,
                     GENERATOR_CPU,
                     GENERATOR_LATENESS_P99,
                     GENERATOR_CEILING -> true;
@@ -312,9 +336,8 @@ public final class Analysis {
                                 Double.NaN,
                                 true,
                                 new Verdict(
-                                        isCold(situation, all.get(a)) || isCold(situation, all.get(b))
-                                                ? Verdict.Kind.COLD
-                                                : Verdict.Kind.VOID,
+                                        CellSamples.noVerdict(
+                                                counted(situation, all.get(a)), counted(situation, all.get(b))),
                                         0)));
                     }
                 }
@@ -322,9 +345,9 @@ public final class Analysis {
         }
     }
 
-    private boolean isCold(Situation situation, String technology) {
+    private List<JudgedTrial> counted(Situation situation, String technology) {
         CellSamples own = samples.get(new Cell(technology, situation));
-        return own != null && CellSamples.isCold(own.counted());
+        return own == null ? List.of() : own.counted();
     }
 
     private static String subject(Metric metric) {
@@ -340,7 +363,7 @@ public final class Analysis {
                     THROUGHPUT,
                     SUCCESS_SHARE -> "client";
             case HOP_MEAN, HOP_MEDIAN, HOP_P99, WIRE_OUT, WIRE_BACK, PAYLOAD_OUT, PAYLOAD_BACK -> "hop";
-            case CPU_SHARE, CPU_PER_REQUEST, COMPILING_SHARE -> FigureRow.SYSTEM;
+            case CPU_SHARE, CPU_PER_REQUEST, COMPILING_SHARE, REHEARSAL_TIME -> FigureRow.SYSTEM;
             case MEMORY_AFTER_BOOT, MEMORY_AFTER_LOAD, INSTALLED_SIZE, BOOT_TIME -> "service";
             case BROKER_CPU_PER_REQUEST, BROKER_MEMORY -> FigureRow.BROKER;
             case DATABASE_CPU_PER_REQUEST, DATABASE_MEMORY -> FigureRow.DATABASES;

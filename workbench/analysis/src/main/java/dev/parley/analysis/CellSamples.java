@@ -48,9 +48,23 @@ final class CellSamples {
                 .findFirst();
     }
 
-    /** True where there are figures, and all of them of services that were still warming up. */
+    /** True where there are figures, none of them of services that are known to be warm, and some of services that were still warming up. */
     static boolean isCold(List<JudgedTrial> counted) {
-        return !counted.isEmpty() && counted.stream().allMatch(JudgedTrial::isCold);
+        return counted.stream().allMatch(t -> t.isCold() || t.isUnknown())
+                && counted.stream().anyMatch(JudgedTrial::isCold);
+    }
+
+    /** True where there are figures, and of none is it known whether services were warm. */
+    static boolean isUnknown(List<JudgedTrial> counted) {
+        return !counted.isEmpty() && counted.stream().allMatch(JudgedTrial::isUnknown);
+    }
+
+    /** What stands in the place of a verdict where one of two sides has no figure that counts. */
+    static Verdict.Kind noVerdict(List<JudgedTrial> first, List<JudgedTrial> second) {
+        if (isCold(first) || isCold(second)) {
+            return Verdict.Kind.COLD;
+        }
+        return isUnknown(first) || isUnknown(second) ? Verdict.Kind.UNKNOWN : Verdict.Kind.VOID;
     }
 
     List<JudgedTrial> counted() {

@@ -30,7 +30,7 @@ public record Comparison(
         Verdict.Kind other = switch (verdict.kind()) {
             case BETTER -> Verdict.Kind.WORSE;
             case WORSE -> Verdict.Kind.BETTER;
-            case EQUIVALENT, UNDECIDED, VOID, COLD -> verdict.kind();
+            case EQUIVALENT, UNDECIDED, VOID, COLD, UNKNOWN -> verdict.kind();
         };
         return new Comparison(
                 topology,

@@ -20,15 +20,16 @@ public record JudgedTrial(TrialRow row, List<String> reasons) {
 
     /** Its figures are not to be believed. */
     public boolean isVoid() {
-        return isFinished() && !reasons.stream().allMatch(JudgedTrial::isOfCold);
+        return isFinished() && !reasons.stream().allMatch(TrialRow::isOfWarmth);
     }
 
     /** Its figures are true, but of services that were still warming up: they are shown and never compared. */
     public boolean isCold() {
-        return isFinished() && !reasons.isEmpty() && !isVoid();
+        return isFinished() && !isVoid() && reasons.stream().anyMatch(r -> r.startsWith(TrialRow.COLD));
     }
 
-    private static boolean isOfCold(String reason) {
-        return reason.startsWith(TrialRow.COLD);
+    /** Nothing tells whether its services were warm: its figures are shown and never compared. */
+    public boolean isUnknown() {
+        return isFinished() && !isVoid() && !isCold() && !reasons.isEmpty();
     }
 }

@@ -74,11 +74,7 @@ public final class RunComparison {
                             Estimate.of(both.second(), seed),
                             Estimate.of(both.first(), seed),
                             Estimate.NONE,
-                            new Verdict(
-                                    CellSamples.isCold(first.counted()) || CellSamples.isCold(second.counted())
-                                            ? Verdict.Kind.COLD
-                                            : Verdict.Kind.VOID,
-                                    0)));
+                            new Verdict(CellSamples.noVerdict(first.counted(), second.counted()), 0)));
                 }
             }
         }

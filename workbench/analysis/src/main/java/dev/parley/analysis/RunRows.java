@@ -52,7 +52,10 @@ record RunRows(
                     .filter(r -> !(littleToldAlready && r.startsWith(Validity.LITTLES_LAW)))
                     .forEach(reasons::add);
             reasons.addAll(Warmth.reasons(
-                    trial.spec(), seconds.getOrDefault(id, List.of()), figures.getOrDefault(id, List.of())));
+                    trial.spec(),
+                    seconds.getOrDefault(id, List.of()),
+                    histograms.getOrDefault(id, List.of()),
+                    figures.getOrDefault(id, List.of())));
         }
         return new JudgedTrial(trial, List.copyOf(reasons));
     }
@@ -82,10 +85,10 @@ record RunRows(
         return cells;
     }
 
-    /** The finished trials that a cell's figures rest on: the valid ones; the cold where none is valid; all where every one is void. */
+    /** The finished trials that a cell's figures rest on: the valid ones; where none is, those not shown to be warm; all where every one is void. */
     static List<JudgedTrial> counted(List<JudgedTrial> trials) {
         return java.util.stream.Stream.<Predicate<JudgedTrial>>of(
-                        JudgedTrial::isValid, JudgedTrial::isCold, JudgedTrial::isFinished)
+                        JudgedTrial::isValid, trial -> trial.isCold() || trial.isUnknown(), JudgedTrial::isFinished)
                 .map(which -> trials.stream().filter(which).toList())
                 .filter(some -> !some.isEmpty())
                 .findFirst()

@@ -10,7 +10,8 @@ import dev.parley.model.Metric;
  *     {@code generator}; in details a service's or hop's own name
  * @param estimate in {@link Metric#unit()}, median over restarts with a 95 % interval
  * @param restarts how many fresh starts it rests on
- * @param validity {@code valid}, or {@code indicative: …}, {@code cold: …} or {@code void: …} with the reasons
+ * @param validity {@code valid}, or {@code indicative: …}, {@code cold: …}, {@code unknown: …} or {@code void: …} with
+ *     the reasons; {@code cold start} of a trial that is cold by design, which counts
  * @param empty the same figure of the empty service; NaN where there is none
  */
 public record Summary(
@@ -28,13 +29,32 @@ public record Summary(
     /** How the validity begins of a figure of services that were still warming up: it is shown, and never compared. */
     public static final String COLD = "cold: ";
 
+    /** How the validity begins of a figure of services of which nothing tells whether they were warm: it is shown, and never compared. */
+    public static final String UNKNOWN = "unknown: ";
+
+    /** How the validity begins of a figure of services that were cold because the study asks how they begin. */
+    public static final String COLD_START = "cold start";
+
     public boolean isCold() {
         return validity.startsWith(COLD);
     }
 
+    public boolean isUnknown() {
+        return validity.startsWith(UNKNOWN);
+    }
+
+    public boolean isColdStart() {
+        return validity.startsWith(COLD_START);
+    }
+
+    /** Whether a figure of this validity may stand in a ratio, an order or a verdict. */
+    public static boolean counts(String validity) {
+        return !validity.startsWith("void") && !validity.startsWith(COLD) && !validity.startsWith(UNKNOWN);
+    }
+
     /** True where the figure may stand in a ratio, an order or a headline. */
     public boolean counts() {
-        return !isVoid() && !isCold();
+        return counts(validity);
     }
 
     public boolean isVoid() {

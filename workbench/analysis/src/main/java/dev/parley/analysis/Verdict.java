@@ -21,7 +21,9 @@ public record Verdict(Kind kind, int moreRestarts) {
         /** One side has no valid figure. */
         VOID,
         /** One side was measured only while it was still warming up: there is no ratio. */
-        COLD
+        COLD,
+        /** Nothing tells whether one side was warm: there is no ratio. */
+        UNKNOWN
     }
 
     @Override

@@ -249,6 +249,81 @@ class AnalysisTest {
         });
     }
 
+    @Test
+    void aCellOfUnknownWarmthDecidesNothingAndSaysSo() {
+        store.appendPlan(List.of(spec(0, "rest", "text:10", 1), spec(1, "grpc", "text:10", 1)));
+        finished(spec(0, "rest", "text:10", 1), 9, 0, List.of("unknown: nothing tells"));
+        finished(spec(1, "grpc", "text:10", 1), 2, 0, List.of());
+        Analysis analysis = Analysis.of(store);
+        assertThat(analysis.trials())
+                .extracting(JudgedTrial::isUnknown, JudgedTrial::isCold, JudgedTrial::isVoid, JudgedTrial::isValid)
+                .containsExactly(tuple(true, false, false, false), tuple(false, false, false, true));
+        Summary unknown = find(analysis, "rest", "text:10", Metric.LATENCY_MEAN);
+        assertThat(unknown.estimate().value()).as("kept").isCloseTo(9, within(0.01));
+        assertThat(unknown.validity()).isEqualTo("unknown: nothing tells");
+        assertThat(unknown.counts()).isFalse();
+        assertThat(analysis.comparisons()).hasSize(4).allSatisfy(c -> {
+            assertThat(c.verdict().kind()).isEqualTo(Verdict.Kind.UNKNOWN);
+            assertThat(c.reversed().verdict().kind()).isEqualTo(Verdict.Kind.UNKNOWN);
+            assertThat(c.ratio().isPresent()).isFalse();
+        });
+    }
+
+    @Test
+    void aCellOfColdAndUnknownTrialsIsCold() {
+        store.appendPlan(List.of(spec(0, "rest", "text:10", 1), spec(1, "rest", "text:10", 2)));
+        finished(spec(0, "rest", "text:10", 1), 9, 0, List.of("unknown: nothing tells"));
+        finished(spec(1, "rest", "text:10", 2), 7, 0, List.of(), compiling(1, 46));
+        Summary mean = find(Analysis.of(store), "rest", "text:10", Metric.LATENCY_MEAN);
+        assertThat(mean.estimate().value()).isCloseTo(8, within(0.01));
+        assertThat(mean.validity())
+                .isEqualTo("cold: nothing tells; compilers took 46.0 % of the services' processor time (at most 10 %)");
+    }
+
+    /** Of a paper that asks how the first calls are: compared, and called what they are. */
+    @Test
+    void aColdStartThatWasAskedForCountsAndIsCalledSo() {
+        List<TrialSpec> plan = new ArrayList<>();
+        for (int restart = 1; restart <= 3; restart++) {
+            for (String technology : List.of("rest", "grpc")) {
+                plan.add(new TrialSpec(
+                        plan.size(),
+                        technology,
+                        Topology.parse("line:1"),
+                        "messages",
+                        MessageSpec.parse("text:10"),
+                        Load.parse("rounds:10x10:10:600s:shared"),
+                        restart,
+                        restart,
+                        new TrialSpec.Window(Duration.ZERO, Duration.ZERO, Duration.ofSeconds(2)),
+                        Duration.ofSeconds(1)));
+            }
+        }
+        store.appendPlan(plan);
+        for (TrialSpec spec : plan) {
+            FigureRow unrehearsed = new FigureRow(spec.id(), Metric.REHEARSAL_TIME, FigureRow.SYSTEM, 0);
+            finished(
+                    spec,
+                    spec.technology().equals("rest") ? 10 : 2,
+                    0,
+                    List.of(),
+                    compiling(spec.id(), 80),
+                    unrehearsed);
+        }
+        Analysis analysis = Analysis.of(store);
+        assertThat(analysis.trials())
+                .allMatch(JudgedTrial::isValid)
+                .allMatch(analysis::isColdStart)
+                .allSatisfy(trial -> assertThat(analysis.compilingShare(trial)).hasValue(80));
+        Summary mean = find(analysis, "rest", "text:10", Metric.LATENCY_MEAN);
+        assertThat(mean.validity()).isEqualTo("cold start; 3 restarts");
+        assertThat(mean.counts()).isTrue();
+        assertThat(mean.isColdStart()).isTrue();
+        assertThat(analysis.comparisons())
+                .filteredOn(c -> c.metric() == Metric.LATENCY_MEDIAN)
+                .allSatisfy(c -> assertThat(c.ratio().isPresent()).isTrue());
+    }
+
     private static FigureRow boot(int id) {
         return new FigureRow(id, Metric.BOOT_TIME, "m1", 500);
     }

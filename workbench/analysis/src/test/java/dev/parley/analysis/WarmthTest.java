@@ -1,8 +1,10 @@
 package dev.parley.analysis;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
 import dev.parley.model.FigureRow;
+import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Metric;
@@ -13,10 +15,15 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
 class WarmthTest {
     private static TrialSpec spec(Load load) {
+        return spec(load, new TrialSpec.Window(Duration.ofSeconds(1), Duration.ofSeconds(2), Duration.ofSeconds(2)));
+    }
+
+    private static TrialSpec spec(Load load, TrialSpec.Window window) {
         return new TrialSpec(
                 0,
                 "rest",
@@ -26,7 +33,7 @@ class WarmthTest {
                 load,
                 1,
                 1,
-                new TrialSpec.Window(Duration.ofSeconds(1), Duration.ofSeconds(2), Duration.ofSeconds(2)),
+                window,
                 Duration.ofSeconds(1));
     }
 
@@ -52,8 +59,30 @@ class WarmthTest {
         return Encoded.of(times);
     }
 
+    private static List<String> reasons(TrialSpec spec, List<SecondRow> seconds, List<FigureRow> figures) {
+        return Warmth.reasons(spec, seconds, List.of(), figures);
+    }
+
     private static List<String> reasons(double percent) {
-        return Warmth.reasons(CLOSED, seconds(500, 1_000, 1_000), compiling(percent));
+        return reasons(CLOSED, seconds(500, 1_000, 1_000), compiling(percent));
+    }
+
+    /** The halves of a window, each with its response times. */
+    private static List<String> halves(long[] firstNs, long[] secondNs) {
+        return Warmth.reasons(
+                CLOSED,
+                seconds(firstNs.length + secondNs.length, 1_000),
+                List.of(
+                        new HistogramRow(0, HistogramRow.Kind.FIRST_HALF, "client", Encoded.of(firstNs)),
+                        new HistogramRow(0, HistogramRow.Kind.SECOND_HALF, "client", Encoded.of(secondNs))),
+                compiling(1));
+    }
+
+    /** Response times that lie evenly within a tenth below and above their median. */
+    private static long[] around(int replies, long medianNs) {
+        return LongStream.range(0, replies)
+                .map(i -> medianNs * 9 / 10 + medianNs / 5 * i / Math.max(1, replies - 1))
+                .toArray();
     }
 
     @Test
@@ -67,11 +96,91 @@ class WarmthTest {
     }
 
     @Test
-    void whatIsNotKnownToBeWarmIsCold() {
-        assertThat(Warmth.reasons(CLOSED, seconds(500, 1_000, 1_000), List.of()))
-                .containsExactly("cold: how much processor time compilers took is not known");
+    void whatNothingShowsToBeWarmIsUnknownAndNeverWarm() {
+        assertThat(reasons(CLOSED, seconds(500, 1_000, 1_000), List.of()))
+                .containsExactly("unknown: how much processor time compilers took was not seen");
         FigureRow ofOneService = new FigureRow(0, Metric.COMPILING_SHARE, "m1", 1);
-        assertThat(Warmth.reasons(CLOSED, seconds(500, 1_000, 1_000), List.of(ofOneService)))
+        assertThat(reasons(CLOSED, seconds(500, 1_000, 1_000), List.of(ofOneService)))
+                .hasSize(1);
+    }
+
+    /** A second has halves too: they are kept by the nanosecond, and not by whole seconds. */
+    @Test
+    void aWindowOfASecondIsJudgedByItsHalves() {
+        assertThat(halves(around(500, 1_000_000), around(500, 800_000)))
+                .containsExactly(
+                        "cold: latency still fell, by 20 % from the window's first half to its second (at most 10 %)");
+        assertThat(halves(around(500, 1_000_000), around(500, 1_000_000))).isEmpty();
+    }
+
+    @Test
+    void aWindowWithoutHalvesIsUnknown() {
+        assertThat(reasons(CLOSED, seconds(5_000, 1_000), compiling(1)))
+                .containsExactly(
+                        "unknown: the window was not kept in halves, so that nothing tells whether latency still fell");
+        assertThat(reasons(CLOSED, List.of(), compiling(1))).hasSize(1);
+        assertThat(halves(new long[0], new long[0])).as("nothing was answered").hasSize(1);
+    }
+
+    @Test
+    void fewRequestsDecideWhereTheirMediansAreSureAndAreUnknownOtherwise() {
+        assertThat(halves(around(40, 1_000_000), around(40, 1_000_000)))
+                .as("both medians are known to a few percent")
+                .isEmpty();
+        assertThat(halves(around(40, 1_000_000), around(40, 500_000)))
+                .containsExactly(
+                        "cold: latency still fell, by 50 % from the window's first half to its second (at most 10 %)");
+        assertThat(halves(around(40, 1_000_000), around(40, 900_000)))
+                .containsExactly(
+                        "unknown: 40 and 40 requests in the halves of the window do not tell whether latency still fell");
+        long[] scattered = LongStream.rangeClosed(1, 40).map(i -> i * 50_000).toArray();
+        assertThat(halves(scattered, scattered))
+                .as("medians known to a third")
+                .hasSize(1)
+                .first(STRING)
+                .startsWith("unknown: ");
+        assertThat(halves(around(7, 1_000_000), around(7, 1_000_000)))
+                .as("no interval of a median has seven values")
+                .containsExactly(
+                        "unknown: 7 and 7 requests in the halves of the window do not tell whether latency still fell");
+        assertThat(halves(around(8, 1_000_000), around(8, 1_000_000))).hasSize(1);
+        assertThat(halves(new long[0], around(500, 1_000_000)))
+                .as("nothing came in the first half")
+                .hasSize(1);
+    }
+
+    @Test
+    void theNumberOfRequestsDecidesWhetherMediansAloneTell() {
+        long[] scattered = LongStream.rangeClosed(1, 400).map(i -> i * 5_000).toArray();
+        assertThat(halves(scattered, scattered)).isEmpty();
+        long[] fewer = Arrays.copyOf(scattered, 399);
+        assertThat(halves(fewer, fewer)).hasSize(1);
+        assertThat(halves(fewer, scattered)).hasSize(1);
+        assertThat(halves(scattered, fewer)).hasSize(1);
+    }
+
+    /** The paper asks how the first calls after a start are: as many for each, and none rehearsed. */
+    @Test
+    void aColdStartThatWasAskedForIsNoFault() {
+        TrialSpec.Window unwarmed = new TrialSpec.Window(Duration.ZERO, Duration.ZERO, Duration.ofSeconds(1));
+        TrialSpec rounds = spec(Load.parse("rounds:10x10:10:600s:shared"), unwarmed);
+        List<FigureRow> unrehearsed = List.of(
+                new FigureRow(0, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 60),
+                new FigureRow(0, Metric.REHEARSAL_TIME, FigureRow.SYSTEM, 0));
+        assertThat(reasons(rounds, List.of(), unrehearsed)).isEmpty();
+        assertThat(Warmth.isColdStart(rounds, unrehearsed)).isTrue();
+        assertThat(reasons(spec(new Load.Closed(16), unwarmed), seconds(500, 1, 1), unrehearsed))
+                .as("in a window the fastest answers most")
+                .hasSize(1);
+        assertThat(reasons(spec(Load.parse("rounds:10x10:10:600s:shared")), List.of(), unrehearsed))
+                .as("warmed up")
+                .hasSize(1);
+        List<FigureRow> rehearsed = List.of(
+                new FigureRow(0, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 60),
+                new FigureRow(0, Metric.REHEARSAL_TIME, FigureRow.SYSTEM, 0.4));
+        assertThat(reasons(rounds, List.of(), rehearsed)).hasSize(1);
+        assertThat(reasons(rounds, List.of(), unrehearsed.subList(0, 1)))
+                .as("of an older run it is not known how long services were rehearsed")
                 .hasSize(1);
     }
 
@@ -89,7 +198,7 @@ class WarmthTest {
 
     /** The median of values of which each second has the same number is the lower middle one of the seconds. */
     private static List<String> falling(double... microseconds) {
-        return Warmth.reasons(CLOSED, seconds(500, microseconds), compiling(1));
+        return reasons(CLOSED, seconds(500, microseconds), compiling(1));
     }
 
     @Test
@@ -98,25 +207,11 @@ class WarmthTest {
     }
 
     @Test
-    void fewRequestsTellNoFall() {
-        assertThat(Warmth.reasons(CLOSED, seconds(399, 1_000, 500), compiling(1)))
-                .isEmpty();
-        assertThat(Warmth.reasons(CLOSED, seconds(400, 1_000, 500), compiling(1)))
-                .hasSize(1);
-        assertThat(Warmth.reasons(CLOSED, seconds(5_000, 1_000), compiling(1)))
-                .as("one second has no halves")
-                .isEmpty();
-        assertThat(Warmth.reasons(CLOSED, List.of(), compiling(1))).isEmpty();
-    }
-
-    @Test
     void aLoadThatChangesHasNoLevelToBeOn() {
         TrialSpec stairs = spec(new Load.Staircase(40, 80, 40, Duration.ofSeconds(1)));
-        assertThat(Warmth.reasons(stairs, seconds(500, 1_000, 500), compiling(1)))
-                .isEmpty();
-        assertThat(Warmth.reasons(stairs, seconds(500, 1_000, 500), compiling(11)))
-                .hasSize(1);
+        assertThat(reasons(stairs, seconds(500, 1_000, 500), compiling(1))).isEmpty();
+        assertThat(reasons(stairs, seconds(500, 1_000, 500), compiling(11))).hasSize(1);
         TrialSpec open = spec(new Load.Open(500, Load.Arrivals.EVEN));
-        assertThat(Warmth.reasons(open, seconds(500, 1_000, 500), compiling(1))).hasSize(1);
+        assertThat(reasons(open, seconds(500, 1_000, 500), compiling(1))).hasSize(1);
     }
 }

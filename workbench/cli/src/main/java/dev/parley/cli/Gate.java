@@ -53,8 +53,11 @@ final class Gate implements Callable<Integer> {
         if (comparison.rows().isEmpty()) {
             return nothing("nothing in common with the baseline");
         }
-        if (comparison.uncommon() > 0 || has(comparison, Verdict.Kind.VOID) || has(comparison, Verdict.Kind.COLD)) {
-            return nothing("some cells of the baseline are missing, void or cold");
+        if (comparison.uncommon() > 0
+                || has(comparison, Verdict.Kind.VOID)
+                || has(comparison, Verdict.Kind.COLD)
+                || has(comparison, Verdict.Kind.UNKNOWN)) {
+            return nothing("some cells of the baseline are missing, void, cold or of unknown warmth");
         }
         // under three restarts no verdict can be other than undecided, with an interval all the same
         if (comparison.rows().stream().allMatch(row -> row.verdict().kind() == Verdict.Kind.UNDECIDED)) {

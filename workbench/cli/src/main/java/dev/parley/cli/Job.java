@@ -6,9 +6,11 @@ import dev.parley.model.BadInput;
 import dev.parley.process.Children;
 import dev.parley.spi.Location;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
 import java.util.LinkedHashMap;
@@ -82,9 +84,16 @@ final class Job {
             ending.firstFailure()
                     .ifPresent(why -> System.err.println("parley: " + ending.failed() + " of "
                             + (ending.failed() + ending.finished()) + " trials failed; the first: " + why));
+            System.out.println("took " + took());
             System.out.println("report: " + report);
             return ending.failed() > 0 ? 1 : 0;
         }
+    }
+
+    /** Since this JVM began: with all that a person waited for, but for what built the workbench before. */
+    private static String took() {
+        long beganMs = ManagementFactory.getRuntimeMXBean().getStartTime();
+        return Progress.exact(Duration.ofMillis(System.currentTimeMillis() - beganMs));
     }
 
     /** A folder for a new run, made if need be. */

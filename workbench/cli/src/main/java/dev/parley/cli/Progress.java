@@ -43,7 +43,8 @@ final class Progress implements LabListener {
                 trials == 0
                         ? "every trial has ended already"
                         : trials + " trials in " + planned.boots().size() + " boots of services, about "
-                                + text(estimate));
+                                + (estimate.compareTo(Duration.ofMinutes(10)) < 0 ? exact(estimate) : text(estimate))
+                                + " if rehearsals take all of their time");
     }
 
     @Override
@@ -106,8 +107,8 @@ final class Progress implements LabListener {
 
     /** What keeps a trial from counting: the word void before what makes it so, where that is not the cold alone. */
     private static String why(TrialRow row) {
-        boolean isCold = row.voidReasons().stream().allMatch(r -> r.startsWith(TrialRow.COLD));
-        return (isCold ? "" : "void: ") + String.join("; ", row.voidReasons());
+        boolean isOfWarmth = row.voidReasons().stream().allMatch(TrialRow::isOfWarmth);
+        return (isOfWarmth ? "" : "void: ") + String.join("; ", row.voidReasons());
     }
 
     @Override
@@ -134,6 +135,12 @@ final class Progress implements LabListener {
                 ? estimate.minus(passed)
                 : passed.multipliedBy(trials - ended).dividedBy(ended);
         return text(left.isNegative() ? Duration.ZERO : left);
+    }
+
+    /** To the second: {@code 4 min 32 s}. */
+    static String exact(Duration duration) {
+        long seconds = duration.toSeconds();
+        return seconds < 60 ? seconds + " s" : seconds / 60 + " min " + seconds % 60 + " s";
     }
 
     static String text(Duration duration) {

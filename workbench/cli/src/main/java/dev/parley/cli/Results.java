@@ -18,6 +18,8 @@ final class Results {
             Path written = report.writeTo(folder);
             out.println();
             out.print(report.table());
+            out.println();
+            out.print(report.warmth());
             return written;
         } catch (UncheckedIOException e) {
             throw new BadInput("report", folder, "a folder that can be written: " + e.getMessage());

@@ -65,9 +65,7 @@ final class Show implements Callable<Integer> {
                         + trial.spec().technology() + " "
                         + trial.spec().message() + " " + trial.spec().load() + ": "
                         + (trial.state() == TrialRow.State.FINISHED
-                                ? (trial.voidReasons().stream().allMatch(r -> r.startsWith(TrialRow.COLD))
-                                                ? ""
-                                                : "void: ")
+                                ? (trial.voidReasons().stream().allMatch(TrialRow::isOfWarmth) ? "" : "void: ")
                                         + String.join("; ", trial.voidReasons())
                                 : trial.state().name().toLowerCase(java.util.Locale.ROOT) + ": " + trial.message()));
             }

@@ -27,12 +27,13 @@ class ReproduceTest {
         assertThat(result.out()).doesNotContain("not here");
     }
 
+    /** The estimate has in it what stands around boots and trials: descriptions, the generator's ceiling, reports. */
     @Test
-    void thePlanOfAllFiveLeavesTenMinutesOfAnHourSpareAndRunsNothing() {
+    void thePlanOfAllFiveTakesUnderAnHourAndRunsNothing() {
         Duration quick = Paper.NAMES.stream()
                 .map(name -> Studies.estimate(Paper.named(name), Catalog.read().names(), Scale.QUICK))
                 .reduce(Duration.ZERO, Duration::plus);
-        assertThat(quick).isLessThan(Duration.ofMinutes(50));
+        assertThat(quick).isLessThan(Duration.ofHours(1));
         Typed result = Typed.line("reproduce", "all", "--plan");
         assertThat(result.exitCode()).isZero();
         assertThat(result.out()).contains("zhang/shared: 333 trials").contains("in all ");

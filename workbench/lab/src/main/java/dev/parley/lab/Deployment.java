@@ -34,23 +34,18 @@ import java.util.function.Consumer;
 import java.util.function.IntSupplier;
 
 /**
- * One boot of a topology's services and the generator in front of them, for some trials. One thread. Closing ends all of its processes.
+ * One boot of a topology's services and the generator in front of them, for some trials. One thread. Closing ends all
+ * of its processes.
  */
 final class Deployment implements AutoCloseable {
     private static final Duration TO_ANSWER = Duration.ofSeconds(60);
-    /** A call of a trial that is not answered within the limit has failed after this time at the least, and at the most after the next. */
-    private static final Duration CALL_TIMEOUT_LEAST = Duration.ofSeconds(5);
-
-    /** As long as load generators wait by default. Source: k6, Options, http timeout; Gatling, http.requestTimeout. */
-    private static final Duration CALL_TIMEOUT_MOST = Duration.ofSeconds(60);
-
     private static final int PORT_ATTEMPTS = 5;
     /** Requests of an open load that may wait for their replies at once. */
-    private static final int IN_FLIGHT_MOST = 10_000;
+    private static final int MAX_IN_FLIGHT = 10_000;
     /** Bytes are counted over this many calls, after half as many that open connections and fill header tables. */
-    private static final int COUNTED_CALLS = 20;
-    /** Of calls that take long there are fewer, as theirs are the messages beside which headers weigh nothing. */
-    private static final int COUNTED_LEAST = 4;
+    private static final int MAX_COUNTED_CALLS = 20;
+    /** Calls that take long are counted over fewer: theirs are the messages beside which headers weigh nothing. */
+    private static final int MIN_COUNTED_CALLS = 4;
 
     private static final Duration COUNTING = Duration.ofSeconds(1);
 
@@ -61,7 +56,7 @@ final class Deployment implements AutoCloseable {
     private final Installations installations;
     private final Path logs;
     private final LabListener listener;
-    /** Callees first. */
+    /** The services that were started, callees first. */
     private final List<ServiceProcess> services = new ArrayList<>();
 
     private final Map<String, Location> locations = new HashMap<>();
@@ -155,13 +150,6 @@ final class Deployment implements AutoCloseable {
         return logs.resolve(boot.block() + "-" + boot.technology() + "-" + process + ".log");
     }
 
-    private Duration callTimeout() {
-        Duration limit = boot.trials().getFirst().limit();
-        return limit.compareTo(CALL_TIMEOUT_LEAST) < 0
-                ? CALL_TIMEOUT_LEAST
-                : limit.compareTo(CALL_TIMEOUT_MOST) < 0 ? limit : CALL_TIMEOUT_MOST;
-    }
-
     /** Starts the services from the last to the first, each timed from outside, and tells the figures of the boot. */
     List<FigureRow> boot() throws InterruptedException {
         broker.ifPresent(Broker::mustBeAlive);
@@ -203,7 +191,10 @@ final class Deployment implements AutoCloseable {
         return service;
     }
 
-    /** A service that has its port: another program may take one between its choice and its use, and then another is chosen. */
+    /**
+     * A service that has its port: another program may take one between its choice and its use, and then another is
+     * chosen.
+     */
     private ServiceProcess listeningOnPort(Topology.Node node, Installation installation) throws InterruptedException {
         for (int attempt = 1; ; attempt++) {
             int port = ports.getAsInt();
@@ -212,7 +203,7 @@ final class Deployment implements AutoCloseable {
             try {
                 service.awaitListening();
                 services.add(service);
-                // from here on this is where the service is called, no longer where it listens
+                // From here on this is where the service is called, no longer where it listens.
                 confinement
                         .relayTo(node.name(), port)
                         .ifPresent(
@@ -240,7 +231,7 @@ final class Deployment implements AutoCloseable {
                 "transport=" + served(node),
                 "neighbour-transport=" + boot.technology(),
                 "at=" + locations.get(node.name()),
-                "timeout-ms=" + callTimeout().toMillis(),
+                "timeout-ms=" + boot.callLimit().toMillis(),
                 "health=0"));
         arguments.addAll(databases.arguments(node.name()));
         arguments.addAll(observation.arguments(boot, node.name()));
@@ -258,8 +249,8 @@ final class Deployment implements AutoCloseable {
     }
 
     /**
-     * Asks one service until it answers rightly. Behind a REST front the generator cannot speak to the others, so the front's first right
-     * reply proves them all.
+     * Asks one service until it answers rightly. Behind a REST front the generator cannot speak to the others, so the
+     * front's first right reply proves them all.
      */
     private Event.Ready readiness(Topology.Node node) throws InterruptedException {
         boolean isEntry = node.equals(boot.topology().entry());
@@ -278,8 +269,8 @@ final class Deployment implements AutoCloseable {
     }
 
     /**
-     * What callers gave up waiting for is still served, and a broker keeps its requests: the next trial begins when the services answer
-     * again, so that it does not pay for the one before.
+     * What callers gave up waiting for is still served, and a broker keeps its requests: the next trial begins when
+     * the services answer again, so that it does not pay for the one before.
      */
     private void settle() throws InterruptedException {
         if (unanswered.isEmpty()) {
@@ -294,7 +285,10 @@ final class Deployment implements AutoCloseable {
         unanswered = Optional.empty();
     }
 
-    /** From here on services have what their limits give them: booting and rehearsing on a part of a core would take as many times as long. */
+    /**
+     * From here on services have what their limits give them: booting and rehearsing on a part of a core would take
+     * as many times as long.
+     */
     void confine() {
         confinement.tighten();
     }
@@ -316,7 +310,12 @@ final class Deployment implements AutoCloseable {
         rehearsal.of(boot.trials().stream().map(TrialSpec::message).distinct().toList());
     }
 
-    /** A stretch of load of which nothing is kept. */
+    /** Time for which the services of this boot were rehearsed so far. */
+    Duration rehearsed() {
+        return rehearsal.spent();
+    }
+
+    /** Plays a stretch of load of which nothing is kept. */
     private Rehearsal.Slice play(MessageSpec message, Load load, Duration length) throws InterruptedException {
         TrialSpec first = boot.trials().getFirst();
         TrialSpec slice = new TrialSpec(
@@ -379,13 +378,13 @@ final class Deployment implements AutoCloseable {
                 window.warmUpMost().toMillis(),
                 window.length().toMillis(),
                 trial.limit().toMillis(),
-                callTimeout().toMillis(),
-                IN_FLIGHT_MOST));
+                boot.callLimit().toMillis(),
+                MAX_IN_FLIGHT));
         List<SecondRow> seconds = new ArrayList<>();
         List<HistogramRow> histograms = new ArrayList<>();
         List<Event.Step> steps = new ArrayList<>();
         WindowProbe probe = new WindowProbe(services, broker, databases);
-        long silentMostNs = TO_ANSWER.plus(callTimeout()).toNanos();
+        long silentMostNs = TO_ANSWER.plus(boot.callLimit()).toNanos();
         long silentUntilNs = System.nanoTime() + silentMostNs;
         while (true) {
             Optional<Event> event = generator.event(Duration.ofMillis(250));
@@ -449,7 +448,12 @@ final class Deployment implements AutoCloseable {
                     figures.add(new FigureRow(trial.id(), Metric.GENERATOR_CEILING, "generator", ceiling.perSecond()));
                     ceiling.complaint(finished).ifPresent(reasons::add);
                     reasons.addAll(new Impossible(ceiling, seconds, steps, finished, figures).reasons());
-                    reasons.addAll(Warmth.reasons(trial, seconds, figures));
+                    figures.add(new FigureRow(
+                            trial.id(),
+                            Metric.REHEARSAL_TIME,
+                            FigureRow.SYSTEM,
+                            rehearsal.spent().toNanos() / 1e9));
+                    reasons.addAll(Warmth.reasons(trial, seconds, histograms, figures));
                     TrialRow row = new TrialRow(
                             trial, TrialRow.State.FINISHED, startedAt, Instant.now(), reasons, finished.firstFailure());
                     return new Measured(row, seconds, histograms, figures, finished, probe.compilingCores());
@@ -495,10 +499,10 @@ final class Deployment implements AutoCloseable {
             };
             String message = trial.message().toString();
             Duration within = TO_ANSWER.multipliedBy(2);
-            generator.ask(counting(relayed, message, COUNTED_CALLS / 2), Event.Counted.class, within);
+            generator.ask(counting(relayed, message, MAX_COUNTED_CALLS / 2), Event.Counted.class, within);
             ByteRelay.Counts before = relay.settled();
             Event.Counted counted =
-                    generator.ask(counting(relayed, message, COUNTED_CALLS), Event.Counted.class, within);
+                    generator.ask(counting(relayed, message, MAX_COUNTED_CALLS), Event.Counted.class, within);
             ByteRelay.Counts bytes = relay.settled().since(before);
             generator.ask(new Command.Release(relayed.toString()), Event.Done.class, TO_ANSWER);
             int id = trial.id();
@@ -511,7 +515,7 @@ final class Deployment implements AutoCloseable {
     }
 
     private static Command counting(Location relayed, String message, int mostCalls) {
-        return new Command.Count(relayed.toString(), message, COUNTED_LEAST, mostCalls, COUNTING.toMillis());
+        return new Command.Count(relayed.toString(), message, MIN_COUNTED_CALLS, mostCalls, COUNTING.toMillis());
     }
 
     /** What the services used between the edges of a window. */
@@ -586,7 +590,8 @@ final class Deployment implements AutoCloseable {
     @Override
     public void close() {
         generator.close();
-        // callers before callees, so that no service sees its neighbour go; all at once, so that it takes one's time
+        // Callers end before callees, so that no service sees its neighbour go; all are told at once, so that it takes
+        // the time of one.
         services.reversed().forEach(ServiceProcess::endInput);
         services.reversed().forEach(ServiceProcess::close);
         confinement.close();

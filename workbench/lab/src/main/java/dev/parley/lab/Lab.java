@@ -80,7 +80,10 @@ public final class Lab {
         this.listener = listener;
     }
 
-    /** The same lab with so much time: services are not booted for what would end later, and a run that is stopped so is gone on with by resuming it. */
+    /**
+     * The same lab with so much time: services are not booted for what would end later, and a run that is stopped so
+     * is gone on with by resuming it.
+     */
     public Lab until(Optional<Instant> end) {
         until = end;
         return this;
@@ -101,7 +104,8 @@ public final class Lab {
      *
      * @param out an existing, writable folder without a run in it
      * @param command as typed, for the record
-     * @throws InterruptedException if the lab was told to end; finished trials are in the store, the one under way is marked
+     * @throws InterruptedException if the lab was told to end; finished trials are in the store, the one under way is
+     *     marked
      */
     public Ending run(Study study, Path out, String command) throws InterruptedException {
         check(study);
@@ -126,7 +130,8 @@ public final class Lab {
      * Goes on with a run that was stopped, at the next trial without a finished end; failed ones are tried again.
      *
      * @param given a study that must be the stored one, for a caller that has it; empty to take the stored one
-     * @throws BadInput where the run in {@code out} is of another study, machine, JDK, broker or version of the workbench
+     * @throws BadInput where the run in {@code out} is of another study, machine, JDK, broker or version of the
+     *     workbench
      */
     public Ending resume(Optional<Study> given, Path out) throws InterruptedException {
         Path logs = folder(out.resolve("logs"));
@@ -156,8 +161,8 @@ public final class Lab {
     }
 
     /**
-     * Finds technologies that cannot be reached within a study's limits. Asks each what it needs, in a process of a second; only where the study has
-     * such limits.
+     * Finds technologies that cannot be reached within a study's limits. Asks each what it needs, in a process of a
+     * second; only where the study has such limits.
      *
      * @throws BadInput naming the first
      */
@@ -174,7 +179,10 @@ public final class Lab {
         mustBeReachable(study, describe(study, logs));
     }
 
-    /** Brokers listen on this machine's loopback, where a service on a host of its own, or behind a relay, does not find them. */
+    /**
+     * Brokers listen on this machine's loopback, where a service on a host of its own, or behind a relay, does not
+     * find them.
+     */
     private static void mustBeReachable(Study study, List<Technology> technologies) {
         if (study.limits().hasHosts() || study.limits().proxy().isPresent()) {
             technologies.stream()
@@ -201,7 +209,7 @@ public final class Lab {
                 said(List.of("chrt", "--rr", "1", "echo", "real-time")).equals("real-time")
                         ? "real-time thread"
                         : "waits for a core like any thread");
-        // read by every JVM, on top of its own flags
+        // Every JVM reads these, on top of its own flags.
         for (String name : List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")) {
             Optional.ofNullable(System.getenv(name)).ifPresent(options -> machine.put(name, options));
         }
@@ -311,28 +319,39 @@ public final class Lab {
             store.appendLibraries(libraries);
         }
         listener.planned(plan);
-        Ceiling ceiling =
-                plan.boots().isEmpty() ? Ceiling.NONE : ceiling(study.effort().rehearsal(), logs);
+        RehearsalTime rehearsals = new RehearsalTime(plan);
         Tally tally = new Tally();
         for (int i = 0; i < plan.boots().size(); i++) {
-            Plan.Boot boot = plan.boots().get(i);
-            if (!hasTimeFor(Plan.estimate(boot))) {
+            Plan.Boot planned = plan.boots().get(i);
+            Plan.Boot boot = planned.rehearsing(rehearsals.next(planned));
+            Duration rehearsed = Duration.ZERO;
+            if (hasTimeFor(Plan.estimate(boot))) {
+                listener.booting(boot, i);
+                if (boot.opensBlock()) {
+                    emptyService(boot, store, logs);
+                }
+                rehearsed = carryOut(
+                        boot,
+                        study,
+                        store,
+                        brokers.of(boot.technology()),
+                        databases,
+                        ceiling(logs),
+                        observation,
+                        logs,
+                        tally);
+            } else {
                 tally.left += boot.trials().size();
-                continue;
             }
-            listener.booting(boot, i);
-            if (boot.opensBlock()) {
-                emptyService(boot, store, logs);
-            }
-            carryOut(boot, study, store, brokers.of(boot.technology()), databases, ceiling, observation, logs, tally);
+            rehearsals.took(rehearsed);
         }
         store.buildViews();
         return new Ending(tally.finished, tally.failed, tally.voided, tally.left, tally.firstFailure);
     }
 
-    private Ceiling ceiling(Duration warmUp, Path logs) throws InterruptedException {
+    private Ceiling ceiling(Path logs) throws InterruptedException {
         try {
-            return Ceiling.measured(installations.bareGenerator(), logs, warmUp);
+            return Ceiling.current(installations.bareGenerator(), logs);
         } catch (LabException e) {
             if (isToldToEnd()) {
                 throw told(e);
@@ -342,14 +361,14 @@ public final class Lab {
     }
 
     /**
-     * Requests a second that the load generator itself reaches on this machine, against a server that does nothing. Takes some four seconds.
+     * Requests a second that the load generator itself reaches on this machine, against a server that does nothing.
+     * Takes some six seconds.
      *
      * @param logs an existing folder
      * @throws LabException where it cannot be measured
      */
     public static double generatorCeiling(Catalog catalog, Path logs) throws InterruptedException {
-        return Ceiling.measured(
-                        new Installations(Installations.home(), catalog).bareGenerator(), logs, Ceiling.WARM_UP_MOST)
+        return Ceiling.current(new Installations(Installations.home(), catalog).bareGenerator(), logs)
                 .perSecond();
     }
 
@@ -375,10 +394,12 @@ public final class Lab {
     }
 
     /**
-     * A failure ends its trial; the others of the boot get services that are started anew. Only services that do not boot end all of their
-     * trials. Nothing but a store that cannot be written ends the run.
+     * A failure ends its trial; the others of the boot get services that are started anew. Only services that do not
+     * boot end all of their trials. Nothing but a store that cannot be written ends the run.
+     *
+     * @return how long its services were rehearsed
      */
-    private void carryOut(
+    private Duration carryOut(
             Plan.Boot boot,
             Study study,
             RunStore store,
@@ -391,8 +412,10 @@ public final class Lab {
             throws InterruptedException {
         List<TrialSpec> left = new ArrayList<>(boot.trials());
         boolean isBooted = false;
+        Duration rehearsed = Duration.ZERO;
         while (!left.isEmpty()) {
             Instant startedAt = Instant.now();
+            Duration before = rehearsed;
             boolean isServing = false;
             try (Deployment deployment = new Deployment(
                     boot.again(left),
@@ -412,14 +435,16 @@ public final class Lab {
                 }
                 isServing = true;
                 deployment.rehearse();
+                rehearsed = before.plus(deployment.rehearsed());
                 deployment.confine();
                 while (!left.isEmpty()) {
                     if (!hasTimeFor(Plan.estimate(left.getFirst()))) {
                         tally.left += left.size();
-                        return;
+                        return rehearsed;
                     }
                     startedAt = Instant.now();
                     Deployment.Measured measured = deployment.run(left.getFirst());
+                    rehearsed = before.plus(deployment.rehearsed());
                     store.append(measured.trial(), measured.seconds(), measured.histograms(), measured.figures());
                     left.removeFirst();
                     tally.finished++;
@@ -430,7 +455,7 @@ public final class Lab {
                 throw e;
             } catch (RuntimeException e) {
                 if (isToldToEnd()) {
-                    // the others never began
+                    // The others never began.
                     store.append(ended(left.getFirst(), TrialRow.State.INTERRUPTED, startedAt, "interrupted"));
                     throw told(e);
                 }
@@ -450,6 +475,7 @@ public final class Lab {
                 }
             }
         }
+        return rehearsed;
     }
 
     private void fail(TrialSpec trial, String why, Instant startedAt, RunStore store, Tally tally) {
@@ -460,7 +486,9 @@ public final class Lab {
         tally.firstFailure = tally.firstFailure.or(() -> Optional.of(why));
     }
 
-    /** Ctrl-C reaches every process of a terminal at once: a service may be seen to end before this process knows why. */
+    /**
+     * Ctrl-C reaches every process of a terminal at once: a service may be seen to end before this process knows why.
+     */
     private static boolean isToldToEnd() throws InterruptedException {
         return Children.isShuttingDown(Duration.ofMillis(300));
     }

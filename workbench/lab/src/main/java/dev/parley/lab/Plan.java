@@ -1,6 +1,7 @@
 package dev.parley.lab;
 
 import dev.parley.model.Limits;
+import dev.parley.model.Load;
 import dev.parley.model.Study;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialSpec;
@@ -12,12 +13,14 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
- * All trials of a study, in the order in which they are carried out: a block for each restart, and within it every technology once on each
- * topology. What services carry comes in an order that is drawn for each block and is the same for all technologies: what a service went through
- * before a trial is no difference between them. Technologies come in a drawn order that the next block begins one place further on, so that a
- * machine that grows slower slows all of them. The same study gives the same plan.
+ * All trials of a study, in the order in which they are carried out: a block for each restart, and within it every
+ * technology once on each topology. What services carry comes in an order that is drawn for each block and is the
+ * same for all technologies: what a service went through before a trial is no difference between them. Technologies
+ * come in a drawn order that the next block begins one place further on, so that a machine that grows slower slows
+ * all of them. The same study gives the same plan.
  */
 public record Plan(List<Boot> boots) {
     /**
@@ -27,6 +30,7 @@ public record Plan(List<Boot> boots) {
      * @param firstTrial the trial that the figures of the boot are kept with, whether or not it is still to be done
      * @param rehearsalLeast how long the services are warmed up before the first trial, however warm they are
      * @param rehearsal how long the services are warmed up at the most, before the first trial and between trials
+     * @param callLimit a call without an answer has failed after this time
      */
     public record Boot(
             int block,
@@ -37,15 +41,21 @@ public record Plan(List<Boot> boots) {
             String work,
             Duration rehearsalLeast,
             Duration rehearsal,
+            Duration callLimit,
             Limits limits,
             List<TrialSpec> trials) {
 
         /** The same services, started anew for what is left of their trials. */
         Boot again(List<TrialSpec> left) {
-            return with(opensBlock, firstTrial, left);
+            return with(opensBlock, firstTrial, rehearsal, left);
         }
 
-        private Boot with(boolean opens, int first, List<TrialSpec> served) {
+        /** The same with another time for its rehearsal, but not under the least. */
+        Boot rehearsing(Duration most) {
+            return with(opensBlock, firstTrial, most.compareTo(rehearsalLeast) < 0 ? rehearsalLeast : most, trials);
+        }
+
+        private Boot with(boolean opens, int first, Duration rehearses, List<TrialSpec> served) {
             return new Boot(
                     block,
                     opens,
@@ -54,14 +64,26 @@ public record Plan(List<Boot> boots) {
                     topology,
                     work,
                     rehearsalLeast,
-                    rehearsal,
+                    rehearses,
+                    callLimit,
                     limits,
                     List.copyOf(served));
         }
     }
 
-    /** Measured here: a JVM with a transport answers within this time on two cores. Only for the estimate. */
+    // What follows is measured on two cores, and only for the estimate.
+
+    /** A JVM with a transport answers within this time. */
     private static final Duration BOOT_EACH = Duration.ofMillis(900);
+
+    /** Technologies describe themselves, the generator's ceiling is measured, and at the end the report is written. */
+    private static final Duration AROUND = Duration.ofSeconds(12);
+
+    /** The empty service that each block begins with. */
+    private static final Duration EMPTY_SERVICE = Duration.ofSeconds(1);
+
+    /** Between two trials bytes are counted, and services settle. */
+    private static final Duration BETWEEN = Duration.ofMillis(200);
 
     public static Plan of(Study study) {
         Random random = new Random(study.seed());
@@ -82,6 +104,7 @@ public record Plan(List<Boot> boots) {
                             study.work(),
                             study.effort().rehearsalLeast(),
                             study.effort().rehearsal(),
+                            study.callLimit(),
                             study.limits(),
                             trials));
                     opensBlock = false;
@@ -150,7 +173,9 @@ public record Plan(List<Boot> boots) {
         return rotated;
     }
 
-    /** What is left to do when the trials of {@code finished} are done: boots without a trial left are not made again. */
+    /**
+     * What is left to do when the trials of {@code finished} are done: boots without a trial left are not made again.
+     */
     Plan without(Set<Integer> finished) {
         List<Boot> left = new ArrayList<>();
         for (Boot boot : boots) {
@@ -159,7 +184,10 @@ public record Plan(List<Boot> boots) {
                     .toList();
             if (!trials.isEmpty()) {
                 left.add(boot.with(
-                        boot.opensBlock() && !finished.contains(boot.firstTrial()), boot.firstTrial(), trials));
+                        boot.opensBlock() && !finished.contains(boot.firstTrial()),
+                        boot.firstTrial(),
+                        boot.rehearsal(),
+                        trials));
             }
         }
         return new Plan(List.copyOf(left));
@@ -170,11 +198,12 @@ public record Plan(List<Boot> boots) {
     }
 
     /**
-     * Between warm-ups that end at once and warm-ups that take as long as they may: the middle. A load that is over when its work is done
-     * counts as one window.
+     * How long all of it takes, from the first process to the report, with rehearsals that take all of their time.
+     * Warm-ups count as between those that end at once and those that take as long as they may; a load that is over
+     * when its work is done counts as one window.
      */
     public Duration estimate() {
-        Duration sum = Duration.ZERO;
+        Duration sum = boots.isEmpty() ? Duration.ZERO : AROUND;
         for (Boot boot : boots) {
             sum = sum.plus(estimate(boot));
         }
@@ -182,12 +211,30 @@ public record Plan(List<Boot> boots) {
     }
 
     static Duration estimate(Boot boot) {
-        Duration sum =
-                BOOT_EACH.multipliedBy(boot.topology().nodes().size() + 2L).plus(boot.rehearsal());
+        Duration sum = BOOT_EACH
+                .multipliedBy(boot.topology().nodes().size() + 2L)
+                .plus(rehearsal(boot))
+                .plus(boot.opensBlock() ? EMPTY_SERVICE : Duration.ZERO);
         for (TrialSpec trial : boot.trials()) {
-            sum = sum.plus(estimate(trial));
+            sum = sum.plus(estimate(trial)).plus(BETWEEN);
         }
         return sum;
+    }
+
+    /** The time for it, or that of the slices that are played whatever the time is. */
+    private static Duration rehearsal(Boot boot) {
+        if (boot.rehearsal().isZero()) {
+            return Duration.ZERO;
+        }
+        Duration needed = Rehearsal.MIN_SLICE
+                .multipliedBy(Rehearsal.QUIET_IN_A_ROW)
+                .multipliedBy(boot.trials().stream()
+                        .flatMap(trial -> Stream.of(
+                                new Study.Cell(trial.message(), new Load.Closed(Rehearsal.CLIENTS)),
+                                new Study.Cell(trial.message(), Rehearsal.standIn(trial.load()))))
+                        .distinct()
+                        .count());
+        return needed.compareTo(boot.rehearsal()) > 0 ? needed : boot.rehearsal();
     }
 
     static Duration estimate(TrialSpec trial) {

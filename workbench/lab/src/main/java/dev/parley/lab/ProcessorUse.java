@@ -10,8 +10,8 @@ import java.util.OptionalLong;
 /**
  * Processor time of one service, since it began or within a window.
  *
- * @param allNs its just-in-time compilers in it
- * @param compilersNs theirs alone; empty where the system does not tell
+ * @param allNs processor time of all of its threads, those of its just-in-time compilers among them
+ * @param compilersNs processor time of the compilers' threads alone; empty where the system does not tell
  */
 record ProcessorUse(long allNs, OptionalLong compilersNs) {
     static final ProcessorUse NONE = new ProcessorUse(0, 0);
@@ -28,7 +28,9 @@ record ProcessorUse(long allNs, OptionalLong compilersNs) {
                         : OptionalLong.empty());
     }
 
-    /** What a service that has run for hours would have used: it compiles no more. */
+    /**
+     * The service without its compilers: what one that has run for hours would have used, since it compiles no more.
+     */
     private long servingNs() {
         return Math.max(0, allNs - Math.max(0, compilersNs.orElse(0)));
     }
@@ -44,9 +46,8 @@ record ProcessorUse(long allNs, OptionalLong compilersNs) {
                 new FigureRow(trialId, Metric.CPU_SHARE, service, 100.0 * own.servingNs() / Math.max(1, lengthNs))));
         long allNs = used.values().stream().mapToLong(ProcessorUse::allNs).sum();
         if (used.values().stream().allMatch(own -> own.compilersNs.isPresent())) {
-            // Not brought below the sum: more than all of it is impossible, and Impossible says so. Services that used
-            // no
-            // processor time at all compiled nothing in it.
+            // A share above 100 % is not cut off here: it is impossible, and Impossible says so. Services that used no
+            // processor time compiled nothing.
             long compilersNs = Math.max(
                     0,
                     used.values().stream()

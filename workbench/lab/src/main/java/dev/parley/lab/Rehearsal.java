@@ -5,42 +5,75 @@ import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.TrialSpec;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
 import java.util.OptionalDouble;
+import java.util.Set;
 
 /**
- * Warms the services of one boot until they are warm, not for a time: equal time favours whoever answers fastest. A slice of load shows
- * whether compilers still take more than a trial allows. While they do, a few requests a second keep the queue of the compilers alive and
- * leave them the processors, until it is empty; then comes the next slice. Nothing of it is kept. One thread.
+ * Warms the services of one boot until they are warm, not for a time: equal time favours whoever answers fastest. A
+ * slice of load shows whether compilers still take more than a trial allows. While they do, a few requests a second
+ * keep the queue of the compilers alive and leave them the processors, until it is empty; then comes the next slice.
+ * Nothing of it is kept. One thread.
  */
 final class Rehearsal {
-    static final Duration SLICE = Duration.ofSeconds(1);
-    /** How often it is looked whether compilers have done what they were asked. */
+    /**
+     * A slice is this long, or {@link #SLICE_SHARE} of what the rehearsal may take where that is less, but not under
+     * {@link #MIN_SLICE}.
+     */
+    static final Duration MAX_SLICE = Duration.ofMillis(500);
+
+    /** A shorter slice holds too few replies and too little processor time to tell anything. */
+    static final Duration MIN_SLICE = Duration.ofMillis(200);
+
+    private static final int SLICE_SHARE = 20;
+
+    /** One quiet slice may be an accident: compilers pause between two large methods. */
+    static final int QUIET_IN_A_ROW = 2;
+
+    /** After this time the lab looks again whether the compilers have done what they were asked. */
     static final Duration LOOK = Duration.ofMillis(500);
 
-    /** Clients of loads that are not closed themselves, and of a message's first rehearsal: one alone would take minutes. */
+    /**
+     * Clients that rehearse a message first, and every load that is not closed itself: one client alone would take
+     * minutes.
+     */
     static final int CLIENTS = 16;
+
+    /** An open load of a lower rate is rehearsed by one client: at such a rate a slice would hold hardly a reply. */
+    static final double MIN_RATE = 20;
 
     /** Processors that compilers use when their queue is as good as empty. */
     private static final double DRAINED_CORES = 0.1;
 
     /**
-     * Requests a second meanwhile, at the most. HotSpot forgets what it was to compile of methods that are not called for 50 ms
-     * (TieredCompileTaskTimeout): silence would empty the queue and compile nothing.
+     * The lab sends no more requests a second than this while it waits for the compilers. HotSpot forgets what it was
+     * to compile of methods that are not called for 50 ms (TieredCompileTaskTimeout): silence would empty the queue
+     * and compile nothing.
      */
-    private static final double MOST_KEPT_ALIVE = 100;
+    private static final double MAX_KEPT_ALIVE = 100;
 
-    /** Of the rate that the services reached, so that compilers have the processors. */
+    /**
+     * Meanwhile the services get this share of the rate that they reached, so that the processors are left to the
+     * compilers.
+     */
     private static final double SHARE_KEPT_ALIVE = 0.1;
 
     /** A new message asks for new code; another concurrency of the same message for little. */
     private static final int MESSAGE_WEIGHT = 3;
 
     private final Stage stage;
+    private final Duration slice;
     private final long leastNs;
+    private final boolean isAsked;
+    private final Set<Played> played = new HashSet<>();
+    private long spentNs;
     private long leftNs;
     private int messagesLeft;
     private int cellsLeft;
+
+    /** A message that was rehearsed under a load. */
+    private record Played(MessageSpec message, Load load) {}
 
     /** Where load is put on the services. */
     interface Stage {
@@ -54,32 +87,50 @@ final class Rehearsal {
      *
      * @param compilingPercent compilers' share of the services' processor time; empty where it is not known
      * @param compilingCores processors that compilers kept busy
+     * @param perSecond replies that were right and met the limit; 0 where there was none, and the median then means
+     *     nothing
      */
     record Slice(OptionalDouble compilingPercent, double compilingCores, double medianMs, double perSecond) {
+        boolean hasReplies() {
+            return perSecond > 0;
+        }
+
+        /** Whether compilers took as little as a trial allows. Services that answered nothing show nothing. */
         boolean isQuiet() {
-            return compilingPercent.isPresent() && compilingPercent.getAsDouble() <= Warmth.MAX_COMPILING;
+            return hasReplies()
+                    && compilingPercent.isPresent()
+                    && compilingPercent.getAsDouble() <= Warmth.MAX_COMPILING;
         }
     }
 
     /**
      * @param least that it takes before the first trial, each message its part
-     * @param most that all of it may take; nothing is rehearsed where it is zero
+     * @param most that all of it may take, beyond the slices without which nothing is known of a trial; nothing is
+     *     rehearsed where it is zero
      * @param cells that will be measured afterwards
      */
     Rehearsal(Stage stage, Duration least, Duration most, int cells) {
         this.stage = stage;
+        this.slice =
+                Duration.ofNanos(Math.clamp(most.toNanos() / SLICE_SHARE, MIN_SLICE.toNanos(), MAX_SLICE.toNanos()));
         this.leastNs = least.toNanos();
+        this.isAsked = most.isPositive();
         this.leftNs = most.toNanos();
         this.cellsLeft = cells;
     }
 
-    /** Each message until the services are warm for it, under more load than one client gives. */
+    /** Time for which the services were rehearsed so far. */
+    Duration spent() {
+        return Duration.ofNanos(spentNs);
+    }
+
+    /** Rehearses each message until the services are warm for it, under more load than one client gives. */
     void of(List<MessageSpec> messages) throws InterruptedException {
         messagesLeft = messages.size();
         long leastEachNs = leastNs / Math.max(1, messages.size());
         for (int i = 0; i < messages.size(); i++) {
             int others = (messagesLeft - 1) * MESSAGE_WEIGHT + cellsLeft;
-            // most of the code is the same for every message: the first has it compiled for all
+            // Most of the code is the same for every message: the first has it compiled for all.
             long most = i == 0 ? leftNs / 2 : leftNs * MESSAGE_WEIGHT / Math.max(1, MESSAGE_WEIGHT + others);
             messagesLeft--;
             warm(
@@ -91,16 +142,21 @@ final class Rehearsal {
     }
 
     /**
-     * Before a trial, at the concurrency that is then measured.
+     * Rehearses a trial at the concurrency that is then measured.
      *
      * @return whether the services were seen warm; where not, time was over, and the trial's own window tells
      */
     boolean before(TrialSpec trial) throws InterruptedException {
         long most = leftNs / Math.max(1, cellsLeft);
         cellsLeft--;
-        Load load = switch (trial.load()) {
+        return warm(trial.message(), standIn(trial.load()), 0, most);
+    }
+
+    /** The load that is rehearsed for one that is measured. */
+    static Load standIn(Load load) {
+        return switch (load) {
             case Load.Closed closed -> closed;
-            case Load.Open open -> open;
+            case Load.Open open -> open.perSecond() < MIN_RATE ? new Load.Closed(1) : open;
             case Load.Staircase _,
                     Load.RateRamp _,
                     Load.Users _,
@@ -109,38 +165,48 @@ final class Rehearsal {
                     Load.Rounds _,
                     Load.HighestRate _ -> new Load.Closed(CLIENTS);
         };
-        return warm(trial.message(), load, 0, most);
     }
 
     private boolean warm(MessageSpec message, Load load, long leastNs, long mostNs) throws InterruptedException {
+        if (!isAsked) {
+            return false;
+        }
         long beganNs = stage.nowNs();
         boolean isWarm = untilWarm(message, load, beganNs, leastNs, mostNs);
-        leftNs = Math.max(0, leftNs - (stage.nowNs() - beganNs));
+        long tookNs = stage.nowNs() - beganNs;
+        spentNs += tookNs;
+        leftNs = Math.max(0, leftNs - tookNs);
         return isWarm;
     }
 
     private boolean untilWarm(MessageSpec message, Load load, long beganNs, long leastNs, long mostNs)
             throws InterruptedException {
+        // What the criterion needs is played once for each message and load, however little time a scale gives.
+        int needed = played.add(new Played(message, load)) ? QUIET_IN_A_ROW : 0;
+        int quiet = 0;
         double medianBefore = Double.NaN;
-        while (isTimeFor(SLICE, beganNs, mostNs)) {
-            Slice slice = stage.play(message, load, SLICE);
-            boolean isWarm = slice.isQuiet() && !Warmth.falls(medianBefore, slice.medianMs());
-            if (isWarm && stage.nowNs() - beganNs >= leastNs) {
+        for (int i = 0; i < needed || isTimeFor(slice, beganNs, mostNs); i++) {
+            Slice shown = stage.play(message, load, slice);
+            boolean isQuiet = shown.isQuiet() && !Warmth.falls(medianBefore, shown.medianMs());
+            quiet = isQuiet ? quiet + 1 : 0;
+            if (quiet >= QUIET_IN_A_ROW && stage.nowNs() - beganNs >= leastNs) {
                 return true;
             }
-            medianBefore = slice.medianMs();
-            if (!isWarm) {
-                drain(message, slice, beganNs, mostNs);
+            if (shown.hasReplies()) {
+                medianBefore = shown.medianMs();
+            }
+            if (!isQuiet) {
+                drain(message, shown, beganNs, mostNs);
             }
         }
         return false;
     }
 
     private void drain(MessageSpec message, Slice after, long beganNs, long mostNs) throws InterruptedException {
-        double rate = Math.clamp(after.perSecond() * SHARE_KEPT_ALIVE, 1, MOST_KEPT_ALIVE);
-        Slice slice = after;
-        while (slice.compilingCores() > DRAINED_CORES && isTimeFor(LOOK, beganNs, mostNs)) {
-            slice = stage.play(message, new Load.Open(rate, Load.Arrivals.EVEN), LOOK);
+        double rate = Math.clamp(after.perSecond() * SHARE_KEPT_ALIVE, 1, MAX_KEPT_ALIVE);
+        Slice shown = after;
+        while (shown.compilingCores() > DRAINED_CORES && isTimeFor(LOOK, beganNs, mostNs)) {
+            shown = stage.play(message, new Load.Open(rate, Load.Arrivals.EVEN), LOOK);
         }
     }
 

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.parley.load.Event;
 import java.nio.file.Path;
-import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,12 +26,51 @@ class CeilingTest {
         assertThat(Ceiling.NONE.complaint(trial(1_000_000, 0))).isEmpty();
     }
 
+    private static Ceiling.Window rates(List<Double> asked, double... rates) {
+        return () -> {
+            asked.add(rates[Math.min(asked.size(), rates.length - 1)]);
+            return asked.getLast();
+        };
+    }
+
+    /** What the compilers of the generator have not reached yet is no ceiling, whatever the study is that asks for it. */
+    @Test
+    void itIsThatOfAWarmGenerator() throws InterruptedException {
+        List<Double> asked = new ArrayList<>();
+        assertThat(Ceiling.warm(rates(asked, 9_000, 31_000, 52_000, 60_000, 61_000, 60_500, 99_000)))
+                .isEqualTo(new Ceiling(61_000));
+        assertThat(asked)
+                .as("until two in a row rise by no more than a twentieth")
+                .hasSize(6);
+        asked.clear();
+        assertThat(Ceiling.warm(rates(asked, 50_000))).isEqualTo(new Ceiling(50_000));
+        assertThat(asked).hasSize(3);
+        asked.clear();
+        assertThat(Ceiling.warm(rates(asked, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)))
+                .isEqualTo(new Ceiling(512));
+        assertThat(asked).hasSize(Ceiling.MAX_WINDOWS);
+    }
+
+    @Test
+    void itIsMeasuredAnewWhenItIsOld() throws InterruptedException {
+        Ceiling.Kept kept = new Ceiling.Kept();
+        List<Double> asked = new ArrayList<>();
+        Ceiling.Measurement measurement = () -> {
+            asked.add(0.0);
+            return new Ceiling(asked.size());
+        };
+        long old = Ceiling.MAX_AGE.toNanos();
+        assertThat(kept.at(-5, measurement).perSecond()).isEqualTo(1);
+        assertThat(kept.at(old - 6, measurement).perSecond()).isEqualTo(1);
+        assertThat(kept.at(old - 5, measurement).perSecond()).isEqualTo(2);
+        assertThat(kept.at(old, measurement).perSecond()).isEqualTo(2);
+    }
+
     @Test
     void itIsMeasuredWithAGeneratorAndAServerOfItsOwn(@TempDir Path logs) throws InterruptedException {
         TinyRun.needPackages();
         Installation generator = new Installations(TinyRun.home(), Catalog.read()).bareGenerator();
-        assertThat(Ceiling.measured(generator, logs, Duration.ofSeconds(1)).perSecond())
-                .isGreaterThan(1_000);
+        assertThat(Ceiling.current(generator, logs).perSecond()).isGreaterThan(1_000);
         assertThat(ProcessHandle.current().descendants()).isEmpty();
     }
 }

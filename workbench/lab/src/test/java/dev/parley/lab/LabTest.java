@@ -127,6 +127,7 @@ class LabTest {
                                 Metric.CPU_SHARE,
                                 Metric.CPU_PER_REQUEST,
                                 Metric.COMPILING_SHARE,
+                                Metric.REHEARSAL_TIME,
                                 Metric.MEMORY_AFTER_LOAD,
                                 Metric.GENERATOR_CPU,
                                 Metric.GENERATOR_CEILING);
@@ -146,7 +147,8 @@ class LabTest {
                     .map(HistogramRow::kind)
                     .map(HistogramRow.Kind::key)
                     .collect(Collectors.toSet());
-            assertThat(kinds).contains("response", "service", "send_delay", "error", "hop");
+            assertThat(kinds)
+                    .contains("response", "service", "send_delay", "error", "hop", "first_half", "second_half");
         }
         assertThat(ProcessHandle.current().descendants()).isEmpty();
     }

@@ -182,6 +182,7 @@ final class Engine {
         long beganNs = part.beganNs;
         occupancy.begin(beganNs);
         long tickNs = 0;
+        long halfNs = trial.load().isSteady() ? beganNs + script.lengthNs() / 2 : Long.MAX_VALUE;
         while (true) {
             tally.open(part);
             // after the next has begun: telling takes time, and clients do not wait for it
@@ -194,11 +195,14 @@ final class Engine {
                 if (clock.nowNs() >= nextNs) {
                     tickNs += HALF_SECOND_NS;
                     tick(trial, driver, tally, tickNs, script.lengthNs());
+                } else if (clock.nowNs() >= halfNs) {
+                    halfNs = Long.MAX_VALUE;
+                    tally.endFirstHalf();
                 } else if (part.isUntilDone()) {
                     cutIfTooLong(part, driver);
                     clock.restNs(Math.min(nextNs, clock.nowNs() + ASK_NS));
                 } else {
-                    clock.restNs(Math.min(nextNs, endNs));
+                    clock.restNs(Math.min(Math.min(nextNs, halfNs), endNs));
                 }
             }
             part.endedNs = endNs != Long.MAX_VALUE ? endNs : part.isCut ? clock.nowNs() : driver.doneNs();
@@ -310,6 +314,10 @@ final class Engine {
         tell(trial, HistogramRow.Kind.SERVICE, tally.service());
         tell(trial, HistogramRow.Kind.SEND_DELAY, sendDelay);
         tell(trial, HistogramRow.Kind.ERROR, tally.error());
+        if (tally.isHalved()) {
+            tell(trial, HistogramRow.Kind.FIRST_HALF, tally.firstHalf());
+            tell(trial, HistogramRow.Kind.SECOND_HALF, tally.secondHalf());
+        }
         Outcomes.Counts counts = tally.counts();
         long latenessP99Ns = sendDelay.getTotalCount() == 0 ? 0 : sendDelay.getValueAtPercentile(99);
         long replied = tally.responses().getTotalCount();

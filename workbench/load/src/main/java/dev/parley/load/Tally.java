@@ -15,6 +15,8 @@ final class Tally {
     private final Histogram service = new Histogram(Outcomes.DIGITS);
     private final Histogram sendDelay = new Histogram(Outcomes.DIGITS);
     private final Histogram error = new Histogram(Outcomes.DIGITS);
+    private final Histogram firstHalf = new Histogram(Outcomes.DIGITS);
+    private boolean isHalved;
     private Histogram interval = new Histogram(Outcomes.DIGITS);
     private Outcomes.Counts closed = Outcomes.Counts.NONE;
     private Outcomes.Counts atSecond = Outcomes.Counts.NONE;
@@ -64,6 +66,29 @@ final class Tally {
             sum = sum.plus(part.outcomes.counts());
         }
         return sum;
+    }
+
+    /** The first half of the window is over: what is answered from here on belongs to the second. */
+    void endFirstHalf() {
+        take();
+        firstHalf.add(all);
+        isHalved = true;
+    }
+
+    /** False where the window ended before its half was seen, or has no halves. */
+    boolean isHalved() {
+        return isHalved;
+    }
+
+    Histogram firstHalf() {
+        return firstHalf;
+    }
+
+    /** All responses but those of the first half. */
+    Histogram secondHalf() {
+        Histogram second = all.copy();
+        second.subtract(firstHalf);
+        return second;
     }
 
     /** A second of the window is over. */

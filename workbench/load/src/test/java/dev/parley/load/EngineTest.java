@@ -190,6 +190,44 @@ class EngineTest {
         assertThat(finished(events).replied()).isEqualTo(bySecond);
     }
 
+    /** A server that grows faster in the middle of each window: one of a second, and one of less. */
+    @ParameterizedTest
+    @ValueSource(ints = {400, 1_000, 1_500})
+    void aSteadyWindowIsToldInItsTwoHalves(int windowMs) throws Exception {
+        AtomicLong beganNs = new AtomicLong();
+        Behaviour fallsInTheMiddle = index -> {
+            CompletableFuture<Boolean> reply = new CompletableFuture<>();
+            boolean isEarly = beganNs.get() == 0 || System.nanoTime() - beganNs.get() < windowMs * 500_000L;
+            later.schedule(() -> reply.complete(true), isEarly ? 20 : 1, TimeUnit.MILLISECONDS);
+            return reply;
+        };
+        List<Event> events = new ArrayList<>();
+        new Engine(Clock.SYSTEM, event -> {
+                    events.add(event);
+                    if (event instanceof Event.Progress p && p.phase() == Event.Phase.WINDOW && p.elapsedMs() == 0) {
+                        beganNs.set(System.nanoTime());
+                    }
+                })
+                .run(trial(new Load.Open(200, Arrivals.EVEN), Duration.ofMillis(windowMs), 1_000), fallsInTheMiddle);
+        Histogram first = histogram(events, HistogramRow.Kind.FIRST_HALF);
+        Histogram second = histogram(events, HistogramRow.Kind.SECOND_HALF);
+        assertThat(first.getTotalCount() + second.getTotalCount())
+                .isEqualTo(finished(events).replied());
+        assertThat(first.getValueAtPercentile(50)).isGreaterThan(19_000_000);
+        assertThat(second.getValueAtPercentile(25)).isLessThan(15_000_000);
+    }
+
+    @Test
+    void aLoadThatChangesHasNoHalves() throws Exception {
+        List<Event> events =
+                run(trial(new Load.Staircase(1, 2, 1, Duration.ofMillis(100)), Duration.ofMillis(200), 100), (Behaviour)
+                        index -> CompletableFuture.completedFuture(true));
+        assertThat(events)
+                .filteredOn(
+                        e -> e instanceof Event.Distribution d && d.kind().equals(HistogramRow.Kind.FIRST_HALF.key()))
+                .isEmpty();
+    }
+
     @Test
     void aKnownDistributionIsRecoveredWithinOnePercent() {
         // answers are not slept but told: recorder and percentiles are what is tested, not the machine's timers

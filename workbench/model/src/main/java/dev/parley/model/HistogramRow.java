@@ -20,7 +20,14 @@ public record HistogramRow(int trialId, Kind kind, String subject, byte[] histog
         /** From the intended send time to an outcome that was no success. */
         ERROR,
         /** A service's own calls to one neighbour. */
-        HOP;
+        HOP,
+        /**
+         * As {@link #RESPONSE}, of what was answered in the first half of the window; only of a load that asks for
+         * the same throughout.
+         */
+        FIRST_HALF,
+        /** The rest of {@link #RESPONSE} beside {@link #FIRST_HALF}. */
+        SECOND_HALF;
 
         public String key() {
             return name().toLowerCase(Locale.ROOT);

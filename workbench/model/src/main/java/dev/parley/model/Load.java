@@ -293,6 +293,22 @@ public sealed interface Load {
         };
     }
 
+    /** True where the load asks for the same throughout, so that latency has a level to be on. */
+    default boolean isSteady() {
+        return switch (this) {
+            case Closed _, Open _ -> true;
+            case Staircase _, RateRamp _, Users _, Held _, Burst _, Rounds _, HighestRate _ -> false;
+        };
+    }
+
+    /** True where the load is a number of requests, the same for whoever answers them fast or slowly. */
+    default boolean isOfOneNumber() {
+        return switch (this) {
+            case Burst _, Rounds _ -> true;
+            case Closed _, Open _, Staircase _, RateRamp _, Users _, Held _, HighestRate _ -> false;
+        };
+    }
+
     /**
      * What the services are warmed up with: the load's own beginning, held; or, where that would leave users in the system who stay beyond
      * the window's begin, a few clients.

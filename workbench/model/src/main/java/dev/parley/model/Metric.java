@@ -73,6 +73,11 @@ public enum Metric {
     USERS_AT_FIRST_FAILURE("users", Better.HIGHER, "users under way when the first request failed; absent if none did"),
     HIGHEST_RATE("1/s", Better.HIGHER, "highest rate at which the load's limit was met"),
     WINDOW_LENGTH("s", Better.NEITHER, "time that a trial's rates are counts over"),
+    REHEARSAL_TIME(
+            "s",
+            Better.NEITHER,
+            "time for which services had been under load since their boot when a trial's own warm-up began; 0: none was"
+                    + " asked for"),
     GENERATOR_CPU("%", Better.NEITHER, "processor use of the load generator in percent of one core"),
     GENERATOR_LATENESS_P99("ms", Better.NEITHER, "99th percentile of actual minus intended send time"),
     GENERATOR_CEILING(

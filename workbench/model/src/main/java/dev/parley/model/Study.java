@@ -5,18 +5,21 @@ import java.util.LinkedHashSet;
 import java.util.List;
 
 /**
- * What is asked for: technologies side by side on topologies, messages and loads. Every command that measures makes one of these, from a
- * file or from its options, and the same study gives the same plan.
+ * What is asked for: technologies side by side on topologies, messages and loads. Every command that measures makes
+ * one of these, from a file or from its options, and the same study gives the same plan.
  *
  * @param title what a reader calls it
- * @param offerings what is sent and how, one after the other to the same services, which are started once for all of them
+ * @param offerings what is sent and how, one after the other to the same services, which are started once for all of
+ *     them
  * @param effort how long each trial takes
  * @param restarts fresh starts of the services: the unit of repetition
  * @param limit a reply counts only within this time
+ * @param callLimit a call without an answer has failed after this time, and what has no answer by then is not waited
+ *     for
  * @param seed of order and messages
  * @param limits on the services, their hosts and the links between them
- * @param isAlone whether services are started anew for each message, and carry no other: what a service holds in memory depends on all that it
- *     ever carried
+ * @param isAlone whether services are started anew for each message, and carry no other: what a service holds in
+ *     memory depends on all that it ever carried
  */
 public record Study(
         String title,
@@ -27,9 +30,23 @@ public record Study(
         Effort effort,
         int restarts,
         Duration limit,
+        Duration callLimit,
         long seed,
         Limits limits,
         boolean isAlone) {
+
+    /** The least that a call is given, however short the time is within which its reply counts. */
+    private static final Duration MIN_CALL_LIMIT = Duration.ofSeconds(5);
+
+    /** As long as load generators wait by default. Source: k6, Options, http timeout; Gatling, http.requestTimeout. */
+    private static final Duration MAX_DEFAULT_CALL_LIMIT = Duration.ofSeconds(60);
+
+    /** What a call is given where the study does not say: the time within which replies count, from 5 s to 60 s. */
+    public static Duration defaultCallLimit(Duration limit) {
+        return limit.compareTo(MIN_CALL_LIMIT) < 0
+                ? MIN_CALL_LIMIT
+                : limit.compareTo(MAX_DEFAULT_CALL_LIMIT) < 0 ? limit : MAX_DEFAULT_CALL_LIMIT;
+    }
 
     /** Each of the messages under each of the loads. */
     public record Offering(List<MessageSpec> messages, List<Load> loads) {
@@ -49,6 +66,9 @@ public record Study(
     public record Cell(MessageSpec message, Load load) {}
 
     public static final int RESTARTS_MOST = 1_000;
+
+    /** A trial waits for its last calls, so that a longer one would hold up the run. */
+    private static final Duration MAX_CALL_LIMIT = Duration.ofMinutes(30);
 
     /** More trials than this are a mistake in a range rather than a study: at three seconds each they take a month. */
     private static final long TRIALS_MOST = 1_000_000;
@@ -70,15 +90,16 @@ public record Study(
             Duration warmUpMost,
             Duration window) {
         /**
-         * Three technologies with four cells each, over two services, take under five minutes with this on two cores: nine boots of some four
-         * seconds each, up to eighteen seconds of rehearsal and twelve of trials in each.
+         * Three technologies with four cells each, over two services, take under five minutes with this on two cores:
+         * nine boots of some four seconds, ten of trials and seventeen of rehearsal each, which boots that are warm
+         * early leave to the others. Rehearsal ends at the trial's own load, so that little warm-up is left to do.
          */
         public static final Effort QUICK = new Effort(
                 "quick",
                 3,
-                Duration.ofSeconds(18),
-                Duration.ofMillis(500),
-                Duration.ofMillis(500),
+                Duration.ofSeconds(17),
+                Duration.ofMillis(200),
+                Duration.ofMillis(200),
                 Duration.ofSeconds(2));
 
         public static final Effort STANDARD = new Effort(
@@ -131,6 +152,9 @@ public record Study(
         if (!limit.isPositive()) {
             throw new BadInput("limit", limit, "longer than nothing");
         }
+        if (!callLimit.isPositive() || callLimit.compareTo(MAX_CALL_LIMIT) > 0) {
+            throw new BadInput("call limit", callLimit, "longer than nothing, and at most " + MAX_CALL_LIMIT);
+        }
         long trials = (long) technologies.size() * topologies.size() * cells.size() * restarts;
         if (trials > TRIALS_MOST) {
             throw new BadInput("study", trials + " trials", "at most " + TRIALS_MOST);
@@ -138,6 +162,34 @@ public record Study(
         for (Topology topology : topologies) {
             limits.check(topology);
         }
+    }
+
+    /** With the call limit that belongs to the time within which replies count. */
+    public Study(
+            String title,
+            List<String> technologies,
+            List<Topology> topologies,
+            String work,
+            List<Offering> offerings,
+            Effort effort,
+            int restarts,
+            Duration limit,
+            long seed,
+            Limits limits,
+            boolean isAlone) {
+        this(
+                title,
+                technologies,
+                topologies,
+                work,
+                offerings,
+                effort,
+                restarts,
+                limit,
+                defaultCallLimit(limit),
+                seed,
+                limits,
+                isAlone);
     }
 
     /** All messages to the same services. */
@@ -183,7 +235,8 @@ public record Study(
 
     /** The same of other technologies. */
     public Study of(List<String> others) {
-        return new Study(title, others, topologies, work, offerings, effort, restarts, limit, seed, limits, isAlone);
+        return new Study(
+                title, others, topologies, work, offerings, effort, restarts, limit, callLimit, seed, limits, isAlone);
     }
 
     public List<MessageSpec> messages() {

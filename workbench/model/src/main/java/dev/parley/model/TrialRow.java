@@ -6,7 +6,8 @@ import java.util.List;
 /**
  * How a trial ended. Appended once, never changed; an invalid trial is kept with its reasons.
  *
- * @param voidReasons why its figures are not to be believed, or not to be compared: those begin with {@link #COLD}; empty when it counts
+ * @param voidReasons why its figures are not to be believed, or not to be compared: the latter begin with {@link
+ *     #COLD} or {@link #UNKNOWN}; empty when it counts
  * @param message what happened, for a trial that failed; empty otherwise
  */
 public record TrialRow(
@@ -19,13 +20,27 @@ public record TrialRow(
     }
 
     /**
-     * How a reason begins that makes a trial cold: its services still compiled, or grew faster, while they were measured. Its figures are
-     * true, and are not those of a service that runs for hours.
+     * How a reason begins that makes a trial cold: its services still compiled, or grew faster, while they were
+     * measured. Its figures are true, and are not those of a service that runs for hours.
      */
     public static final String COLD = "cold: ";
 
+    /**
+     * How a reason begins where nothing tells whether the services were warm. Such a trial is compared as little as a
+     * cold one.
+     */
+    public static final String UNKNOWN = "unknown: ";
+
     public TrialRow {
         voidReasons = List.copyOf(voidReasons);
+    }
+
+    /**
+     * True for a reason that says nothing against the figures themselves, but that they are not shown to be those of
+     * warm services.
+     */
+    public static boolean isOfWarmth(String reason) {
+        return reason.startsWith(COLD) || reason.startsWith(UNKNOWN);
     }
 
     public boolean isValid() {

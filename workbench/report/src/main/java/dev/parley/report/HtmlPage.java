@@ -112,6 +112,10 @@ final class HtmlPage {
         if (cold > 0) {
             html.append(flag("hint", cold + (cold == 1 ? " cold trial" : " cold trials")));
         }
+        long unknown = Warmth.unknown(analysis);
+        if (unknown > 0) {
+            html.append(flag("hint", unknown + (unknown == 1 ? " trial" : " trials") + " of unknown warmth"));
+        }
         html.append("</p>");
         Warmth.note(analysis).ifPresent(note -> html.append("\n<p class=lead>" + Html.escaped(note) + "</p>"));
         return html.toString();

@@ -13,16 +13,35 @@ import java.util.stream.Collectors;
 /** "How this was measured": all that is needed to judge or repeat the run. */
 final class MeasuredPage {
     private static final List<String> RULES = List.of(
-            "A reply counts only if it is right in every field and comes within the limit. Wrong, late, failed and unsent requests are counted apart.",
-            "Open load: response time runs from the intended send time. Closed load: each client sends when its last reply is in, so a slow service is asked less often; the two are never on one chart.",
-            "A restart of the services is the unit of repetition. Figures are medians over restarts, never the best of them; intervals hold 95 % and come from a bootstrap over restarts, then seconds.",
-            "Warm-up is recorded, and not counted. Services rehearse each message, at the concurrency that is then measured, until their compilers take at most a tenth of their processor time and latency falls no more, or until their time for it is over.",
-            "A trial counts when compilers took at most 10 % of the services' processor time in its window, and the median response time fell by at most 10 % from its first half to its second. Otherwise it is cold: kept and shown in grey, with no ratio and no verdict. Boot time and first call are cold by nature, and the same for all.",
-            "Percentiles come from merged histograms, never from averages. The 99th wants 1 000 samples, the 99.9th 10 000; with fewer it is marked.",
-            "Technologies run interleaved in seeded random blocks, so that a machine that slows down slows all of them.",
-            "Two technologies differ when the interval of their ratio excludes 1, bootstrap and t-test are both sure after Holm's correction, and the effect is outside the tie band (5 %, or the machine's own noise where that is more); they are equivalent when the interval lies inside it; otherwise the comparison is undecided.",
-            "A trial is void when its generator, the machine or its own rows contradict it. It is kept, left out of the figures, and listed below. Where every trial of a technology is void its figures are shown and marked void.",
-            "Boot time is taken from outside: process start to first right reply. Processor time and memory are read from the operating system.",
+            "A reply counts only if it is right in every field and comes within the limit. Wrong, late, "
+                    + "failed and unsent requests are counted apart.",
+            "Open load: response time runs from the intended send time. Closed load: each client sends "
+                    + "when its last reply is in, so a slow service is asked less often; the two are never on one "
+                    + "chart.",
+            "A restart of the services is the unit of repetition. Figures are medians over restarts, "
+                    + "never the best of them; intervals hold 95 % and come from a bootstrap over restarts, then "
+                    + "seconds.",
+            "Warm-up is recorded, and not counted. Services rehearse each message, at the concurrency "
+                    + "that is then measured, until in two slices of load in a row their compilers take at most a "
+                    + "tenth of their processor time and latency falls no more, or until their time for it is over.",
+            "A trial counts when compilers took at most 10 % of the services' processor time in its "
+                    + "window, and the median response time fell by at most 10 % from its first half to its second."
+                    + " Otherwise it is cold; where too few requests tell, its warmth is unknown. Either is kept "
+                    + "and shown in grey, with no ratio and no verdict. Boot time and first call are cold by "
+                    + "nature, as are the figures of a study that asks for a cold start: they are compared as such.",
+            "Percentiles come from merged histograms, never from averages. The 99th wants 1 000 samples, "
+                    + "the 99.9th 10 000; with fewer it is marked.",
+            "Technologies run interleaved in seeded random blocks, so that a machine that slows down "
+                    + "slows all of them.",
+            "Two technologies differ when the interval of their ratio excludes 1, bootstrap and t-test "
+                    + "are both sure after Holm's correction, and the effect is outside the tie band (5 %, or the "
+                    + "machine's own noise where that is more); they are equivalent when the interval lies inside "
+                    + "it; otherwise the comparison is undecided.",
+            "A trial is void when its generator, the machine or its own rows contradict it. It is kept, "
+                    + "left out of the figures, and listed below. Where every trial of a technology is void its "
+                    + "figures are shown and marked void.",
+            "Boot time is taken from outside: process start to first right reply. Processor time and "
+                    + "memory are read from the operating system.",
             "Wire bytes are counted on one hop in steady state, framing included, IP and TCP headers not.");
 
     private final Analysis analysis;
@@ -43,6 +62,7 @@ final class MeasuredPage {
                 + RULES.stream().map(r -> "<li>" + Html.escaped(r) + "</li>").collect(Collectors.joining()) + "</ul>\n"
                 + trials("Void trials", "No trial was void.", JudgedTrial::isVoid)
                 + trials("Cold trials", "No trial was cold.", JudgedTrial::isCold)
+                + trials("Trials of unknown warmth", "Of every trial it is known.", JudgedTrial::isUnknown)
                 + trials("Failed and interrupted trials", "No trial failed.", t -> !t.isFinished())
                 + (analysis.unfinished() > 0
                         ? "<p>" + analysis.unfinished() + " of "

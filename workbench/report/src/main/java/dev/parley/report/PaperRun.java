@@ -98,7 +98,7 @@ public final class PaperRun {
 
     /** Whether a figure of this validity may stand in a ratio, an order or a verdict. */
     static boolean decides(String validity) {
-        return !validity.startsWith("void") && !validity.startsWith(Summary.COLD) && !validity.startsWith(UNDECIDED);
+        return Summary.counts(validity) && !validity.startsWith(UNDECIDED);
     }
 
     /** @param sittings in which it was run, the first first */

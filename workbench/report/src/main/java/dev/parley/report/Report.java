@@ -48,6 +48,11 @@ public final class Report {
         return new TerminalTable(analysis).text();
     }
 
+    /** How warm each trial was, a line for each technology, message and load; plain text, ends with a line break. */
+    public String warmth() {
+        return Warmth.lines(analysis);
+    }
+
     /**
      * Writes {@value #HTML}, {@value #CSV}, {@value #DETAILS} and {@value #JSON}, each whole or not at all, over what is there.
      *

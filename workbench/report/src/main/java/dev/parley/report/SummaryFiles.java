@@ -152,8 +152,9 @@ final class SummaryFiles {
                 "load", t.row().spec().load().toString(),
                 "restart", t.row().spec().restart(),
                 "state", t.row().state().name().toLowerCase(java.util.Locale.ROOT),
-                "voidReasons", t.isCold() ? List.of() : t.reasons(),
+                "voidReasons", t.isCold() || t.isUnknown() ? List.of() : t.reasons(),
                 "coldReasons", t.isCold() ? t.reasons() : List.of(),
+                "unknownReasons", t.isUnknown() ? t.reasons() : List.of(),
                 "whatHappened", t.row().message());
     }
 

@@ -52,7 +52,8 @@ final class TerminalTable {
         }
         wrap(
                 text,
-                "Medians over restarts; ok %: the mean. CPU ms: processor time of all services for one request, without that of just-in-time"
+                "Medians over restarts; ok %: the mean. CPU ms: processor time of all services for one "
+                        + "request, without that of just-in-time"
                         + " compilers. mem, size, boot: one service" + empty() + ".");
         notes.forEach(note -> wrap(text, note));
         Warmth.note(analysis).ifPresent(note -> wrap(text, note));
@@ -117,9 +118,9 @@ final class TerminalTable {
                                 : "–");
                 continue;
             }
-            if (summary.isCold()) {
+            if (summary.isCold() || summary.isUnknown()) {
                 // a ratio that nobody may draw is not offered for drawing: the figures are in the report and the files
-                line.add("cold");
+                line.add(summary.isCold() ? "cold" : "unknown");
                 if (decidesVoid(column.metric())) {
                     notes.add("~ " + technology + ", " + summary.message() + ", " + summary.load() + ": "
                             + summary.validity());
@@ -132,6 +133,8 @@ final class TerminalTable {
                 if (summary.isVoid()) {
                     notes.add("! " + technology + ", " + summary.message() + ", " + summary.load() + ": "
                             + summary.validity());
+                } else if (summary.isColdStart()) {
+                    notes.add("Figures of a cold start: services were not rehearsed, as the study asks.");
                 } else if (!summary.isValid()) {
                     notes.add("Under " + dev.parley.analysis.Validity.ENOUGH_RESTARTS
                             + " restarts all figures are indicative.");
@@ -139,7 +142,7 @@ final class TerminalTable {
             }
         }
         boolean isVoid = own.stream().anyMatch(s -> decidesVoid(s.metric()) && s.isVoid());
-        boolean isCold = own.stream().anyMatch(s -> decidesVoid(s.metric()) && s.isCold());
+        boolean isCold = own.stream().anyMatch(s -> decidesVoid(s.metric()) && (s.isCold() || s.isUnknown()));
         line.addFirst((isVoid ? "! " : isCold ? "~ " : "  ")
                 + (technology.length() > 16 ? technology.substring(0, 15) + "…" : technology));
         return line;

@@ -65,8 +65,8 @@ final class VerdictTables {
         String figures = "<b>" + Figures.brief(s.estimate().value()) + "</b> <span class=interval>"
                 + Figures.brief(s.estimate().low()) + " – "
                 + Figures.brief(s.estimate().high()) + "</span>";
-        return "<td" + (s.isCold() ? " class=cold" : "") + "><div>" + figures + standing(situation, s, metric)
-                + "</div></td>";
+        return "<td" + (s.isCold() || s.isUnknown() ? " class=cold" : "") + "><div>" + figures
+                + standing(situation, s, metric) + (s.isColdStart() ? "<small>cold start</small>" : "") + "</div></td>";
     }
 
     private String standing(Situation situation, Summary own, Metric metric) {
@@ -75,6 +75,9 @@ final class VerdictTables {
         }
         if (own.isCold()) {
             return "<small title=\"" + Html.escaped(own.validity()) + "\">cold</small>";
+        }
+        if (own.isUnknown()) {
+            return "<small title=\"" + Html.escaped(own.validity()) + "\">warmth unknown</small>";
         }
         if (analysis.run().technologies().size() == 1 || !Analysis.COMPARED.contains(metric)) {
             return "";
@@ -110,6 +113,7 @@ final class VerdictTables {
             case UNDECIDED -> "undecided, +" + c.verdict().moreRestarts() + " restarts";
             case VOID -> "void";
             case COLD -> "cold";
+            case UNKNOWN -> "warmth unknown";
         };
         String kind = c.verdict().kind() == Verdict.Kind.EQUIVALENT ? "good" : "";
         return "<small class='" + kind + "' title=\"" + Html.escaped(hint) + "\">" + ratio + " " + word + "</small>";

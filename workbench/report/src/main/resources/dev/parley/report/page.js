@@ -65,8 +65,10 @@
     ink: css("--ink"), soft: css("--soft"), line: css("--line"), grid: css("--grid"), raised: css("--raised"),
     of: (technology) => css(variable(technology)),
   });
-  /** A technology's own colour; grey where its figure is cold. */
-  const tint = (p, colours) => (p.flag && p.flag.startsWith("cold") ? colours.soft : colours.of(p.technology));
+  /** Cold, or of unknown warmth; a cold start that was asked for counts. */
+  const isNotWarm = (flag) => flag.startsWith("cold: ") || flag.startsWith("unknown: ");
+  /** A technology's own colour; grey where its figure is not known to be warm. */
+  const tint = (p, colours) => (p.flag && isNotWarm(p.flag) ? colours.soft : colours.of(p.technology));
   const scale = (values) => {
     const positive = values.filter((v) => v > 0);
     const wide = positive.length > 0 && Math.max(...positive) / Math.min(...positive) > 30;
@@ -109,7 +111,7 @@
             const right = api.coord([api.value(2), api.value(3)])[0];
             const source = chart.rows[api.value(3)].points.find((p) => p.technology === name);
             const hollow = source && source.flag.startsWith("void");
-            const cold = source && source.flag.startsWith("cold");
+            const cold = source && isNotWarm(source.flag);
             const colour = cold ? colours.soft : colours.of(name);
             const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colour, lineWidth: 2 } });
             return {
@@ -118,7 +120,7 @@
                 line(left, y, right, y), line(left, y - 4, left, y + 4), line(right, y - 4, right, y + 4),
                 { type: "circle", shape: { cx: centre[0], cy: y, r: 5 }, style: { fill: hollow ? colours.raised : colour, stroke: colour, lineWidth: 2 } },
                 { type: "text", x: Math.max(right, centre[0]) + 9, y,
-                  style: { text: brief(api.value(0)) + (hollow ? " void" : cold ? " cold" : ""), fill: colours.soft, fontSize: 11, verticalAlign: "middle" } },
+                  style: { text: brief(api.value(0)) + (hollow ? " void" : cold ? (source.flag.startsWith("cold") ? " cold" : " unknown") : ""), fill: colours.soft, fontSize: 11, verticalAlign: "middle" } },
               ],
             };
           },

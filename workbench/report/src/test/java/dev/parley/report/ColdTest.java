@@ -47,6 +47,17 @@ class ColdTest {
     }
 
     @Test
+    void eachTrialsCompilersAndWarmthAreTold() {
+        List<String> lines = report.warmth().lines().toList();
+        assertThat(lines).hasSize(1 + 3 * 2 * 2);
+        assertThat(lines.getFirst()).isEqualTo("Compilers' share of the services' processor time, restart by restart:");
+        assertThat(lines)
+                .contains(
+                        "  rest text:1000 closed:1: 34.0 % cold, 34.0 % cold, 34.0 % cold, 34.0 % cold, 34.0 % cold",
+                        "  grpc types:100 closed:16: 4.0 % warm, 4.0 % warm, 4.0 % warm, 4.0 % warm, 4.0 % warm");
+    }
+
+    @Test
     void aComparisonWithAColdSideHasNoRatioAndNoVerdict() throws Exception {
         JsonNode json = JsonMapper.builder().build().readTree(Files.readString(folder.resolve("summary.json")));
         int cold = 0;
@@ -95,7 +106,9 @@ class ColdTest {
                 .findFirst()
                 .orElseThrow();
         assertThat(PaperRun.decides(validity)).isFalse();
+        assertThat(PaperRun.decides("unknown: 7 and 7 requests")).isFalse();
         assertThat(PaperRun.decides("indicative: 3 restarts")).isTrue();
+        assertThat(PaperRun.decides("cold start; 3 restarts")).isTrue();
     }
 
     @Test

@@ -312,6 +312,7 @@ final class SampleStore {
                 new FigureRow(id, Metric.WIRE_OUT, "m1>m2", payload + framing),
                 new FigureRow(id, Metric.WIRE_BACK, "m1>m2", payload + framing / 2.0),
                 new FigureRow(id, Metric.COMPILING_SHARE, FigureRow.SYSTEM, cold.contains(spec.technology()) ? 34 : 4),
+                new FigureRow(id, Metric.REHEARSAL_TIME, FigureRow.SYSTEM, 12),
                 new FigureRow(id, Metric.FIRST_CALL, "client", 90 + typicalMs),
                 new FigureRow(id, Metric.GENERATOR_CPU, "generator", 31),
                 new FigureRow(id, Metric.GENERATOR_CEILING, "generator", 60_000)));

@@ -152,6 +152,7 @@ public enum Scale {
                                     effort.window()),
                             restarts,
                             study.limit(),
+                            study.callLimit(),
                             study.seed(),
                             limits,
                             study.isAlone()),
@@ -205,6 +206,7 @@ public enum Scale {
                         least(effort.window(), isCounted ? countedMost : windowMost)),
                 restarts(published.restarts()),
                 published.limit(),
+                published.callLimit(),
                 published.seed(),
                 published.limits(),
                 published.isAlone());

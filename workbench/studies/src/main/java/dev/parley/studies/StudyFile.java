@@ -46,6 +46,7 @@ public final class StudyFile {
             "warm-up",
             "window",
             "success-within",
+            "call-limit",
             "seed",
             "alone",
             "limits");
@@ -158,6 +159,8 @@ public final class StudyFile {
         Effort effort = effort(in, fields, given);
         int restarts = given.orElse(effort.restarts());
         Duration limit = in.one("success-within", SUCCESS_WITHIN, "a time such as 1s", StudyFile::longerThanNothing);
+        Duration callLimit = in.one(
+                "call-limit", Study.defaultCallLimit(limit), "a time such as 180s", StudyFile::longerThanNothing);
         long seed = in.one("seed", 1L, "a whole number", text -> Long.parseLong(text.replace("_", "")));
         boolean isAlone = in.one("alone", false, "true or false", StudyFile::trueOrFalse);
         Limits limits =
@@ -175,6 +178,7 @@ public final class StudyFile {
                     effort,
                     restarts,
                     limit,
+                    callLimit,
                     seed,
                     limits,
                     isAlone));
@@ -190,6 +194,7 @@ public final class StudyFile {
         String key = switch (what) {
             case "restarts" -> "restarts";
             case "limit" -> "success-within";
+            case "call limit" -> "call-limit";
             case "title" -> "study";
             case "technology" -> "technologies";
             case "topology" -> "topologies";

@@ -55,6 +55,9 @@ public final class StudyText {
                         + "}");
         line(text, "window", Quantity.text(effort.window()));
         line(text, "success-within", Quantity.text(study.limit()));
+        if (!study.callLimit().equals(Study.defaultCallLimit(study.limit()))) {
+            line(text, "call-limit", Quantity.text(study.callLimit()));
+        }
         line(text, "seed", study.seed());
         if (study.isAlone()) {
             line(text, "alone", true);

@@ -302,6 +302,18 @@ class PaperTest {
                 .isEmpty();
     }
 
+    /** Five hundred requests at once for all profiles take the slowest technology over a minute here: it is measured and not cut. */
+    @Test
+    void niswarsCallsHaveAsMuchTimeAsTheirSuccess() {
+        assertThat(Paper.named("niswar").parts()).hasSize(4).allSatisfy(part -> {
+            assertThat(published(part).callLimit()).isEqualTo(java.time.Duration.ofMinutes(3));
+            assertThat(published(part).limit()).isEqualTo(java.time.Duration.ofMinutes(3));
+        });
+        assertThat(published(Paper.named("zhang").parts().getFirst()).callLimit())
+                .as("as always")
+                .isEqualTo(java.time.Duration.ofMinutes(1));
+    }
+
     /** Source: iwanowski, table 3: 16 cores and 32 GB against 6 cores and 16 GB. */
     @Test
     void theTwoStandsDifferAsThePapersDo() {

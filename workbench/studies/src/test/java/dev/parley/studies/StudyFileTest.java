@@ -48,13 +48,33 @@ class StudyFileTest {
 
     @Test
     void aStudyWrittenOutIsTheSameStudy() {
-        for (String text : List.of(example(), SHORTEST, SHORTEST + "study: 'say: \"a\\b\"'\nwindow: 1500ms\n")) {
+        for (String text : List.of(
+                example(),
+                SHORTEST,
+                SHORTEST + "call-limit: 90s\n",
+                SHORTEST + "study: 'say: \"a\\b\"'\nwindow: 1500ms\n")) {
             Study study = read(text);
             Study again = StudyText.read(StudyText.of(study), TECHNOLOGIES);
             assertThat(again).isEqualTo(study);
             assertThat(StudyText.digest(again)).isEqualTo(StudyText.digest(study));
         }
         assertThat(StudyText.digest(read(SHORTEST))).isNotEqualTo(StudyText.digest(read(SHORTEST + "seed: 2\n")));
+    }
+
+    /** A technology that takes minutes for what others do in seconds is measured, where a study says that it waits so long. */
+    @Test
+    void aCallIsGivenTheTimeThatTheStudySays() {
+        assertThat(read(SHORTEST).callLimit()).isEqualTo(Duration.ofSeconds(5));
+        assertThat(read(SHORTEST + "success-within: 30s\n").callLimit()).isEqualTo(Duration.ofSeconds(30));
+        assertThat(read(SHORTEST + "success-within: 180s\n").callLimit()).isEqualTo(Duration.ofSeconds(60));
+        Study patient = read(SHORTEST + "success-within: 180s\ncall-limit: 180s\n");
+        assertThat(patient.callLimit()).isEqualTo(Duration.ofSeconds(180));
+        assertThat(StudyText.of(patient)).contains("call-limit: 180s\n");
+        assertThat(StudyText.of(read(SHORTEST + "call-limit: 5s\n"))).isEqualTo(StudyText.of(read(SHORTEST)));
+        assertThat(patient.of(List.of("grpc")).callLimit()).isEqualTo(Duration.ofSeconds(180));
+        for (Scale scale : Scale.values()) {
+            assertThat(scale.of(patient).withRestarts(3).study().callLimit()).isEqualTo(Duration.ofSeconds(180));
+        }
     }
 
     @Test
@@ -105,6 +125,8 @@ class StudyFileTest {
                 "restarts: 0                | restarts: 0 (expected: 1 to 1000)",
                 "restarts: 1.5              | restarts: 1.5 (expected: a whole number)",
                 "window: 5                  | window: 5 (expected: a time such as 30s",
+                "call-limit: 0s             | call-limit: 0s (expected: longer than nothing)",
+                "call-limit: 2h             | call-limit: call limit: PT2H (expected: longer than nothing, and at most PT30M)",
                 "window: 0s                 | window: 0s (expected: longer than nothing)",
                 "rehearsal: {least: 5s, most: 1s} | rehearsal: most 1s (expected: not under the least, 5s)",
                 "warm-up: {least: 5s, most: 1s} | warm-up: most 1s (expected: not under the least, 5s)",

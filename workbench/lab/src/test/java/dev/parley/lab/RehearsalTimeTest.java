@@ -1,0 +1,90 @@
+package dev.parley.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.parley.model.Limits;
+import dev.parley.model.Load;
+import dev.parley.model.MessageSpec;
+import dev.parley.model.Study;
+import dev.parley.model.Study.Effort;
+import dev.parley.model.Topology;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class RehearsalTimeTest {
+    private static Plan plan(Effort effort) {
+        return Plan.of(new Study(
+                "a test",
+                List.of("rest", "grpc", "rpcx"),
+                List.of(Topology.parse("line:2")),
+                "messages",
+                List.of(MessageSpec.parse("text:1000")),
+                List.of(new Load.Closed(1)),
+                effort,
+                3,
+                Duration.ofSeconds(1),
+                1,
+                Limits.NONE));
+    }
+
+    /** What each boot gets where a technology takes as long as it needs, and no longer than it may. */
+    private static List<Duration> taken(Plan plan, Map<String, Duration> needs) {
+        RehearsalTime time = new RehearsalTime(plan);
+        return plan.boots().stream()
+                .map(boot -> {
+                    Duration may = boot.rehearsing(time.next(boot)).rehearsal();
+                    Duration needed = needs.getOrDefault(boot.technology(), Duration.ZERO);
+                    Duration took = needed.compareTo(may) < 0 ? needed : may;
+                    time.took(took);
+                    return took;
+                })
+                .toList();
+    }
+
+    @Test
+    void whatTheQuickLeaveIsThereForTheSlow() {
+        Map<String, Duration> needs =
+                Map.of("rest", Duration.ofSeconds(30), "grpc", Duration.ofSeconds(14), "rpcx", Duration.ofSeconds(7));
+        assertThat(taken(plan(Effort.QUICK), needs))
+                .as("each technology in each restart, though 30 s are more than the 17 s of one boot")
+                .containsExactlyInAnyOrder(
+                        Duration.ofSeconds(30),
+                        Duration.ofSeconds(30),
+                        Duration.ofSeconds(30),
+                        Duration.ofSeconds(14),
+                        Duration.ofSeconds(14),
+                        Duration.ofSeconds(14),
+                        Duration.ofSeconds(7),
+                        Duration.ofSeconds(7),
+                        Duration.ofSeconds(7));
+    }
+
+    @Test
+    void allTogetherTakeHardlyMoreThanTheirShares() {
+        List<Duration> taken = taken(
+                plan(Effort.QUICK),
+                Map.of("rest", Duration.ofHours(1), "grpc", Duration.ofHours(1), "rpcx", Duration.ofHours(1)));
+        Duration sum = taken.stream().reduce(Duration.ZERO, Duration::plus);
+        assertThat(sum).isBetween(Duration.ofSeconds(9 * 17), Duration.ofSeconds(9 * 17 + 6));
+        assertThat(taken).allSatisfy(one -> assertThat(one).isGreaterThanOrEqualTo(Duration.ofMillis(17_000 / 4)));
+    }
+
+    @Test
+    void whoeverAsksForNoneGetsNoneAndALeastIsKept() {
+        Effort none = new Effort("own", 3, Duration.ZERO, Duration.ZERO, Duration.ZERO, Duration.ofSeconds(1));
+        assertThat(taken(plan(none), Map.of("rest", Duration.ofHours(1)))).containsOnly(Duration.ZERO);
+        Effort proof = new Effort(
+                "own",
+                3,
+                Duration.ofMinutes(10),
+                Duration.ofMinutes(12),
+                Duration.ZERO,
+                Duration.ZERO,
+                Duration.ofSeconds(1));
+        Duration hour = Duration.ofHours(1);
+        assertThat(taken(plan(proof), Map.of("rest", hour, "grpc", hour, "rpcx", hour)))
+                .allSatisfy(one -> assertThat(one).isGreaterThanOrEqualTo(Duration.ofMinutes(10)));
+    }
+}
