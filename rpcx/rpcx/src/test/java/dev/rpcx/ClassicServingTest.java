@@ -40,6 +40,14 @@ class ClassicServingTest {
             if (text.equals("read")) {
                 throw new AssertionError("not to be read");
             }
+            if (text.equals("speechless")) {
+                throw new AssertionError("not to be read") {
+                    @Override
+                    public String getMessage() {
+                        throw new IllegalStateException("not even that");
+                    }
+                };
+            }
         }
 
         @Override
@@ -155,6 +163,7 @@ class ClassicServingTest {
     private final Service service = new Service();
     private final HandPlatform hand = new HandPlatform();
     private boolean isStopped;
+    private boolean isExhausted;
 
     /** The hand's, with threads that can have ended. */
     private final Platform platform = new Platform() {
@@ -171,6 +180,9 @@ class ClassicServingTest {
                 void run(io.netty.channel.EventLoop loop, RunOn.Place place, Runnable handler) {
                     if (isStopped) {
                         throw new RejectedExecutionException("stopped");
+                    }
+                    if (isExhausted) {
+                        throw new OutOfMemoryError("no thread, in this test");
                     }
                     threads.run(loop, place, handler);
                 }
@@ -225,6 +237,16 @@ class ClassicServingTest {
 
     private static byte[] text(String text) {
         return ByteBufUtil.getBytes(RawPeer.text(text));
+    }
+
+    /** A text with which a request has so many bytes. */
+    private static String exactly(int bytes) {
+        String text = "x".repeat(bytes - 100);
+        int around = ClassicWire.request(1, "hand", "here", List.of("any"), List.of(text(text)))
+                        .readableBytes()
+                - ClassicFrames.LENGTH_BYTES
+                - text.length();
+        return "x".repeat(bytes - around);
     }
 
     private void call(long id, String method, byte[]... values) {
@@ -443,6 +465,9 @@ class ClassicServingTest {
         call(3, "reads", text("read"));
         handle();
         expectRefusal(3, RPCXException.Code.INVALID, "cannot be read");
+        call(4, "reads", text("speechless"));
+        handle();
+        expectRefusal(4, RPCXException.Code.INVALID, "cannot be read");
         assertThat(service.begun).isZero();
         assertThat(server.running()).isZero();
     }
@@ -474,6 +499,25 @@ class ClassicServingTest {
             said.discardReadBytes();
         }
         assertThat(wasAtMost).isTrue();
+    }
+
+    @Test
+    void aCallHasItsTimeToTheNanosecond() {
+        call(1, "laterHere");
+        pass(Duration.ofSeconds(57).plusMillis(500));
+        assertThat(hasReply()).isFalse();
+        pass(Duration.ofMillis(2_500));
+        expectError(1, RPCXException.Code.DEADLINE_EXCEEDED, RPCXException.Executed.MAYBE, "60 s");
+    }
+
+    @Test
+    void anotherThreadMayAnswer() throws Exception {
+        call(1, "laterHere");
+        Thread other = new Thread(() -> service.waiting.get(0).complete("a"));
+        other.start();
+        other.join();
+        channel.runPendingTasks();
+        expectValue(1, "a");
     }
 
     // ---- requests
@@ -549,6 +593,56 @@ class ClassicServingTest {
     }
 
     @Test
+    void whereNoThreadCanBeHadACallIsRefused() {
+        isExhausted = true;
+        call(1, "echo", text("a"));
+        expectRefusal(1, RPCXException.Code.UNAVAILABLE, "no thread");
+        assertThat(server.running()).isZero();
+        assertThat(account.held(Resource.CALLS)).isZero();
+    }
+
+    /** Whatever it is refused for, and however much it held. */
+    @Test
+    void aLargeRequestThatIsRefusedIsHeldNoLonger() {
+        byte[] large = text("x".repeat(20_000));
+        for (String method : List.of("nothing", "brings", "takes")) {
+            call(1, method, large);
+            assertThat(reply().error()).isNotNull();
+        }
+        long taken = takeAll(Resource.CALLS);
+        call(2, "here", large);
+        expectRefusal(2, RPCXException.Code.OVERLOADED, "too many calls");
+        account.give(Resource.CALLS, taken);
+        assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
+        for (int i = 1; i <= 3; i++) {
+            call(i, "echo", text("a"));
+        }
+        call(4, "echo", large);
+        expectRefusal(4, RPCXException.Code.OVERLOADED, "more to do");
+        for (int i = 4; i <= MAX_CALLS; i++) {
+            call(i, "laterHere");
+        }
+        call(99, "laterHere", large);
+        expectRefusal(99, RPCXException.Code.OVERLOADED, "on this connection");
+        connection.leave();
+        channel.runPendingTasks();
+        call(99, "here", large);
+        expectRefusal(99, RPCXException.Code.UNAVAILABLE, "closing");
+        assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(server.ledger().audit()).contains("a connection has 6 calls under way");
+    }
+
+    @Test
+    void whatHasArrivedOfARequestIsGivenBackWithItsConnection() {
+        ByteBuf frame = ClassicWire.request(5, "hand", "here", List.of("any"), List.of(text("x".repeat(60_000))));
+        channel.writeInbound(frame.readRetainedSlice(10_000));
+        assertThat(account.held(Resource.REQUEST_BYTES)).isPositive();
+        channel.close();
+        assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
+        frame.release();
+    }
+
+    @Test
     void aLargeRequestIsHeldUntilItsHandlerHasEnded() {
         call(1, "echo", text("x".repeat(COUNTED_BYTES - 200)));
         assertThat(account.held(Resource.REQUEST_BYTES)).as("a small one").isZero();
@@ -563,17 +657,16 @@ class ClassicServingTest {
     @Test
     void aRequestThatFindsNoRoomIsRefusedAndTheNextIsNot() {
         long taken = takeAll(Resource.REQUEST_BYTES);
-        int around = ClassicWire.request(1, "hand", "here", List.of("any"), List.of(text("x".repeat(4000))))
-                        .readableBytes()
-                - 4
-                - 4000;
-        String exact = "x".repeat(COUNTED_BYTES - around);
+        String exact = exactly(COUNTED_BYTES);
         call(1, "here", text(exact));
         expectValue(1, exact);
         call(2, "here", text(exact + "y"));
         expectRefusal(2, RPCXException.Code.OVERLOADED, "too many bytes of requests");
         call(3, "here", text("a"));
         expectValue(3, "a");
+        // as large as it may be: it is the room that is missing
+        call(4, "here", text(exactly(MAX_MESSAGE_BYTES)));
+        expectRefusal(4, RPCXException.Code.OVERLOADED, "too many bytes of requests");
         account.give(Resource.REQUEST_BYTES, taken);
         call(4, "here", text(exact + "y"));
         expectValue(4, exact + "y");
@@ -596,11 +689,7 @@ class ClassicServingTest {
 
     @Test
     void aRequestThatIsTooLargeIsRefusedByItsId() {
-        int around = ClassicWire.request(1, "hand", "here", List.of("any"), List.of(text("x".repeat(40_000))))
-                        .readableBytes()
-                - 4
-                - 40_000;
-        String exact = "x".repeat(MAX_MESSAGE_BYTES - around);
+        String exact = exactly(MAX_MESSAGE_BYTES);
         call(1, "here", text(exact));
         expectValue(1, exact);
         call(2, "here", text(exact + "y"));
@@ -674,6 +763,12 @@ class ClassicServingTest {
     @Test
     void aLargeReplyThatFindsNoRoomIsAnErrorOfAHandlerThatRan() {
         long taken = takeAll(Resource.REPLY_BYTES);
+        int around = ClassicWire.reply(3, Unpooled.wrappedBuffer(text("x".repeat(4_000))), null).length - 4_000;
+        String exact = "x".repeat(COUNTED_BYTES - around);
+        call(3, "here", text(exact));
+        expectValue(3, exact);
+        call(4, "here", text(exact + "y"));
+        expectError(4, RPCXException.Code.OVERLOADED, RPCXException.Executed.EXECUTED, "could not be kept");
         call(1, "here", text("x".repeat(COUNTED_BYTES)));
         expectError(1, RPCXException.Code.OVERLOADED, RPCXException.Executed.EXECUTED, "could not be kept");
         call(2, "here", text("a"));

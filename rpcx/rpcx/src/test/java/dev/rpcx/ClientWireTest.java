@@ -1,0 +1,736 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.rpcx.RPCXException.Code;
+import dev.rpcx.RPCXException.Executed;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** A client's end of the native wire without sockets and threads: a test is the server, and says what time it is. */
+class ClientWireTest {
+    /** The first call in slot 0. */
+    private static final int FIRST = 1 << 16;
+
+    private record Frame(int head, int id, byte[] payload) {}
+
+    @RPCXClient(remoteServerName = "hand")
+    interface Remote {
+        CompletableFuture<String> echo(String text);
+
+        @Method(timeoutMillis = 1_000)
+        CompletableFuture<String> brief(String text);
+
+        Flow.Publisher<String> brings(int items);
+
+        @Method(timeoutMillis = 1_000)
+        Flow.Publisher<String> bringsBriefly(int items);
+
+        Flow.Publisher<String> both(Flow.Publisher<String> items);
+
+        CompletableFuture<Integer> takes(Flow.Publisher<String> items);
+
+        @OneWay
+        void note(String text);
+    }
+
+    /** Keeps what it is told. */
+    private static final class Seen implements Flow.Subscriber<String> {
+        final List<String> items = new ArrayList<>();
+        final int first;
+        Flow.@Nullable Subscription subscription;
+
+        @Nullable
+        Throwable failure;
+
+        int ends;
+        boolean cancelsAtOnce;
+
+        Seen(int first) {
+            this.first = first;
+        }
+
+        Flow.Subscription subscription() {
+            return Objects.requireNonNull(subscription);
+        }
+
+        @Override
+        public void onSubscribe(Flow.Subscription given) {
+            subscription = given;
+            if (first > 0) {
+                given.request(first);
+            }
+            if (cancelsAtOnce) {
+                given.cancel();
+            }
+        }
+
+        @Override
+        public void onNext(String item) {
+            items.add(item);
+        }
+
+        @Override
+        public void onError(Throwable thrown) {
+            failure = thrown;
+            ends++;
+        }
+
+        @Override
+        public void onComplete() {
+            ends++;
+        }
+    }
+
+    private final HandPlatform hand = new HandPlatform();
+    private final Client client = Client.builder()
+            .platform(hand)
+            .eventLoops(1)
+            .connections(1, 1)
+            .keepAlive(Duration.ofMinutes(10))
+            .circuitBreaker(0.5)
+            .build();
+    private final Remote remote = client.create(Remote.class, "peer", 1);
+    private final ArrayDeque<Frame> frames = new ArrayDeque<>();
+    private final ByteBuf said = Unpooled.buffer();
+    private final List<CompletableFuture<?>> calls = new ArrayList<>();
+    private @Nullable EmbeddedChannel channel;
+    private @Nullable ClientConnection connection;
+    private boolean greeted;
+
+    @AfterEach
+    void nothingIsLeft() {
+        hand.end(client, channel(), calls);
+    }
+
+    private EmbeddedChannel channel() {
+        return Objects.requireNonNull(channel);
+    }
+
+    /** Whatever makes the client connect. */
+    private void connecting() {
+        channel = hand.opened.get(hand.opened.size() - 1);
+        greeted = false;
+        said.clear();
+        hand.settle(channel);
+        connection = channel.pipeline().get(ClientConnection.class);
+    }
+
+    private CompletableFuture<String> echo(String text) {
+        CompletableFuture<String> call = remote.echo(text);
+        calls.add(call);
+        if (channel == null) {
+            connecting();
+        }
+        hand.settle(channel());
+        return call;
+    }
+
+    private void send(ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        hand.read(channel(), all, 0, all.length);
+    }
+
+    private void send(int head, int id, ByteBuf payload) {
+        send(RawPeer.frame(head, id, payload));
+    }
+
+    private void send(int head, int id) {
+        send(head, id, Unpooled.EMPTY_BUFFER);
+    }
+
+    private void sendError(int id, Code code, Executed executed) {
+        ByteBuf error = Unpooled.buffer();
+        WireError.write(error, new RPCXException(code, "by the test", executed));
+        send(Wire.ERROR, id, error);
+    }
+
+    private void dictionary(int head, String... names) {
+        ByteBuf entries = Unpooled.buffer();
+        ByteBuf scratch = Unpooled.buffer();
+        for (int i = 0; i < names.length; i++) {
+            MethodDictionary.write(entries, scratch, "hand", names[i], i + 1, 0, MethodShape.UNKNOWN);
+        }
+        send(head, 0, entries);
+    }
+
+    /** Connects by a first call, which takes slot 0 and is answered. */
+    private void open() {
+        CompletableFuture<String> first = echo("first");
+        assertThat(first).isNotDone();
+        send(RawPeer.preface());
+        assertThat(next().head()).isEqualTo(Wire.SETTINGS);
+        expectNothing();
+        dictionary(Wire.DICTIONARY, "echo", "brings");
+        Frame request = next();
+        assertThat(request.head() & Wire.TYPE_MASK).isEqualTo(Wire.REQUEST);
+        send(Wire.REPLY, request.id(), RawPeer.text("first"));
+        assertThat(first).isCompletedWithValue("first");
+    }
+
+    private void look() {
+        said.writeBytes(HandPlatform.written(channel()));
+        if (!greeted && said.readableBytes() >= Wire.PREFACE_BYTES) {
+            said.skipBytes(Wire.PREFACE_BYTES);
+            greeted = true;
+        }
+        while (said.isReadable()) {
+            int length = Varint.readLength(said, Wire.MAX_FRAME_BYTES);
+            Frame frame = new Frame(said.readUnsignedByte(), said.readInt(), new byte[length - Wire.HEAD_BYTES]);
+            said.readBytes(frame.payload());
+            frames.add(frame);
+        }
+    }
+
+    private Frame next() {
+        look();
+        assertThat(frames).as("a frame").isNotEmpty();
+        return frames.remove();
+    }
+
+    private void expectNothing() {
+        look();
+        assertThat(frames).isEmpty();
+    }
+
+    private Frame expect(int type) {
+        Frame frame = next();
+        assertThat(frame.head() & Wire.TYPE_MASK).isEqualTo(type);
+        return frame;
+    }
+
+    private void expectCredit(int id, long items) {
+        Frame frame = expect(Wire.CREDIT);
+        assertThat(frame.id()).isEqualTo(id);
+        assertThat(Varint.read(Unpooled.wrappedBuffer(frame.payload()))).isEqualTo(items);
+    }
+
+    private void pass(long millis) {
+        hand.pass(channel(), millis, TimeUnit.MILLISECONDS);
+    }
+
+    private static RPCXException failure(CompletableFuture<?> call) {
+        assertThat(call).isCompletedExceptionally();
+        return (RPCXException) call.handle((value, thrown) -> Objects.requireNonNull(thrown))
+                .thenApply(thrown -> thrown instanceof java.util.concurrent.CompletionException e
+                        ? Objects.requireNonNull(e.getCause())
+                        : thrown)
+                .join();
+    }
+
+    private static RPCXException failure(Seen seen) {
+        assertThat(seen.ends).isEqualTo(1);
+        return (RPCXException) Objects.requireNonNull(seen.failure);
+    }
+
+    private Seen subscribe(Flow.Publisher<String> stream, Seen seen) {
+        stream.subscribe(seen);
+        if (channel != null) {
+            hand.settle(channel());
+        }
+        return seen;
+    }
+
+    // ---- the connection
+
+    @Test
+    void aCallWaitsForTheDictionaryAndThenGoesByItsNumber() {
+        CompletableFuture<String> call = echo("a");
+        send(RawPeer.preface());
+        Frame settings = expect(Wire.SETTINGS);
+        assertThat(settings.id()).isZero();
+        Settings read = Settings.read(Unpooled.wrappedBuffer(settings.payload()));
+        assertThat(read.maxMessageBytes()).isEqualTo(Wire.MAX_MESSAGE_BYTES);
+        assertThat(read.defaultMicros()).isEqualTo(10_000_000);
+        dictionary(Wire.DICTIONARY | Wire.MORE, "other", "echo");
+        expectNothing();
+        send(Wire.DICTIONARY, 0);
+        Frame request = expect(Wire.REQUEST);
+        assertThat(request.id()).isEqualTo(FIRST);
+        assertThat(request.payload()).startsWith(2);
+        send(Wire.REPLY, request.id(), RawPeer.text("b"));
+        assertThat(call).isCompletedWithValue("b");
+        // what the server does not publish is called by its name
+        calls.add(remote.brief("c"));
+        hand.settle(channel());
+        Frame named = next();
+        assertThat(named.head() & Wire.NAMED).isEqualTo(Wire.NAMED);
+        assertThat(new String(named.payload(), java.nio.charset.StandardCharsets.UTF_8))
+                .contains("brief");
+        send(Wire.REPLY, named.id(), RawPeer.text("d"));
+    }
+
+    @Test
+    void aClientTellsWhatTheServerPublishes() {
+        open();
+        ClientConnection connection = connection();
+        assertThat(connection.published().join()).containsExactly("hand/brings", "hand/echo");
+    }
+
+    private ClientConnection connection() {
+        return Objects.requireNonNull(connection);
+    }
+
+    @Test
+    void aDictionaryAfterTheDictionaryAndSettingsTwiceEndTheConnection() {
+        open();
+        send(Wire.SETTINGS, 0);
+        assertThat(connection().isUsable()).isTrue();
+        CompletableFuture<String> call = echo("a");
+        expect(Wire.REQUEST);
+        send(Wire.SETTINGS, 0);
+        assertThat(failure(call).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(failure(call).executed()).isEqualTo(Executed.MAYBE);
+        assertThat(failure(call)).hasMessageContaining("settings twice");
+        Frame error = expect(Wire.ERROR);
+        assertThat(error.id()).isZero();
+        assertThat(connection().isUsable()).isFalse();
+    }
+
+    @Test
+    void aSecondDictionaryEndsTheConnection() {
+        open();
+        send(Wire.DICTIONARY, 0);
+        expect(Wire.ERROR);
+        assertThat(connection().isUsable()).isFalse();
+        assertThat(connection().isLeft()).isTrue();
+    }
+
+    @Test
+    void settingsBoundRequestsAndCalls() {
+        open();
+        ByteBuf settings = Unpooled.buffer();
+        ProtoFields.writeNumber(settings, Settings.MAX_MESSAGE, 100);
+        ProtoFields.writeNumber(settings, Settings.MAX_CALLS, 2);
+        send(Wire.SETTINGS, 0, settings);
+        assertThat(connection().maxBytesTaken()).isEqualTo(100);
+        CompletableFuture<String> large = echo("x".repeat(200));
+        assertThat(failure(large).code()).isEqualTo(Code.TOO_LARGE);
+        CompletableFuture<String> one = echo("a");
+        CompletableFuture<String> two = echo("b");
+        CompletableFuture<String> three = echo("c");
+        assertThat(failure(three).code()).isEqualTo(Code.OVERLOADED);
+        assertThat(connection().isCrowded()).isTrue();
+        assertThat(connection().load()).isEqualTo(2);
+        for (CompletableFuture<String> call : List.of(one, two)) {
+            send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("z"));
+            assertThat(call).isCompletedWithValue("z");
+        }
+        assertThat(connection().isCrowded()).isFalse();
+        assertThat(connection().load()).isZero();
+    }
+
+    @Test
+    void aPingIsAnsweredAndWhatIsUnknownIsPassedOver() {
+        open();
+        send(Wire.PING, 77);
+        assertThat(expect(Wire.PONG).id()).isEqualTo(77);
+        send(15, 3);
+        send(Wire.REQUEST, FIRST);
+        send(Wire.REPLY, 3 * FIRST, RawPeer.text("of nobody"));
+        send(Wire.ERROR, 3 * FIRST + 9, RawPeer.text("of nobody"));
+        expectNothing();
+        assertThat(connection().isUsable()).isTrue();
+    }
+
+    @Test
+    void anErrorOfTheConnectionEndsItsCalls() {
+        open();
+        CompletableFuture<String> call = echo("a");
+        expect(Wire.REQUEST);
+        sendError(0, Code.PROTOCOL, Executed.MAYBE);
+        assertThat(failure(call).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(failure(call)).hasMessageContaining("the server ended the connection: by the test");
+        assertThat(channel().isOpen()).isFalse();
+    }
+
+    @Test
+    void aServerThatLeavesIsToldSoAndServesWhatIsUnderWay() {
+        open();
+        CompletableFuture<String> call = echo("a");
+        Frame request = expect(Wire.REQUEST);
+        send(Wire.GOAWAY, 0);
+        expect(Wire.GOAWAY);
+        assertThat(connection().isUsable()).isFalse();
+        assertThat(connection().isLeft()).isTrue();
+        send(Wire.GOAWAY, 0);
+        expectNothing();
+        assertThat(channel().isOpen()).isTrue();
+        send(Wire.REPLY, request.id(), RawPeer.text("b"));
+        assertThat(call).isCompletedWithValue("b");
+        assertThat(channel().isOpen()).isFalse();
+    }
+
+    @Test
+    void aServerThatLeavesWhileNothingIsUnderWayIsClosed() {
+        open();
+        send(Wire.GOAWAY, 0);
+        expect(Wire.GOAWAY);
+        assertThat(channel().isOpen()).isFalse();
+        assertThat(connection().lostError(Executed.MAYBE)).hasMessageContaining("the server is closing");
+    }
+
+    @Test
+    void theEndOfTheChannelEndsEveryCall() {
+        open();
+        CompletableFuture<String> call = echo("a");
+        channel().close();
+        hand.settle(channel());
+        assertThat(failure(call).executed()).isEqualTo(Executed.MAYBE);
+        assertThat(connection().isUsable()).isFalse();
+        assertThat(connection().load()).isZero();
+    }
+
+    // ---- calls
+
+    @Test
+    void anErrorEndsItsCallOnly() {
+        open();
+        CompletableFuture<String> one = echo("a");
+        CompletableFuture<String> two = echo("b");
+        sendError(expect(Wire.REQUEST).id(), Code.NOT_FOUND, Executed.NOT_EXECUTED);
+        assertThat(failure(one).code()).isEqualTo(Code.NOT_FOUND);
+        assertThat(two).isNotDone();
+        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
+        assertThat(two).isCompletedWithValue("b");
+    }
+
+    @Test
+    void aReplyInPartsIsWholeWithItsLast() {
+        open();
+        CompletableFuture<String> call = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        byte[] body = ByteBufUtil.getBytes(RawPeer.text("y".repeat(30_000)));
+        send(Wire.REPLY | Wire.MORE, id, Unpooled.wrappedBuffer(body, 0, 10_000));
+        send(Wire.PART | Wire.MORE, id, Unpooled.wrappedBuffer(body, 10_000, 10_000));
+        assertThat(call).isNotDone();
+        send(Wire.PART, id, Unpooled.wrappedBuffer(body, 20_000, body.length - 20_000));
+        assertThat(call).isCompletedWithValue("y".repeat(30_000));
+    }
+
+    @Test
+    void aReplyThatCannotBeReadEndsItsCallOnly() {
+        open();
+        CompletableFuture<String> call = echo("a");
+        send(
+                Wire.REPLY,
+                expect(Wire.REQUEST).id(),
+                Unpooled.buffer().writeByte(0x0a).writeByte(50));
+        assertThat(failure(call).code()).isEqualTo(Code.INVALID);
+        assertThat(connection().isUsable()).isTrue();
+    }
+
+    @Test
+    void callsEndEachInItsTime() {
+        open();
+        CompletableFuture<String> patient = echo("a");
+        pass(500);
+        CompletableFuture<String> brief = remote.brief("b");
+        calls.add(brief);
+        hand.settle(channel());
+        pass(999);
+        assertThat(brief).isNotDone();
+        pass(51);
+        assertThat(failure(brief).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(patient).isNotDone();
+        pass(8_400);
+        assertThat(patient).isNotDone();
+        pass(100);
+        assertThat(failure(patient).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(failure(patient)).hasMessageContaining("no reply in time");
+        expect(Wire.REQUEST);
+        next();
+        expect(Wire.CANCEL);
+        expect(Wire.CANCEL);
+    }
+
+    @Test
+    void aCallThatIsGivenUpIsCancelledOnce() {
+        open();
+        CompletableFuture<String> call = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        call.cancel(true);
+        hand.settle(channel());
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        assertThat(connection().load()).as("its slot is owed an answer").isEqualTo(1);
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        assertThat(connection().load()).isZero();
+        expectNothing();
+    }
+
+    @Test
+    void largeBuffersAreGivenUpWhenItIsQuiet() {
+        open();
+        CompletableFuture<String> call = echo("x".repeat(50_000));
+        look();
+        int id = frames.remove().id();
+        frames.clear();
+        send(Wire.REPLY, id, RawPeer.text("b"));
+        assertThat(call).isCompletedWithValue("b");
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isPositive();
+        pass(60_000);
+        pass(60_000);
+        pass(300_000);
+        send(Wire.PONG, 0);
+        pass(300_000);
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
+    }
+
+    @Test
+    void aOneWayCallIsSentAsANotice() {
+        open();
+        remote.note("a");
+        hand.settle(channel());
+        Frame notice = next();
+        assertThat(notice.head() & Wire.TYPE_MASK).isEqualTo(Wire.NOTICE);
+        send(Wire.REPLY, notice.id());
+        assertThat(connection().load()).isZero();
+    }
+
+    // ---- streams
+
+    @Test
+    void aStreamBringsItsItemsForTheCreditThatItsSubscriberGives() {
+        open();
+        Seen seen = subscribe(remote.brings(3), new Seen(2));
+        Frame request = expect(Wire.REQUEST);
+        expectCredit(request.id(), 2);
+        assertThat(seen.items).isEmpty();
+        send(Wire.ITEM, request.id(), RawPeer.text("a"));
+        send(Wire.ITEM, request.id(), RawPeer.text("b"));
+        assertThat(seen.items).containsExactly("a", "b");
+        seen.subscription().request(7);
+        hand.settle(channel());
+        expectCredit(request.id(), 7);
+        send(
+                Wire.ITEM | Wire.MORE,
+                request.id(),
+                Unpooled.wrappedBuffer(ByteBufUtil.getBytes(RawPeer.text("cd")), 0, 3));
+        send(Wire.PART, request.id(), Unpooled.buffer().writeByte('d'));
+        assertThat(seen.items).containsExactly("a", "b", "cd");
+        assertThat(seen.ends).isZero();
+        send(Wire.REPLY, request.id());
+        assertThat(seen.ends).isEqualTo(1);
+        assertThat(seen.failure).isNull();
+        assertThat(connection().load()).isZero();
+    }
+
+    @Test
+    void eachSubscriberMakesACallOfItsOwn() {
+        open();
+        Flow.Publisher<String> stream = remote.brings(3);
+        expectNothing();
+        Seen one = subscribe(stream, new Seen(0));
+        Seen two = subscribe(stream, new Seen(0));
+        send(Wire.REPLY, expect(Wire.REQUEST).id());
+        assertThat(one.ends).isEqualTo(1);
+        assertThat(two.ends).isZero();
+        send(Wire.REPLY, expect(Wire.REQUEST).id());
+        assertThat(two.ends).isEqualTo(1);
+        assertThatThrownBy(() -> stream.subscribe(null)).isInstanceOf(NullPointerException.class);
+    }
+
+    @Test
+    void aStreamWaitsForItsConnection() {
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        connecting();
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        dictionary(Wire.DICTIONARY, "brings");
+        Frame request = expect(Wire.REQUEST);
+        expectCredit(request.id(), 5);
+        send(Wire.REPLY, request.id());
+        assertThat(seen.ends).isEqualTo(1);
+    }
+
+    @Test
+    void aStreamThatFindsNoConnectionIsToldSo() {
+        Seen seen = subscribe(remote.bringsBriefly(3), new Seen(5));
+        connecting();
+        assertThat(seen.ends).isZero();
+        pass(1_000);
+        assertThat(failure(seen).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(failure(seen).executed()).isEqualTo(Executed.NOT_EXECUTED);
+    }
+
+    @Test
+    void aStreamThatIsCancelledBeforeItHasAConnectionIsNotSent() {
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        connecting();
+        seen.subscription().cancel();
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        dictionary(Wire.DICTIONARY, "brings");
+        expectNothing();
+        assertThat(seen.ends).isZero();
+    }
+
+    @Test
+    void aStreamThatIsCancelledIsCancelledThere() {
+        open();
+        Seen seen = subscribe(remote.brings(3), new Seen(1));
+        int id = expect(Wire.REQUEST).id();
+        expectCredit(id, 1);
+        seen.subscription().cancel();
+        hand.settle(channel());
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        send(Wire.ITEM, id, RawPeer.text("late"));
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        assertThat(seen.items).isEmpty();
+        assertThat(seen.ends).isZero();
+        seen.subscription().cancel();
+        seen.subscription().request(1);
+        hand.settle(channel());
+        expectNothing();
+    }
+
+    @Test
+    void aStreamThatIsCancelledAsItBeginsIsNotSent() {
+        open();
+        Seen seen = new Seen(0);
+        seen.cancelsAtOnce = true;
+        subscribe(remote.brings(3), seen);
+        expectNothing();
+        assertThat(connection().load()).isZero();
+    }
+
+    @Test
+    void aStreamIsCancelledByAnItemThatCannotBeRead() {
+        open();
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        int id = expect(Wire.REQUEST).id();
+        expectCredit(id, 5);
+        send(Wire.ITEM, id, Unpooled.buffer().writeByte(0x0a).writeByte(50));
+        hand.settle(channel());
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        assertThat(failure(seen).code()).isEqualTo(Code.INVALID);
+    }
+
+    @Test
+    void anErrorEndsAStream() {
+        open();
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        sendError(expect(Wire.REQUEST).id(), Code.HANDLER_FAILED, Executed.EXECUTED);
+        assertThat(failure(seen).code()).isEqualTo(Code.HANDLER_FAILED);
+    }
+
+    @Test
+    void aStreamHasTheTimeOfItsMethodAndOfTheCallThatItWasMadeIn() {
+        open();
+        Seen brief = subscribe(remote.bringsBriefly(3), new Seen(5));
+        pass(999);
+        assertThat(brief.ends).isZero();
+        pass(51);
+        assertThat(failure(brief).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        CallContext.set(new CallContext(
+                hand.ticker().nanoTime() + TimeUnit.MILLISECONDS.toNanos(300), Metadata.EMPTY, null, hand.ticker()));
+        Flow.Publisher<String> made;
+        try {
+            made = remote.brings(3);
+        } finally {
+            CallContext.set(null);
+        }
+        Seen bound = subscribe(made, new Seen(5));
+        pass(299);
+        assertThat(bound.ends).isZero();
+        pass(51);
+        assertThat(failure(bound).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+    }
+
+    @Test
+    void aStreamGoesBothWays() {
+        open();
+        Seen seen = subscribe(remote.both(new FuzzService.Items(2, false)), new Seen(5));
+        Frame request = next();
+        assertThat(request.head() & Wire.TYPE_MASK).isEqualTo(Wire.REQUEST);
+        expectCredit(request.id(), 5);
+        ByteBuf credit = Unpooled.buffer().writeByte(9);
+        send(Wire.CREDIT, request.id(), credit);
+        assertThat(expect(Wire.ITEM).payload()).isEqualTo(ByteBufUtil.getBytes(RawPeer.text("item 1")));
+        expect(Wire.ITEM);
+        expect(Wire.END);
+        send(Wire.ITEM, request.id(), RawPeer.text("a"));
+        send(Wire.REPLY, request.id());
+        assertThat(seen.items).containsExactly("a");
+        assertThat(seen.ends).isEqualTo(1);
+    }
+
+    @Test
+    void aStreamThatCannotBeSentIsToldSo() {
+        open();
+        sendError(0, Code.PROTOCOL, Executed.MAYBE);
+        ByteBuf settings = Unpooled.buffer();
+        ProtoFields.writeNumber(settings, Settings.MAX_CALLS, 1);
+        Seen waiting = subscribe(remote.brings(3), new Seen(0));
+        connecting();
+        frames.clear();
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        send(Wire.SETTINGS, 0, settings);
+        dictionary(Wire.DICTIONARY, "brings");
+        expect(Wire.REQUEST);
+        Seen refused = subscribe(remote.brings(3), new Seen(0));
+        assertThat(failure(refused).code()).isEqualTo(Code.OVERLOADED);
+        assertThat(waiting.ends).isZero();
+    }
+
+    /** The circuit opens when half of at least twenty calls have failed. */
+    @Test
+    void streamsThatFailOpenTheCircuitAndThoseThatBringSomethingCount() {
+        open();
+        for (int i = 0; i < 9; i++) {
+            Seen good = subscribe(remote.bringsBriefly(3), new Seen(5));
+            int id = next().id();
+            expect(Wire.CREDIT);
+            send(Wire.ITEM, id, RawPeer.text("a"));
+            send(Wire.ITEM, id, RawPeer.text("b"));
+            if (i % 2 == 0) {
+                // it has brought something: that its time is over is no failure
+                sendError(id, Code.DEADLINE_EXCEEDED, Executed.MAYBE);
+            } else {
+                send(Wire.REPLY, id);
+            }
+            assertThat(good.ends).isEqualTo(1);
+        }
+        // with the first call ten of nineteen
+        for (int i = 0; i < 10; i++) {
+            Seen bad = subscribe(remote.bringsBriefly(3), new Seen(5));
+            int id = next().id();
+            expect(Wire.CREDIT);
+            if (i == 0) {
+                // whatever it has brought, an overloaded server is one
+                send(Wire.ITEM, id, RawPeer.text("a"));
+                send(Wire.REPLY, id);
+            } else {
+                sendError(id, Code.OVERLOADED, Executed.NOT_EXECUTED);
+            }
+            assertThat(bad.ends).isEqualTo(1);
+        }
+        for (int i = 0; i < 2; i++) {
+            subscribe(remote.bringsBriefly(3), new Seen(5));
+            int id = next().id();
+            expect(Wire.CREDIT);
+            sendError(id, Code.DEADLINE_EXCEEDED, Executed.MAYBE);
+        }
+        // eleven of twenty-two
+        Seen open = subscribe(remote.brings(3), new Seen(5));
+        assertThat(failure(open).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(failure(open)).hasMessageContaining("circuit");
+        expectNothing();
+    }
+}
