@@ -42,6 +42,8 @@ class WireFramesTest {
     private final List<String> told = new ArrayList<>();
     private final List<String> closed = new ArrayList<>();
     private Runnable onFrame = () -> {};
+    private Runnable onClosed = () -> {};
+    private int reads;
     private final Connection connection = new Connection(channel, account);
 
     private final class Connection extends WireConnection {
@@ -66,11 +68,14 @@ class WireFramesTest {
         }
 
         @Override
-        void beforeRead() {}
+        void beforeRead() {
+            reads++;
+        }
 
         @Override
         void onClosed(String why) {
             closed.add(why);
+            onClosed.run();
         }
     }
 
@@ -284,6 +289,7 @@ class WireFramesTest {
     void aPeerIsHeardOncePerQuestion() {
         assertThat(connection.heard()).isFalse();
         greet();
+        assertThat(reads).isEqualTo(1);
         assertThat(connection.heard()).isTrue();
         assertThat(connection.heard()).isFalse();
         connection.hear();
@@ -347,6 +353,7 @@ class WireFramesTest {
             expected.add(part(Wire.REPLY, 0, size));
         }
         assertThat(written()).isEqualTo(expected);
+        assertThat(told).as("none waits").noneMatch(word -> word.endsWith("begins"));
         // and together, while a read is under way
         read(frame(Wire.PING, 1, 0));
         for (int size : SIZES) {
@@ -433,6 +440,7 @@ class WireFramesTest {
         channel.flush();
         channel.runPendingTasks();
         assertThat(told).containsExactly("a begins", "a");
+        assertThat(account.held(Resource.REPLY_BYTES)).isLessThan(5_000);
         connection.sendNow(Wire.PING, 1);
         assertThat(account.held(Resource.REPLY_BYTES)).isZero();
         assertThat(connection.isBehind()).isFalse();
@@ -607,6 +615,70 @@ class WireFramesTest {
         channel.runScheduledPendingTasks();
         assertThat(channel.isOpen()).isFalse();
         assertThat(account.held(Resource.TIMERS)).isZero();
+    }
+
+    @Test
+    void whatItsOwnerThrowsAtTheEndKeepsNothing() {
+        onClosed = () -> {
+            throw new IllegalStateException("of this test");
+        };
+        channel.pipeline().addFirst(new Deaf());
+        greet();
+        channel.writeInbound(frame(Wire.PING, 1, 12_000).slice(0, 8_000));
+        connection.sendNow(new Message("a", 10_000));
+        connection.send(new Message("queued", 1));
+        assertThat(account.held(Resource.KEPT_BYTES)).isPositive();
+        assertThat(account.held(Resource.REPLY_BYTES)).isPositive();
+        org.assertj.core.api.Assertions.assertThatThrownBy(() -> connection.close("of this test"))
+                .isInstanceOf(IllegalStateException.class);
+        assertThat(account.held(Resource.KEPT_BYTES)).isZero();
+        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
+        assertThat(account.held(Resource.TIMERS))
+                .as("it is left after two seconds")
+                .isEqualTo(1);
+        assertThat(told).containsExactly("a", "queued lost");
+        connection.rest();
+        assertThat(account.held(Resource.KEPT_BYTES))
+                .as("nothing is charged any more")
+                .isZero();
+    }
+
+    @Test
+    void aFaultAsALargeMessageBeginsEndsTheConnection() {
+        connection.send(new Message("a", 20_000) {
+            @Override
+            void begins() {
+                throw new IllegalStateException("of this test");
+            }
+        });
+        channel.runPendingTasks();
+        assertThat(closed).containsExactly("the connection failed by a fault of this side");
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    /** Nothing more may be charged: what stands in the socket's queue all the same has a bound. */
+    @Test
+    void aPeerThatDoesNotReadAndFindsNoRoomIsEnded() {
+        Ledger full = new Ledger("full", Map.of(Resource.REPLY_BYTES, 0L), Map.of(), Integer.MAX_VALUE);
+        Account none = Objects.requireNonNull(full.open(null));
+        EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
+        own.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(8 << 20, 16 << 20));
+        own.pipeline().addFirst(new Deaf());
+        Connection poor = new Connection(own, none);
+        own.pipeline().addLast(poor);
+        for (int i = 0; i < 6; i++) {
+            poor.sendNow(new Message("a", 100_000));
+            own.runPendingTasks();
+        }
+        assertThat(closed).isEmpty();
+        poor.sendNow(new Message("a", 100_000));
+        own.runPendingTasks();
+        assertThat(closed).containsExactly("the peer does not read what it is sent");
+        assertThat(own.isOpen()).isFalse();
+        closed.clear();
+        own.finishAndReleaseAll();
+        none.close();
+        assertThat(full.audit()).isEmpty();
     }
 
     @Test

@@ -1,0 +1,522 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The limit step by step, against what its arithmetic gives: {@link AdmissionLimitTest} says that this is good for callers, this class that
+ * it is what was meant. A step is 100 ms, and is taken by the last call that ends in it.
+ */
+class AdmissionStepsTest {
+    private static final int MOST = 100;
+    private static final long STEP = TimeUnit.MILLISECONDS.toNanos(100);
+
+    /** Times are counted in these, so that none is rounded. */
+    private static final long UNIT = 1 << 16;
+
+    /** 21 ms, an eighth of what callers give. */
+    private static final long QUICK = 320 * UNIT;
+
+    /** 84 ms, a half. */
+    private static final long SLOW = 1280 * UNIT;
+
+    /** 168 ms. */
+    private static final long GIVEN = 2560 * UNIT;
+
+    private final AtomicInteger all = new AtomicInteger();
+    private final AdmissionLimit limit = new AdmissionLimit(MOST, all, 0);
+    private long now;
+
+    /** One call runs throughout: no other is ever alone. */
+    @BeforeEach
+    void begin() {
+        assertThat(limit.enter()).isTrue();
+    }
+
+    private void enter(int calls) {
+        for (int i = 0; i < calls; i++) {
+            assertThat(limit.enter()).isTrue();
+        }
+    }
+
+    private void end(long took, long given, boolean isDone) {
+        enter(1);
+        limit.leave(now - took, now - took + given, now, isDone);
+    }
+
+    /** So many calls end, the last of them after so long, and the others before a step is due. */
+    private void step(long time, int calls, long took, long given) {
+        long early = Math.min(time, STEP) - 1;
+        now += early;
+        for (int i = 1; i < calls; i++) {
+            end(took, given, true);
+        }
+        now += time - early;
+        end(took, given, true);
+    }
+
+    private void step(int calls, long took) {
+        step(STEP, calls, took, GIVEN);
+    }
+
+    /** One call is refused. */
+    private void refuse() {
+        int entered = 0;
+        while (limit.enter()) {
+            entered++;
+        }
+        for (int i = 0; i < entered; i++) {
+            limit.leave();
+        }
+    }
+
+    private void refusingStep(int calls, long took) {
+        refuse();
+        step(calls, took);
+    }
+
+    private void expect(int expected) {
+        assertThat(limit.limit()).isEqualTo(expected);
+    }
+
+    /** Handlers need an eighth of their callers' time: so 9/16 of it may be taken, with the wait. */
+    private void learnQuick() {
+        step(100, QUICK);
+        expect(MOST);
+    }
+
+    @Test
+    void whereNothingIsRefusedAndCallsAreQuickThereIsNoLimit() {
+        for (int i = 0; i < 50; i++) {
+            step(100, QUICK);
+            expect(MOST);
+        }
+    }
+
+    /** 100 calls in 100 ms are 168 in the time of one, of which 9/16 are 94. */
+    @Test
+    void whereCallsAreRefusedTheLimitIsWhatEndsInTime() {
+        learnQuick();
+        refusingStep(100, SLOW);
+        expect(94);
+        // 84 in their time give 47, and it goes half of the way
+        refusingStep(50, SLOW);
+        expect(70);
+        refusingStep(50, SLOW);
+        expect(58);
+        refusingStep(50, SLOW);
+        expect(52);
+    }
+
+    @Test
+    void whereNothingIsRefusedAWaitThatEndangersNobodyIsLeftAlone() {
+        learnQuick();
+        step(100, SLOW);
+        expect(MOST);
+        // above (1 + 9/16) / 2 of their time it is as if calls had been refused
+        step(100, 2000 * UNIT);
+        expect(MOST);
+        step(2 * STEP, 200, 2003 * UNIT, GIVEN);
+        expect(94);
+        // and under a limit above 9/16
+        step(2 * STEP, 100, 1440 * UNIT, GIVEN);
+        expect(94);
+        step(2 * STEP, 100, 1443 * UNIT, GIVEN);
+        expect(70);
+    }
+
+    @Test
+    void noStepIsTakenBeforeItsTimeOrByTooFewCalls() {
+        learnQuick();
+        refuse();
+        now += STEP - 2;
+        for (int i = 0; i < 100; i++) {
+            end(SLOW, GIVEN, true);
+        }
+        now++;
+        end(SLOW, GIVEN, true);
+        expect(MOST);
+        now++;
+        end(SLOW, GIVEN, true);
+        // 102 calls of 100 ms
+        expect(96);
+        refuse();
+        step(7, SLOW);
+        expect(96);
+        end(SLOW, GIVEN, true);
+        // eight calls are 13 in their time, of which 9/16 are 7: half of the way
+        expect(51);
+    }
+
+    @Test
+    void aStepWaitsUntilCallsHaveEndedThatCameAfterTheOneBefore() {
+        learnQuick();
+        refusingStep(100, 2400 * UNIT);
+        expect(94);
+        // 157 ms
+        refuse();
+        step(2400 * UNIT - 1, 50, SLOW, GIVEN);
+        expect(94);
+        now++;
+        end(SLOW, GIVEN, true);
+        // 51 calls of 157 ms are 54.4 in their time, 9/16 of which are 30.6
+        expect(62);
+    }
+
+    @Test
+    void callsThatBringNoResultInGoodTimeSayNothing() {
+        learnQuick();
+        refuse();
+        now += STEP;
+        for (int i = 0; i < 100; i++) {
+            end(2303 * UNIT, GIVEN, false);
+        }
+        expect(MOST);
+        // those that took nine tenths of their time were late
+        for (int i = 0; i < 8; i++) {
+            end(2304 * UNIT, GIVEN, false);
+        }
+        expect(AdmissionLimit.LEAST);
+    }
+
+    @Test
+    void whereMostAreLateTheLimitIsHalfOfWhatRuns() {
+        learnQuick();
+        enter(40);
+        step(100, GIVEN);
+        expect(20);
+        // and then left alone until others have ended
+        limit.leave();
+        for (int i = 0; i < 24; i++) {
+            limit.leave();
+        }
+        step(100, GIVEN);
+        expect(20);
+        step(100, GIVEN);
+        expect(8);
+        for (int i = 0; i < 12; i++) {
+            limit.leave();
+        }
+        step(100, GIVEN);
+        expect(8);
+        step(100, GIVEN);
+        expect(AdmissionLimit.LEAST);
+    }
+
+    @Test
+    void whereHalfAreLateTheLimitStands() {
+        learnQuick();
+        now += STEP - 1;
+        for (int i = 0; i < 50; i++) {
+            end(GIVEN, GIVEN, true);
+            if (i < 49) {
+                end(QUICK, GIVEN, true);
+            }
+        }
+        now++;
+        end(QUICK, GIVEN, true);
+        expect(MOST);
+        now += STEP - 1;
+        for (int i = 0; i < 51; i++) {
+            end(GIVEN, GIVEN, true);
+            if (i < 48) {
+                end(QUICK, GIVEN, true);
+            }
+        }
+        now++;
+        end(QUICK, GIVEN, true);
+        expect(AdmissionLimit.LEAST);
+    }
+
+    @Test
+    void callsThatTakeNoLongerThanEverLowerNoLimitHoweverLate() {
+        learnQuick();
+        for (int i = 0; i < 10; i++) {
+            step(STEP, 100, QUICK, QUICK);
+            expect(MOST);
+        }
+    }
+
+    @Test
+    void callsThatAreGivenLittleSayNothingOfShares() {
+        // less than five milliseconds: none counts, and nothing is learnt
+        step(STEP, 100, 70 * UNIT, 76 * UNIT);
+        refuse();
+        step(STEP, 100, 70 * UNIT, 76 * UNIT);
+        expect(MOST);
+        // 77 units are more
+        refuse();
+        step(STEP, 200, 74 * UNIT, 77 * UNIT);
+        // 200 in 100 ms are ten in the time of one
+        expect(9);
+    }
+
+    @Test
+    void ofManyCallsOneInSixteenSaysEnough() {
+        learnQuick();
+        now += STEP - 1;
+        for (int i = 0; i < 256; i++) {
+            end(QUICK, GIVEN, true);
+        }
+        // of 4,000 late ones 250 count
+        for (int i = 0; i < 3_999; i++) {
+            end(GIVEN, GIVEN, true);
+        }
+        now++;
+        end(GIVEN, GIVEN, true);
+        expect(MOST);
+        now += STEP - 1;
+        for (int i = 0; i < 255; i++) {
+            end(QUICK, GIVEN, true);
+        }
+        // of 4,114 late ones 258: one of the first 256, and 257
+        for (int i = 0; i < 4_113; i++) {
+            end(GIVEN, GIVEN, true);
+        }
+        now += STEP + 1;
+        end(GIVEN, GIVEN, true);
+        expect(AdmissionLimit.LEAST);
+    }
+
+    @Test
+    void aLimitThatIsNotNeededRisesByATenth() {
+        learnQuick();
+        enter(40);
+        step(100, GIVEN);
+        expect(20);
+        for (int i = 0; i < 40; i++) {
+            limit.leave();
+        }
+        step(100, QUICK);
+        expect(22);
+        step(100, QUICK);
+        expect(24);
+        for (int i = 0; i < 20; i++) {
+            step(100, QUICK);
+        }
+        expect(MOST);
+    }
+
+    /** Refused, and hardly any wait: the goal is a tenth more than the limit and one, and half of the way is gone. */
+    @Test
+    void aLimitThatRefusesWithoutAWaitRises() {
+        learnQuick();
+        enter(40);
+        step(100, GIVEN);
+        expect(20);
+        for (int i = 0; i < 40; i++) {
+            limit.leave();
+        }
+        // 8 calls are 7.5 in time: it is the tenth that counts
+        refusingStep(8, QUICK);
+        expect(22);
+        // 30 calls give 28.3: half of the way up, and the next whole number
+        refusingStep(30, QUICK);
+        expect(26);
+    }
+
+    @Test
+    void whereFewerEndUnderHalfOfTheLimitHandlersNeedTheTimeThemselves() {
+        learnQuick();
+        refusingStep(100, SLOW);
+        refusingStep(50, SLOW);
+        refusingStep(50, SLOW);
+        expect(58);
+        // 20 calls give 18.9: 38 is below half of the 84 that ran when it began to sink
+        refusingStep(20, SLOW);
+        expect(83);
+        // from now on handlers need a half: three quarters may be taken
+        refusingStep(100, 1600 * UNIT);
+        expect(100);
+    }
+
+    /** The limit sinks with the time that calls are given, from 84 to 42, at 100 that end in a step. */
+    private void sinkingWithTheTimeThatIsGiven(int calls) {
+        learnQuick();
+        refusingStep(100, SLOW);
+        expect(94);
+        for (int expected : new int[] {64, 49, 42}) {
+            refuse();
+            step(STEP, 100, 480 * UNIT, 960 * UNIT);
+            expect(expected);
+        }
+        refuse();
+        step(STEP, calls, 480 * UNIT, 960 * UNIT);
+    }
+
+    @Test
+    void whereAsManyEndUnderHalfOfTheLimitTheyHadWaited() {
+        sinkingWithTheTimeThatIsGiven(85);
+        expect(36);
+    }
+
+    @Test
+    void whereFewerEndUnderHalfOfTheLimitItComesBack() {
+        sinkingWithTheTimeThatIsGiven(75);
+        expect(83);
+    }
+
+    @Test
+    void nowAndThenTheLimitIsHalvedToSeeWhatThatChanges() {
+        learnQuick();
+        for (int i = 0; i < 63; i++) {
+            refusingStep(50, SLOW);
+        }
+        expect(47);
+        refusingStep(50, SLOW);
+        expect(24);
+        // until 84 ms and a step later it stays
+        refusingStep(50, QUICK);
+        expect(24);
+        // as many end: they had waited for each other
+        refusingStep(50, QUICK);
+        expect(48);
+        refusingStep(50, SLOW);
+        expect(47);
+    }
+
+    @Test
+    void whereFewerEndWhileItIsHalvedHandlersNeedTheirTime() {
+        learnQuick();
+        for (int i = 0; i < 64; i++) {
+            refusingStep(50, SLOW);
+        }
+        expect(24);
+        refusingStep(25, SLOW);
+        expect(24);
+        refusingStep(39, SLOW);
+        expect(48);
+        // they need a half: three quarters of 84 may be taken
+        refusingStep(50, 1600 * UNIT);
+        expect(56);
+    }
+
+    @Test
+    void aProbeThatMakesCallsLateEndsWithTheLimitThatWas() {
+        learnQuick();
+        for (int i = 0; i < 64; i++) {
+            refusingStep(50, SLOW);
+        }
+        expect(24);
+        enter(20);
+        step(STEP, 50, GIVEN, GIVEN);
+        expect(10);
+        for (int i = 0; i < 20; i++) {
+            limit.leave();
+        }
+        refusingStep(50, SLOW);
+        expect(29);
+    }
+
+    @Test
+    void theUsualTimeRisesByAQuarterAStepAndSinksAtOnce() {
+        learnQuick();
+        refusingStep(100, SLOW);
+        expect(94);
+        // calls with ten times as much time: 168 ms become 210, which 100 calls in 100 ms fill with 118
+        refuse();
+        step(STEP, 100, SLOW, 10 * GIVEN);
+        expect(100);
+        refuse();
+        step(STEP, 40, 480 * UNIT, 960 * UNIT);
+        // 63 ms: 40 calls are 25, of which 9/16 are 14
+        expect(14);
+    }
+
+    @Test
+    void aPauseWithoutCallsSaysNothing() {
+        learnQuick();
+        refuse();
+        limit.leave();
+        assertThat(limit.running()).isZero();
+        // alone: its end may be followed by nothing
+        assertThat(limit.enter()).isTrue();
+        limit.leave(now, now + GIVEN, now + 1, true);
+        enter(1);
+        step(2 * STEP + 1, 20, SLOW, GIVEN);
+        expect(MOST);
+        refusingStep(20, SLOW);
+        expect(18);
+    }
+
+    @Test
+    void aShortPauseWithoutCallsSaysWhatASteadyStreamOfThemSays() {
+        learnQuick();
+        refuse();
+        limit.leave();
+        assertThat(limit.enter()).isTrue();
+        limit.leave(now, now + GIVEN, now + 1, true);
+        enter(1);
+        // 40 calls in 200 ms are 33.6 in the time of one
+        step(2 * STEP, 40, SLOW, GIVEN);
+        expect(18);
+    }
+
+    @Test
+    void whoIsAloneAndInGoodTimeDoublesTheLimit() {
+        learnQuick();
+        enter(40);
+        step(100, GIVEN);
+        expect(20);
+        for (int i = 0; i < 41; i++) {
+            limit.leave();
+        }
+        assertThat(limit.running()).isZero();
+        // 84 ms are half of the usual time, and no longer good
+        now += STEP;
+        end(SLOW, GIVEN, true);
+        expect(20);
+        end(SLOW - 1, GIVEN, true);
+        expect(40);
+        now += STEP - 1;
+        end(QUICK, GIVEN, true);
+        expect(40);
+        now++;
+        end(QUICK, GIVEN, true);
+        expect(80);
+        now += STEP;
+        end(QUICK, GIVEN, true);
+        expect(MOST);
+        assertThat(all).hasValue(0);
+        assertThat(limit.enter()).isTrue();
+    }
+
+    @Test
+    void whatHandlersNeedIsTheLeastOfTheLastTenSecondsAndTheTenBefore() {
+        learnQuick();
+        // now they need more, and nothing is refused
+        for (int i = 0; i < 210; i++) {
+            step(100, 640 * UNIT);
+        }
+        refusingStep(100, 1600 * UNIT);
+        // a quarter: five eighths of 168
+        expect(100);
+        refuse();
+        step(2 * STEP, 100, 1600 * UNIT, GIVEN);
+        expect(52);
+    }
+
+    @Test
+    void aConnectionRunsAsManyAsAreFreeAndOneMore() {
+        AdmissionLimit fresh = new AdmissionLimit(10, new AtomicInteger(), 0);
+        int own = 0;
+        while (fresh.enter(own)) {
+            own++;
+        }
+        assertThat(own).isEqualTo(6);
+        assertThat(fresh.running()).isEqualTo(6);
+        assertThat(fresh.enter(4)).isTrue();
+        assertThat(fresh.enter(4)).isFalse();
+        assertThat(fresh.enter(3)).isTrue();
+        assertThat(fresh.enter(3)).isFalse();
+        assertThat(fresh.enter(0)).isTrue();
+        assertThat(fresh.enter(2)).isFalse();
+        assertThat(fresh.enter(1)).isTrue();
+        assertThat(fresh.enter(0)).isFalse();
+        assertThat(fresh.running()).isEqualTo(10);
+    }
+}
