@@ -15,6 +15,9 @@ import dev.rpcx.codec.Memory;
 final class Charge implements Memory {
     private static final long STEP_BYTES = 4 * 1024;
 
+    /** What a message is read into between two pauses: about a millisecond's work. */
+    private static final long PAUSE_BYTES = 512 * 1024;
+
     private final Account account;
     private final Resource kind;
     private final long step;
@@ -22,6 +25,9 @@ final class Charge implements Memory {
 
     /** What the account has been charged: at least {@link #held}. */
     private long taken;
+
+    /** How much is {@link #held} when a message that is being read pauses next. */
+    private long pauseAt = PAUSE_BYTES;
 
     Charge(Account account, Resource kind) {
         this.account = account;
@@ -46,8 +52,16 @@ final class Charge implements Memory {
         return true;
     }
 
+    /**
+     * Adds for a message that is being read. One that becomes many objects keeps its processor busy for tens of
+     * milliseconds, so it pauses now and then for what is quicker; most messages never do.
+     */
     @Override
     public boolean take(long bytes) {
+        if (held >= pauseAt) {
+            pauseAt = held + PAUSE_BYTES;
+            Threads.letOthersRun();
+        }
         return add(bytes);
     }
 
@@ -79,6 +93,7 @@ final class Charge implements Memory {
     /** Gives everything back. A second time does nothing. */
     void release() {
         held = 0;
+        pauseAt = PAUSE_BYTES;
         long all = taken;
         if (all != 0) {
             taken = 0;

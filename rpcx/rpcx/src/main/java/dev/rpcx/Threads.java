@@ -12,6 +12,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /** Where a server's handlers run when not on an event loop. */
@@ -21,6 +22,9 @@ class Threads {
 
     /** {@code Thread.isVirtual}, from JDK 21 on. */
     private static final @Nullable MethodHandle IS_VIRTUAL = isVirtual();
+
+    /** Longer than a processor takes to find that it has nothing else to do. */
+    private static final long PAUSE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private final ExecutorService pool;
 
@@ -73,6 +77,18 @@ class Threads {
             return (boolean) isVirtual.invokeExact(thread);
         } catch (Throwable e) {
             throw new IllegalStateException(e);
+        }
+    }
+
+    /**
+     * Lets the virtual threads that wait for this one's processor run first. Does nothing on any other thread. A pause
+     * and no {@code Thread.yield}: a thread that yields goes into the queue that its processor looks into first, so on
+     * a server of one processor it comes before what event loops have started, for as long as it goes on yielding (seen
+     * on JDK 25).
+     */
+    static void letOthersRun() {
+        if (isVirtual(Thread.currentThread())) {
+            LockSupport.parkNanos(PAUSE_NANOS);
         }
     }
 
