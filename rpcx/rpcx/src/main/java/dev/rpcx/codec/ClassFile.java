@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Just enough of a class file for a generated codec. Version 49 (Java 5), the last whose verifier infers the types on the stack by itself, so
- * that no frames have to be written. Source: The Java Virtual Machine Specification, chapter 4.
+ * Just enough of a class file for a generated codec. Version 49 (Java 5), the last whose verifier infers the types on
+ * the stack by itself, so that no frames have to be written. Source: The Java Virtual Machine Specification, chapter 4.
  */
 final class ClassFile {
     static final int ACC_FINAL = 0x10;

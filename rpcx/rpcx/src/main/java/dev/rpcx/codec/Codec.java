@@ -16,14 +16,16 @@ public interface Codec<T> {
     void write(T value, ByteBuf out);
 
     /**
-     * Reads the message that reaches from the reader index to the writer index, and leaves the reader index at the writer index.
+     * Reads the message that reaches from the reader index to the writer index, and leaves the reader index at the
+     * writer index.
      *
      * @throws CodecException the bytes are no such message, or go beyond a limit
      */
     T read(ByteBuf in);
 
     /**
-     * As {@link #read(ByteBuf)}. What a message takes beyond its first {@value In#FREE_BYTES} bytes is asked for before it is made.
+     * Reads like {@link #read(ByteBuf)}, within a memory. What a message takes beyond its first {@value In#FREE_BYTES}
+     * bytes is asked for before it is made.
      *
      * @throws CodecException also where the memory is not granted
      */

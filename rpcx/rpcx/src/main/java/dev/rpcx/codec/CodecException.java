@@ -1,6 +1,9 @@
 package dev.rpcx.codec;
 
-/** A value that cannot be written, or bytes that cannot be read. Costs no stack trace: hostile bytes must be cheap to refuse. */
+/**
+ * A value that cannot be written, or bytes that cannot be read. Costs no stack trace: hostile bytes must be cheap to
+ * refuse.
+ */
 public final class CodecException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
@@ -19,7 +22,10 @@ public final class CodecException extends RuntimeException {
         NO_MEMORY,
         /** More messages inside each other than {@link Limits#depth()}. */
         TOO_DEEP,
-        /** A number of an enum, or a case of a sealed type, that is not known here, where none is declared as the unknown. */
+        /**
+         * A number of an enum, or a case of a sealed type, that is not known here, where none is declared as the
+         * unknown.
+         */
         UNKNOWN_VALUE,
         /** The record's or class's own code refused the value; see the cause. */
         REFUSED
@@ -38,8 +44,9 @@ public final class CodecException extends RuntimeException {
     }
 
     /**
-     * What the code of a type threw: its constructor, an accessor, {@code hashCode}. An {@code Error} too, so that who reads has one thing to
-     * catch; a stack or heap that was too small for this value need not be so for the next. Other errors of the virtual machine pass.
+     * What the code of a type threw: its constructor, an accessor, {@code hashCode}. An {@code Error} too, so that who
+     * reads has one thing to catch; a stack or heap that was too small for this value need not be so for the next.
+     * Other errors of the virtual machine pass.
      */
     static CodecException ofTheirs(String what, Throwable thrown) {
         if (thrown instanceof VirtualMachineError error

@@ -19,12 +19,15 @@ import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/** Makes codecs, at start: one a method or type, however often it is asked. Thread-safe. How Java types become messages: {@link Schema}. */
+/**
+ * Makes codecs, at start: one a method or type, however often it is asked. Thread-safe. How Java types become messages:
+ * {@link Schema}.
+ */
 public final class Codecs {
     /** One word a type is enough, however many clients and servers a process has. */
     private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
 
-    /** By class loader. Softly: a client for each call must not make them for each call. */
+    /** Codecs of each class loader. Softly held: a client for each call must not make them for each call. */
     private static final Map<@Nullable ClassLoader, SoftReference<Codecs>> STANDARD = new WeakHashMap<>();
 
     private final Schema schema;
@@ -42,9 +45,9 @@ public final class Codecs {
     }
 
     /**
-     * With the lock files that the class loader of this service or client interface finds, and {@link Limits#STANDARD}. The thread that asks
-     * does not matter: the numbers of fields belong to the types. The same codecs for all that ask, until nobody uses them and memory is
-     * short.
+     * Codecs with the lock files that the class loader of this service or client interface finds, and
+     * {@link Limits#STANDARD}. The thread that asks does not matter: the numbers of fields belong to the types. The
+     * same codecs for all that ask, until nobody uses them and memory is short.
      */
     public static Codecs standard(Class<?> service) {
         ClassLoader loader = service.getClassLoader();
@@ -59,18 +62,18 @@ public final class Codecs {
         }
     }
 
-    /** With generated codecs where a type can be reached, reflective ones where not. */
+    /** Codecs that are generated where a type can be reached, and reflective where not. */
     public static Codecs of(Schema schema, Limits limits) {
         return new Codecs(schema, limits, true);
     }
 
-    /** Without generated classes: slower, the same bytes. */
+    /** Codecs without generated classes: slower, the same bytes. */
     public static Codecs reflective(Schema schema, Limits limits) {
         return new Codecs(schema, limits, false);
     }
 
     /**
-     * Of a method's parameters, in their order.
+     * Codec of a method's parameters, in their order.
      *
      * @throws SchemaException a parameter's type cannot be mapped
      */
@@ -85,8 +88,8 @@ public final class Codecs {
     }
 
     /**
-     * Of a method's result, of what its {@code CompletionStage} completes with, or of one item of the {@code Flow.Publisher}; for {@code void}
-     * an empty message, written from and read as null.
+     * Codec of a method's result, of what its {@code CompletionStage} completes with, or of one item of the
+     * {@code Flow.Publisher}; for {@code void} an empty message, written from and read as null.
      *
      * @throws SchemaException the type cannot be mapped
      */
@@ -95,7 +98,7 @@ public final class Codecs {
     }
 
     /**
-     * Of one value.
+     * Codec of one value.
      *
      * @throws SchemaException the type cannot be mapped
      */
@@ -103,7 +106,7 @@ public final class Codecs {
         return values.computeIfAbsent(type, found -> new Top<>(codec(schema.value(found))));
     }
 
-    /** Equal where parameters and result have the same bytes: numbers and wire forms, no names. */
+    /** Hash that is equal where parameters and result have the same bytes: numbers and wire forms, no names. */
     public long schemaHash(Method method) {
         return SchemaHash.of(List.of(schema.parameters(method), schema.result(method)));
     }
@@ -150,7 +153,8 @@ public final class Codecs {
                     .log(
                             System.Logger.Level.WARNING,
                             type.javaName()
-                                    + ": numbers by the order of declaration, which a component put in between would change;"
+                                    + ": numbers by the order of declaration, which a component put in between would"
+                                    + " change;"
                                     + " give each a @Field or run `rpcx lock`");
         }
         MessageCodec codec = switch (type.kind()) {
@@ -206,7 +210,7 @@ public final class Codecs {
         }
 
         @Override
-        @SuppressWarnings({"unchecked", "NullAway"}) // as above
+        @SuppressWarnings({"unchecked", "NullAway"}) // null where the declared type allows it
         public T read(ByteBuf in, Memory memory) {
             return (T) value(In.read(codec, in, limits, memory));
         }
@@ -220,7 +224,8 @@ public final class Codecs {
         return new CodecException(
                 CodecException.Code.NULL_VALUE,
                 codec.type().protoName()
-                        + " is null, and is a whole message (expected: a value; Optional or an annotation @Nullable allows null)");
+                        + " is null, and is a whole message (expected: a value; Optional or an annotation @Nullable"
+                        + " allows null)");
     }
 
     /** A single parameter that is the message. */

@@ -16,8 +16,27 @@ import java.util.Map;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
-/** One value of a shape, boxed, without its tag: what the elements of lists and the values of optional fields are written with. Longer than 400 lines because every scalar has its five short methods here. */
+/**
+ * One value of a shape, boxed, without its tag: what the elements of lists and the values of optional fields are
+ * written with. Longer than 400 lines because every scalar has its five short methods here.
+ */
 abstract class ElementCodec {
+    /** An object with one field of up to four bytes. */
+    private static final int BOX_BYTES = 16;
+
+    /** An object with one field of eight bytes. */
+    private static final int WIDE_BOX_BYTES = 24;
+
+    /**
+     * Memory of the object that boxes a value: 0 where all values are shared, and where {@link In} counts the object as
+     * it reads it.
+     */
+    final int boxBytes;
+
+    private ElementCodec(int boxBytes) {
+        this.boxBytes = boxBytes;
+    }
+
     /** Writes the value, a length before it where its wire type has one. */
     abstract void write(Out out, Object value);
 
@@ -77,6 +96,7 @@ abstract class ElementCodec {
         private final MessageLink link;
 
         MessageElement(MessageLink link) {
+            super(0);
             this.link = link;
         }
 
@@ -103,6 +123,7 @@ abstract class ElementCodec {
         private final Map<Integer, Enum<?>> byNumber = new HashMap<>();
 
         EnumElement(EnumType type) {
+            super(0);
             this.type = type;
             numbers = type.numbers().stream().mapToInt(n -> n).toArray();
             int highest = Arrays.stream(numbers).max().orElse(0);
@@ -140,7 +161,8 @@ abstract class ElementCodec {
             throw in.refused(
                     CodecException.Code.UNKNOWN_VALUE,
                     number + " for " + type.javaClass().getName()
-                            + ", which does not have it (a constant UNKNOWN or one annotated @Unknown would stand for it)");
+                            + ", which does not have it (a constant UNKNOWN or one annotated @Unknown would stand for"
+                            + " it)");
         }
 
         @Override
@@ -164,7 +186,7 @@ abstract class ElementCodec {
     private static ElementCodec scalar(Scalar scalar) {
         return switch (scalar) {
             case BOOL ->
-                new ElementCodec() {
+                new ElementCodec(0) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawBool((Boolean) value);
@@ -186,7 +208,7 @@ abstract class ElementCodec {
                     }
                 };
             case BYTE ->
-                new ElementCodec() {
+                new ElementCodec(0) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawInt32((Byte) value);
@@ -208,7 +230,7 @@ abstract class ElementCodec {
                     }
                 };
             case SHORT ->
-                new ElementCodec() {
+                new ElementCodec(BOX_BYTES) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawInt32((Short) value);
@@ -230,7 +252,7 @@ abstract class ElementCodec {
                     }
                 };
             case CHAR ->
-                new ElementCodec() {
+                new ElementCodec(BOX_BYTES) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawInt32((Character) value);
@@ -252,7 +274,7 @@ abstract class ElementCodec {
                     }
                 };
             case INT ->
-                new ElementCodec() {
+                new ElementCodec(BOX_BYTES) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawInt32((Integer) value);
@@ -274,7 +296,7 @@ abstract class ElementCodec {
                     }
                 };
             case LONG ->
-                new ElementCodec() {
+                new ElementCodec(WIDE_BOX_BYTES) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawInt64((Long) value);
@@ -296,7 +318,7 @@ abstract class ElementCodec {
                     }
                 };
             case FLOAT ->
-                new ElementCodec() {
+                new ElementCodec(BOX_BYTES) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawFloat((Float) value);
@@ -318,7 +340,7 @@ abstract class ElementCodec {
                     }
                 };
             case DOUBLE ->
-                new ElementCodec() {
+                new ElementCodec(WIDE_BOX_BYTES) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawDouble((Double) value);
@@ -340,7 +362,7 @@ abstract class ElementCodec {
                     }
                 };
             case STRING ->
-                new ElementCodec() {
+                new ElementCodec(0) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawString((String) value);
@@ -367,7 +389,7 @@ abstract class ElementCodec {
                     }
                 };
             case BYTES ->
-                new ElementCodec() {
+                new ElementCodec(0) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawBytes((byte[]) value);
@@ -394,7 +416,7 @@ abstract class ElementCodec {
                     }
                 };
             case UUID ->
-                new ElementCodec() {
+                new ElementCodec(0) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawUuid((UUID) value);
@@ -407,7 +429,7 @@ abstract class ElementCodec {
                     }
                 };
             case BIG_INTEGER ->
-                new ElementCodec() {
+                new ElementCodec(0) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawBigInteger((BigInteger) value);
@@ -425,7 +447,7 @@ abstract class ElementCodec {
     private static ElementCodec wellKnown(WellKnown wellKnown) {
         return switch (wellKnown) {
             case INSTANT ->
-                new ElementCodec() {
+                new ElementCodec(0) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawInstant((Instant) value);
@@ -437,7 +459,7 @@ abstract class ElementCodec {
                     }
                 };
             case DURATION ->
-                new ElementCodec() {
+                new ElementCodec(0) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawDuration((Duration) value);
@@ -449,7 +471,7 @@ abstract class ElementCodec {
                     }
                 };
             case DECIMAL ->
-                new ElementCodec() {
+                new ElementCodec(0) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawDecimal((BigDecimal) value);
@@ -466,7 +488,7 @@ abstract class ElementCodec {
                     }
                 };
             case LOCAL_DATE ->
-                new ElementCodec() {
+                new ElementCodec(0) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawLocalDate((LocalDate) value);
@@ -478,7 +500,7 @@ abstract class ElementCodec {
                     }
                 };
             case LOCAL_DATE_TIME ->
-                new ElementCodec() {
+                new ElementCodec(0) {
                     @Override
                     void write(Out out, Object value) {
                         out.rawLocalDateTime((LocalDateTime) value);

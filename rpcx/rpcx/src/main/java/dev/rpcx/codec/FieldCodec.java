@@ -13,8 +13,9 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One field of a message with its tag, whatever holds its values. Reading goes {@link #start}, {@link #read} for each time the field is met,
- * {@link #finish}. Public only because generated codecs call it. A field that is met twice keeps the later value.
+ * One field of a message with its tag, whatever holds its values. Reading goes {@link #start}, {@link #read} for each
+ * time the field is met, {@link #finish}. Public only because generated codecs call it. A field that is met twice keeps
+ * the later value.
  */
 public abstract class FieldCodec {
     final FieldType type;
@@ -111,11 +112,14 @@ public abstract class FieldCodec {
 
         @Override
         public @Nullable Object read(In in, @Nullable Object soFar) {
+            in.take(element.boxBytes);
             return element.read(in);
         }
     }
 
     private static final class OptionalField extends FieldCodec {
+        private static final int OPTIONAL_BYTES = 16;
+
         OptionalField(FieldType type, ElementCodec element) {
             super(type, element);
         }
@@ -139,6 +143,7 @@ public abstract class FieldCodec {
 
         @Override
         public Object read(In in, @Nullable Object soFar) {
+            in.take(OPTIONAL_BYTES + element.boxBytes);
             return Optional.ofNullable(element.read(in));
         }
     }
@@ -176,9 +181,14 @@ public abstract class FieldCodec {
     private abstract static class Repeated extends FieldCodec {
         private final boolean packed;
 
-        Repeated(FieldType type, ElementCodec element) {
+        /** Memory that an element costs, beside what its own reading counts. */
+        private final int elementBytes;
+
+        /** @param placeBytes memory that a place for an element costs the collection */
+        Repeated(FieldType type, ElementCodec element, int placeBytes) {
             super(type, element);
             packed = type.packed();
+            elementBytes = placeBytes + element.boxBytes;
         }
 
         @Override
@@ -220,10 +230,8 @@ public abstract class FieldCodec {
             return each;
         }
 
+        /** What elements are gathered in, once its own memory has been counted. */
         abstract Object empty(In in);
-
-        /** Memory that an element costs the collection, with what boxes a number. */
-        abstract int elementBytes();
 
         /** @param bytes what the element took in the message */
         abstract void add(In in, Object soFar, Object each, int bytes);
@@ -253,7 +261,7 @@ public abstract class FieldCodec {
         }
 
         private void addNext(In in, Object all) {
-            in.element(elementBytes());
+            in.element(elementBytes);
             int begin = in.position();
             Object each = element.read(in);
             if (each == null) {
@@ -271,23 +279,24 @@ public abstract class FieldCodec {
     private static final class ListField extends Repeated {
         private static final int LEAST_ROOM = 10;
 
-        /** A place, some of them spare, and a boxed number. */
-        private static final int ELEMENT_BYTES = 24;
+        /** A list of a few elements, and the array in which they were gathered. */
+        private static final int LIST_BYTES = 104;
 
-        /** What the last list took, or more: the room for the next. A race costs a longer or a shorter array, no more. */
+        /** A reference in the list, one in the array in which it was gathered, and their spare places. */
+        private static final int PLACE_BYTES = 16;
+
+        /**
+         * Room for the next list: what the last one took, or more. A race costs a longer or a shorter array, no more.
+         */
         private int expected = LEAST_ROOM;
 
         ListField(FieldType type, ElementCodec element) {
-            super(type, element);
-        }
-
-        @Override
-        int elementBytes() {
-            return ELEMENT_BYTES;
+            super(type, element, PLACE_BYTES);
         }
 
         @Override
         Object empty(In in) {
+            in.take(LIST_BYTES);
             return new Elements(Math.max(LEAST_ROOM, in.room(expected)));
         }
 
@@ -311,16 +320,8 @@ public abstract class FieldCodec {
     }
 
     private static final class SetField extends Repeated {
-        /** An entry, its place in the table, and a boxed number. */
-        private static final int ELEMENT_BYTES = 80;
-
         SetField(FieldType type, ElementCodec element) {
-            super(type, element);
-        }
-
-        @Override
-        int elementBytes() {
-            return ELEMENT_BYTES;
+            super(type, element, KeyHashes.placeBytes(element));
         }
 
         @Override
@@ -361,16 +362,15 @@ public abstract class FieldCodec {
     }
 
     private static final class MapField extends FieldCodec {
-        /** As an element of a set, and a value. */
-        private static final int ENTRY_BYTES = 112;
-
         private final ElementCodec key;
+        private final int entryBytes;
         private final int keyTag;
         private final int valueTag;
 
         MapField(FieldType type, ElementCodec key, ElementCodec value) {
             super(type, value);
             this.key = key;
+            entryBytes = KeyHashes.placeBytes(key) + key.boxBytes + value.boxBytes;
             keyTag = 1 << 3 | java.util.Objects.requireNonNull(type.key()).wireType();
             valueTag = 2 << 3 | type.shape().wireType();
         }
@@ -404,7 +404,7 @@ public abstract class FieldCodec {
         @Override
         public Object read(In in, @Nullable Object soFar) {
             Counted counted = soFar == null ? empty(in) : (Counted) soFar;
-            in.element(ENTRY_BYTES);
+            in.element(entryBytes);
             int outer = in.beginRun();
             int bytes = in.bytesLeft();
             Object k = key.absent();

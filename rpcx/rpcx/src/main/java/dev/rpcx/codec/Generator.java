@@ -18,9 +18,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the codec of a record or class as a hidden class beside it, a nest mate, so that private records are reached too: values go from
- * accessor to {@link Out} and from {@link In} to constructor without a box or a call by reflection. Fields that are neither a scalar nor a
- * well-known type go through their {@link FieldCodec}.
+ * Writes the codec of a record or class as a hidden class beside it, a nest mate, so that private records are reached
+ * too: values go from accessor to {@link Out} and from {@link In} to constructor without a box or a call by reflection.
+ * Fields that are neither a scalar nor a well-known type go through their {@link FieldCodec}.
  *
  * <p>What is written, for {@code record Point(int x, String name)}:
  *
@@ -45,7 +45,7 @@ import org.jspecify.annotations.Nullable;
 final class Generator {
     private static final AtomicInteger ORDINARY = new AtomicInteger();
 
-    /** With more fields than this the code would be too long for the just-in-time compiler. */
+    /** Most fields that are looked for in order: with more the code is too long for the just-in-time compiler. */
     private static final int MAX_IN_ORDER = 64;
 
     private static final String BASE = internal(MessageCodec.class);
@@ -100,7 +100,10 @@ final class Generator {
                 .log(System.Logger.Level.DEBUG, "no generated codec for " + what, why);
     }
 
-    /** A hidden class where we may have one; from another module or loader an ordinary one, which does not reach what is private. */
+    /**
+     * A hidden class where we may have one; from another module or loader an ordinary one, which does not reach what is
+     * private.
+     */
     private static @Nullable Class<?> define(MessageType type, MethodHandles.Lookup lookup)
             throws IllegalAccessException {
         if (lookup.hasFullPrivilegeAccess()) {
@@ -246,7 +249,9 @@ final class Generator {
         file.addMethod(ClassFile.ACC_PUBLIC, "read", "(L" + IN + ";)" + OBJECT, code);
     }
 
-    /** Fields mostly come in the order of their numbers: for each, one look whether it is next, and no jump from there. */
+    /**
+     * Fields mostly come in the order of their numbers: for each, one look whether it is next, and no jump from there.
+     */
     private void readInOrder(Code code, int[] slots, Label done) {
         for (int i : type.inOrderOfNumbers()) {
             FieldType field = fields.get(i);

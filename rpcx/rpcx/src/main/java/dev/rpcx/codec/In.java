@@ -20,10 +20,11 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Protobuf's wire format, read. Public only because generated codecs call it. Not thread-safe: one belongs to one message at a time.
+ * Protobuf's wire format, read. Public only because generated codecs call it. Not thread-safe: one belongs to one
+ * message at a time.
  *
- * <p>Every length is held against what is left of the message around it before anything is made. Longer than 400 lines because every
- * scalar has its reader here, where the just-in-time compiler sees plain final methods.
+ * <p>Every length is held against what is left of the message around it before anything is made. Longer than 400 lines
+ * because every scalar has its reader here, where the just-in-time compiler sees plain final methods.
  */
 public final class In {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -36,7 +37,10 @@ public final class In {
     /** What objects may take whatever the message's size, so that a small message of sparse records is read. */
     private static final long MIN_MEMORY = 1 << 20;
 
-    /** Bytes of keys compared with keys of the same hash: some 100 ms for the largest message, and far beyond what honest keys need. */
+    /**
+     * Bytes of keys compared with keys of the same hash: some 100 ms for the largest message, and far beyond what
+     * honest keys need.
+     */
     private static final long MIN_COMPARED = 8 << 20;
 
     private static final long MAX_COMPARED_PER_BYTE = 32;
@@ -48,8 +52,26 @@ public final class In {
     /** A question is for so much more than what is needed at once. */
     private static final int ASKED_BYTES = 64 << 10;
 
+    // memory of objects on a heap of up to 32 GB, with what belongs to them; MemoryTest holds it against the machine's
+
     /** A text or an array beside its bytes, which are those of the message. */
     private static final int STRING_BYTES = 40;
+
+    private static final int UUID_BYTES = 32;
+
+    /** A number beside its digits, which are those of the message. */
+    private static final int BIG_INTEGER_BYTES = 64;
+
+    private static final int DECIMAL_BYTES = 40;
+    private static final int INSTANT_BYTES = 24;
+    private static final int DURATION_BYTES = 24;
+    private static final int LOCAL_DATE_BYTES = 24;
+
+    /** A date, a time, and what holds them. */
+    private static final int LOCAL_DATE_TIME_BYTES = 72;
+
+    /** What no bytes stand for: two bytes of a message shall not become an object of seventy. */
+    private static final LocalDateTime EPOCH = LocalDateTime.ofEpochSecond(0, 0, ZoneOffset.UTC);
 
     static final Memory UNCOUNTED = bytes -> true;
 
@@ -166,7 +188,10 @@ public final class In {
         return (int) tag;
     }
 
-    /** Passes over this tag if it is what comes next. Other writers may write a tag in more bytes than it takes: {@link #tag} reads those. */
+    /**
+     * Passes over this tag if it is what comes next. Other writers may write a tag in more bytes than it takes:
+     * {@link #tag} reads those.
+     */
     public boolean next(int tag) {
         int p = pos;
         if (tag < 0x80) {
@@ -186,7 +211,7 @@ public final class In {
         return pos >= end;
     }
 
-    /** Of the message that is being read. */
+    /** Bytes of the message that is being read. */
     int bytesLeft() {
         return end - pos;
     }
@@ -251,7 +276,8 @@ public final class In {
     }
 
     /**
-     * A field that this version does not know: passed over. A number that it does know, with another wire type, is refused.
+     * A field that this version does not know: passed over. A number that it does know, with another wire type, is
+     * refused.
      *
      * <p>Groups, which Protobuf has given up, are passed over as well.
      */
@@ -327,7 +353,8 @@ public final class In {
         }
     }
 
-    private void take(int bytes) {
+    /** Asks for the memory of an object before it is made. Most questions are answered here. */
+    void take(int bytes) {
         granted -= bytes;
         if (granted < 0) {
             ask();
@@ -343,8 +370,9 @@ public final class In {
     }
 
     /**
-     * How many elements a list may have room for before any is read: no more than the bytes that are left can hold at four a place, and all
-     * lists of a message together as much as the message takes itself, since lists within lists are open at the same time.
+     * How many elements a list may have room for before any is read: no more than the bytes that are left can hold at
+     * four a place, and all lists of a message together as much as the message takes itself, since lists within lists
+     * are open at the same time.
      */
     int room(int wanted) {
         int granted = Math.min(Math.min(wanted, room), bytesLeft() >> 2);
@@ -434,6 +462,11 @@ public final class In {
         int start = pos;
         pos = start + length;
         String s = new String(buf, start, length, StandardCharsets.UTF_8);
+        int chars = s.length();
+        if (chars != length) {
+            // not ASCII, so it may have two bytes for each character: known only now, after one text too many at most
+            take(2 * chars);
+        }
         // the JDK puts this character where bytes are no UTF-8; a string of one byte a character cannot hold it and
         // answers at once
         if (s.indexOf('\uFFFD') >= 0) {
@@ -460,6 +493,7 @@ public final class In {
 
     /** Null for no bytes at all, which is how Protobuf writes bytes that were never set. */
     public @Nullable UUID uuid() {
+        take(UUID_BYTES);
         int length = length();
         if (length == 0) {
             return null;
@@ -473,6 +507,7 @@ public final class In {
 
     /** Null for no bytes at all, which is how Protobuf writes bytes that were never set. */
     public @Nullable BigInteger bigInteger() {
+        take(BIG_INTEGER_BYTES);
         int length = length();
         checkDigits(length);
         pos += length;
@@ -506,6 +541,7 @@ public final class In {
 
     /** {@code rpcx.Decimal}; digits and scale beyond the limits are refused. */
     public BigDecimal decimal() {
+        take(DECIMAL_BYTES);
         int length = length();
         int outerEnd = end;
         end = pos + length;
@@ -542,6 +578,7 @@ public final class In {
         if (bytes <= 8) {
             return BigDecimal.valueOf(bytes == 0 ? 0 : twosComplement(at, bytes), scale);
         }
+        take(BIG_INTEGER_BYTES);
         return new BigDecimal(new BigInteger(buf, at, bytes), scale);
     }
 
@@ -594,6 +631,7 @@ public final class In {
 
     /** {@code google.protobuf.Timestamp}. */
     public Instant instant() {
+        take(INSTANT_BYTES);
         long seconds = time("Timestamp");
         checkNanos(nanos >= 0);
         try {
@@ -605,6 +643,7 @@ public final class In {
 
     /** {@code google.protobuf.Duration}. */
     public Duration duration() {
+        take(DURATION_BYTES);
         long seconds = time("Duration");
         checkNanos(nanos > -1_000_000_000 && (nanos == 0 || seconds == 0 || seconds > 0 == nanos > 0));
         try {
@@ -616,8 +655,12 @@ public final class In {
 
     /** {@code rpcx.LocalDateTime}. */
     public LocalDateTime localDateTime() {
+        take(LOCAL_DATE_TIME_BYTES);
         long seconds = time("LocalDateTime");
         checkNanos(nanos >= 0);
+        if (seconds == 0 && nanos == 0) {
+            return EPOCH;
+        }
         try {
             return LocalDateTime.ofEpochSecond(seconds, nanos, ZoneOffset.UTC);
         } catch (DateTimeException e) {
@@ -633,6 +676,7 @@ public final class In {
 
     /** {@code rpcx.LocalDate}. */
     public LocalDate localDate() {
+        take(LOCAL_DATE_BYTES);
         int length = length();
         int outerEnd = end;
         end = pos + length;
@@ -646,6 +690,9 @@ public final class In {
             }
         }
         end = outerEnd;
+        if (days == 0) {
+            return LocalDate.EPOCH;
+        }
         try {
             return LocalDate.ofEpochDay(days);
         } catch (DateTimeException e) {

@@ -3,13 +3,19 @@ package dev.rpcx.codec;
 import java.util.Random;
 
 /**
- * How many keys of a set or map share a hash. The JDK's own tables find a key among others of its hash by their order,
- * which records do not have: they compare it with all. A sender that chooses 40,000 such keys would keep a processor
- * busy for ten seconds with one message.
+ * Counts how many keys of a set or map share a hash. The JDK's own tables find a key among others of its hash by their
+ * order, which records do not have: they compare it with all. A sender that chooses 40,000 such keys would keep a
+ * processor busy for ten seconds with one message.
  */
 final class KeyHashes {
     /** Memory of an empty set or map with its first table and what makes it unmodifiable. */
     static final int COLLECTION_BYTES = 192;
+
+    /** Memory of a key's entry in a linked set or map, with its places in the table. */
+    private static final int ENTRY_BYTES = 64;
+
+    /** Memory of the places that a key has here. */
+    private static final int HASH_BYTES = 32;
 
     /** Below this many keys nothing is counted. */
     private static final int MIN_KEYS = 32;
@@ -24,6 +30,11 @@ final class KeyHashes {
 
     private int used;
     private int bits;
+
+    /** Memory that such a key costs its set or map, beside its own. */
+    static int placeBytes(ElementCodec key) {
+        return key.hasOrder() ? ENTRY_BYTES : ENTRY_BYTES + HASH_BYTES;
+    }
 
     /** Before a key is added to so many others. @param bytes what it took in the message */
     void beforeAdding(In in, Object key, int keys, int bytes) {

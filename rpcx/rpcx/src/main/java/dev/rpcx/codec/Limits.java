@@ -5,8 +5,10 @@ package dev.rpcx.codec;
  *
  * @param messageBytes encoded size
  * @param depth messages inside each other, the outermost counted
- * @param elements of all lists, sets and maps of one message together: an element may be of no bytes, an object never is
- * @param digits of a {@code BigDecimal} or {@code BigInteger}; arithmetic on more of them is slow enough to be an attack
+ * @param elements of all lists, sets and maps of one message together: an element may be of no bytes, an object never
+ *     is
+ * @param digits of a {@code BigDecimal} or {@code BigInteger}; arithmetic on more of them is slow enough to be an
+ *     attack
  * @param scale of a {@code BigDecimal}, either way: 1E+1000000000 is small until somebody prints it
  * @param growth bytes of memory for each encoded byte, beyond a first megabyte that is free. Counted where an object
  *     can be far larger than its bytes: messages, sets and maps. Only read messages are held against it.

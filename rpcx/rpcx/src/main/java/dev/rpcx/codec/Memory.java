@@ -4,11 +4,12 @@ package dev.rpcx.codec;
 @FunctionalInterface
 public interface Memory {
     /**
-     * Asks for room for what comes next, on the thread that reads. What was granted is not given back here: who grants it knows how long the
-     * objects live.
+     * Asks for room for what comes next, on the thread that reads. What was granted is not given back here: who grants
+     * it knows how long the objects live.
      *
      * @param bytes an estimate, from 1
-     * @return false if there is no such room now; then the message is refused with {@link CodecException.Code#NO_MEMORY}
+     * @return false if there is no such room now; then the message is refused with
+     *     {@link CodecException.Code#NO_MEMORY}
      */
     boolean take(long bytes);
 }

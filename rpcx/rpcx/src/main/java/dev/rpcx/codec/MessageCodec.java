@@ -5,7 +5,10 @@ import dev.rpcx.schema.MessageType;
 import dev.rpcx.schema.Scalar;
 import java.util.Arrays;
 
-/** The fields of one message. Public only because generated classes, which live in the packages of the types they carry, extend it. */
+/**
+ * The fields of one message. Public only because generated classes, which live in the packages of the types they carry,
+ * extend it.
+ */
 public abstract class MessageCodec {
     private final MessageType type;
 
@@ -15,7 +18,10 @@ public abstract class MessageCodec {
     /** Memory of an object without what its references lead to. An estimate: references of four bytes. */
     final int shallowBytes;
 
-    /** Bytes that the length of the last such message took: the guess for the next. A race costs a move of bytes, no more. */
+    /**
+     * Bytes that the length of the last such message took: the guess for the next. A race costs a move of bytes, no
+     * more.
+     */
     int lengthWidth = 1;
 
     /** For the generated codec of this message. */

@@ -21,13 +21,16 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Protobuf's wire format, written. Public only because generated codecs call it. Not thread-safe: one belongs to one message at a time.
+ * Protobuf's wire format, written. Public only because generated codecs call it. Not thread-safe: one belongs to one
+ * message at a time.
  *
- * <p>Everything is written once, front to back, into a byte array: the array of the target itself where that is a heap buffer, otherwise an
- * array that is kept and copied over at the end. A message inside another leaves room for its length by the width that its last sibling
- * needed, and is moved by a byte or two when that guess was wrong; so no size is computed beforehand, and no string is looked at twice.
+ * <p>Everything is written once, front to back, into a byte array: the array of the target itself where that is a heap
+ * buffer, otherwise an array that is kept and copied over at the end. A message inside another leaves room for its
+ * length by the width that its last sibling needed, and is moved by a byte or two when that guess was wrong; so no size
+ * is computed beforehand, and no string is looked at twice.
  *
- * <p>Longer than 400 lines because every scalar has its writer here, where the just-in-time compiler sees plain final methods.
+ * <p>Longer than 400 lines because every scalar has its writer here, where the just-in-time compiler sees plain final
+ * methods.
  */
 public final class Out {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -40,16 +43,22 @@ public final class Out {
     /** Larger arrays are not kept: what one rare message needed is not held for ever. */
     private static final int KEPT_BYTES = 256 << 10;
 
-    /** Beyond this the JDK's vectorised encoder wins over a loop; at most 127, so that the length of ASCII takes one byte. */
+    /**
+     * Beyond this the JDK's vectorised encoder wins over a loop; at most 127, so that the length of ASCII takes one
+     * byte.
+     */
     private static final int LONG_STRING = 96;
 
-    /** At least this many bytes of a byte array at the outermost level go to a direct buffer without a stop in the array. */
+    /**
+     * At least this many bytes of a byte array at the outermost level go to a direct buffer without a stop in the
+     * array.
+     */
     private static final int PASSED_ON = 4 << 10;
 
     /** A length is an int: five groups of seven bits. */
     private static final int MAX_LENGTH_BYTES = 5;
 
-    /** Of every byte of a varint the bit that says that more follow. */
+    /** The bit of each byte of a varint that says that more follow. */
     private static final long MORE = 0x80808080_80808080L;
 
     private static final Pool<Out> POOL = new Pool<>(Out::new);
@@ -164,8 +173,8 @@ public final class Out {
     }
 
     /**
-     * While writing. Each open message may hold more bytes for its length than it will need: {@link #close} has the last word, and a message
-     * of exactly the limit must get there.
+     * Used while writing. Each open message may hold more bytes for its length than it will need: {@link #close} has
+     * the last word, and a message of exactly the limit must get there.
      */
     private void checkSize(int more) {
         if ((long) written() + more > (long) limits.messageBytes() + depth * (long) MAX_LENGTH_BYTES) {
@@ -258,7 +267,10 @@ public final class Out {
         pos = p;
     }
 
-    /** Eight groups of seven bits to eight bytes: halves, then quarters, then eighths move apart by a bit for each group below. */
+    /**
+     * Eight groups of seven bits to eight bytes: halves, then quarters, then eighths move apart by a bit for each group
+     * below.
+     */
     private static long spread(long v) {
         long halves = v & 0xFFFFFFFL | (v & 0xFFFFFFF0000000L) << 4;
         long quarters = halves & 0x00003FFF_00003FFFL | (halves & 0x0FFFC000_0FFFC000L) << 2;
@@ -339,8 +351,9 @@ public final class Out {
     }
 
     /**
-     * By the JDK's vectorised encoder, in pieces, so that no copy of the string is made. Half a pair of surrogates has no form in UTF-8; the
-     * encoder says so, where {@code String.getBytes} would silently send a question mark.
+     * Writes by the JDK's vectorised encoder, in pieces, so that no copy of the string is made. Half a pair of
+     * surrogates has no form in UTF-8; the encoder says so, where {@code String.getBytes} would silently send a
+     * question mark.
      */
     private void encode(String s, int n) {
         checkSize(n);
@@ -626,7 +639,7 @@ public final class Out {
         }
     }
 
-    /** As they are; empty is not sent, null refused. */
+    /** Writes them as they are; empty is not sent, null refused. */
     public void bytes(int tag, byte @Nullable [] v) {
         if (v == null) {
             throw nullValue(tag, "a byte array");

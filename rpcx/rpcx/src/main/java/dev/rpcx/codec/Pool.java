@@ -5,8 +5,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A few scratch objects, by thread number. No thread-local: virtual threads come and go, and each would make its own. An object that is taken
- * belongs to the taker; a slot found empty costs an allocation, never a wait.
+ * A few scratch objects, by thread number. No thread-local: virtual threads come and go, and each would make its own.
+ * An object that is taken belongs to the taker; a slot found empty costs an allocation, never a wait.
  */
 final class Pool<T> {
     private static final int SLOTS = 64;

@@ -80,7 +80,7 @@ final class ReflectiveCodec extends MessageCodec {
         }
     }
 
-    /** As it is, like a generated codec: {@link In#read} and {@link Out#write} catch whatever it is. */
+    /** Throws it as it is, like a generated codec: {@link In#read} and {@link Out#write} catch whatever it is. */
     @SuppressWarnings("unchecked")
     private static <E extends Throwable> RuntimeException unchecked(Throwable e) throws E {
         throw (E) e;
@@ -89,7 +89,7 @@ final class ReflectiveCodec extends MessageCodec {
     /** Fields found by tag, read into an array in the order of declaration. */
     static final class FieldsByNumber {
         private final FieldCodec[] fields;
-        /** By number up to a bound; beyond it they are searched for. */
+        /** Index of each field by its number, up to a bound; beyond it they are searched for. */
         private final byte[] dense;
 
         private final int[] sortedNumbers;

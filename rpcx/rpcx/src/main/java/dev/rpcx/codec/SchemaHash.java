@@ -12,10 +12,13 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** FNV-1a over what decides the bytes: numbers, labels, wire forms. Names and Java classes may differ on the two sides of a call. */
+/**
+ * FNV-1a over what decides the bytes: numbers, labels, wire forms. Names and Java classes may differ on the two sides
+ * of a call.
+ */
 final class SchemaHash {
     private long hash = 0xcbf29ce484222325L;
-    /** By first meeting, so that a type that contains itself ends. */
+    /** Types in the order of their first meeting, so that a type that contains itself ends. */
     private final Map<MessageType, Integer> met = new HashMap<>();
 
     static long of(List<MessageType> types) {
