@@ -657,14 +657,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
 
         @Override
-        public void cancel() {
-            inLoopOrHere(() -> {
-                ServerCall call = call(id);
-                if (call != null && call.receiver != null) {
-                    call.receiver.freeParts();
-                }
-            });
-        }
+        public void cancel() {}
 
         @Override
         public void overflow() {
@@ -981,7 +974,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         StreamReceiver receiver = call.receiver;
         if (receiver != null) {
             receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the caller is gone"));
-            receiver.freeParts();
         }
     }
 

@@ -11,30 +11,34 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The items of one call that come in, as a publisher for one subscriber. Signals are given on the connection's event loop, one after the
- * other; what the subscriber asks for goes to the peer as credit, so nothing is ever stored.
+ * The items of one call that come in, as a publisher for one subscriber. Signals are given one after the other, on the
+ * connection's event loop or where the method's handlers run. What the subscriber asks for goes to the peer as credit,
+ * so no more items wait than were asked for.
  */
 final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription {
-    /** The way back to the peer; from any thread. */
+    /** The way back to the peer. Any thread. */
     interface Peer {
         void credit(long items);
 
         void cancel();
 
-        /** Too many bytes of items wait: the call has to end. On the event loop. */
+        /** Too many bytes of items wait: the call has to end. Event loop only. */
         default void overflow() {}
     }
+
+    /** Bytes that a waiting item costs beside its own. */
+    private static final int ITEM_BYTES = 128;
 
     private final Codec<Object> codec;
     private final Peer peer;
 
-    /** Where the subscriber is told; null on the event loop, at once. */
+    /** Runs the subscriber's signals; null where they are given on the event loop at once. */
     private final @Nullable Serial signals;
 
-    /** Of parts and of items that wait for the subscriber; guarded by this. */
+    /** Pays for {@link #parts} and {@link #items}; null at a client. Guarded by this. */
     private final @Nullable Charge bytes;
 
-    /** Of what an item is read into, while the subscriber has it; where the subscriber is told. Null at a client. */
+    /** Pays for the object that an item is read into while the subscriber has it; null at a client. */
     private final @Nullable Charge objects;
 
     private final @Nullable Charge stream;
@@ -42,16 +46,17 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     /** Items that wait for the subscriber; guarded by this. */
     private final ArrayDeque<ByteBuf> items = new ArrayDeque<>();
 
-    /** What an item costs beside its bytes. */
-    private static final int ITEM_BYTES = 128;
-
-    private final ByteBuf parts = Unpooled.buffer(0);
+    /** An item has begun and is not whole, whether or not it is kept. Event loop only. */
     private boolean receiving;
 
-    /** The peer has said that no more items come. */
+    /** The peer has said that no more items come. Event loop only. */
     private boolean peerEnded;
 
     // guarded by this
+
+    /** The parts so far of an item that the subscriber takes; each item has a buffer of its own. */
+    private @Nullable ByteBuf parts;
+
     private Flow.@Nullable Subscriber<? super Object> subscriber;
     private boolean open;
     private long wanted;
@@ -63,10 +68,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     private boolean told;
     private @Nullable Throwable failure;
 
-    /** What the subscriber did wrong: nothing but the end is told after that, and the end is this. */
+    /** A rule that the subscriber broke: it is told nothing more but its end, and the end is this. */
     private @Nullable Throwable fault;
 
-    /** A client's: its subscriber is told on the event loop at once, so nothing waits. */
+    /** Makes a client's: its subscriber is told on the event loop at once, so nothing waits. */
     StreamReceiver(Codec<Object> codec, Peer peer) {
         this.codec = codec;
         this.peer = peer;
@@ -104,7 +109,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         given.onSubscribe(this);
     }
 
-    /** From here on credit goes out and signals come in. */
+    /** Lets credit go out and signals come in. */
     void open() {
         long credit;
         synchronized (this) {
@@ -139,12 +144,16 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         peer.credit(items);
     }
 
-    /** The subscriber has broken a rule, and is told so by its last signal (Reactive Streams, rule 3.9), where its other signals come. */
+    /**
+     * The subscriber has broken a rule, and is told so by its last signal (Reactive Streams, rule 3.9), where its other
+     * signals come.
+     */
     private void refuse(IllegalArgumentException why) {
         boolean endsByPeer;
         synchronized (this) {
             if (fault == null) {
                 fault = why;
+                dropParts();
             }
             // a client's call ends by its cancel, on the event loop
             endsByPeer = open && signals == null && bytes == null;
@@ -181,7 +190,6 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
         if (more) {
             receiving = true;
-            parts.clear();
             addPart(payload);
         } else {
             tell(payload);
@@ -205,8 +213,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     }
 
     /** Bytes that are kept of an item that is not whole. */
-    int partBytes() {
-        return parts.readableBytes();
+    synchronized int partBytes() {
+        return parts == null ? 0 : parts.readableBytes();
     }
 
     boolean isReceiving() {
@@ -215,7 +223,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     /** @return false if the item would be larger than allowed */
     boolean onPart(ByteBuf payload, boolean more, int maxBytes) {
-        if (parts.readableBytes() + payload.readableBytes() > maxBytes) {
+        if (partBytes() + payload.readableBytes() > maxBytes) {
             return false;
         }
         if (!addPart(payload)) {
@@ -223,40 +231,53 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
         if (!more) {
             receiving = false;
-            int whole = parts.readableBytes();
-            // charged anew if it waits for its subscriber
-            discharge(whole);
-            tell(parts);
-            freeParts();
+            ByteBuf whole = takeParts();
+            if (whole != null) {
+                tell(whole);
+            }
         }
         return true;
     }
 
-    /** Nothing is stored for a subscriber who takes no more. @return false if the call has been ended, since too much is held */
+    /**
+     * Keeps a part, unless the subscriber takes no more.
+     *
+     * @return false if the call has been ended, since too much is held
+     */
     private boolean addPart(ByteBuf payload) {
-        boolean isTaken;
-        boolean fits;
         synchronized (this) {
-            isTaken = !ended && !told && fault == null;
-            fits = !isTaken || charge(payload.readableBytes());
+            if (ended || told || fault != null) {
+                return true;
+            }
+            if (charge(payload.readableBytes())) {
+                ByteBuf kept = parts;
+                if (kept == null) {
+                    kept = Unpooled.buffer(payload.readableBytes());
+                    parts = kept;
+                }
+                kept.writeBytes(payload);
+                return true;
+            }
         }
-        if (!fits) {
-            peer.overflow();
-            return false;
-        }
-        if (isTaken) {
-            parts.writeBytes(payload);
-        } else {
-            freeParts();
-        }
-        return true;
+        peer.overflow();
+        return false;
     }
 
-    /** What has come of an item that nobody takes. On the event loop. */
-    void freeParts() {
-        parts.clear();
-        if (parts.capacity() > Outbound.SMALL_BYTES) {
-            parts.capacity(0);
+    /** Takes the item out, which is charged anew if it waits for its subscriber. */
+    private synchronized @Nullable ByteBuf takeParts() {
+        ByteBuf whole = parts;
+        dropParts();
+        return whole;
+    }
+
+    /** Under the lock. */
+    private void dropParts() {
+        ByteBuf dropped = parts;
+        if (dropped != null) {
+            parts = null;
+            if (bytes != null) {
+                bytes.release(dropped.readableBytes());
+            }
         }
     }
 
@@ -264,7 +285,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         return ended || told || bytes == null || bytes.add(amount);
     }
 
-    /** After an end nothing is charged any more. */
+    /** Gives back what an item cost that was charged; nothing is left of it if all has been given back meanwhile. */
     private synchronized void discharge(long amount) {
         if (bytes != null) {
             if (ended && items.isEmpty()) {
@@ -275,8 +296,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
     }
 
+    /** Nothing that has come is told any more. */
     private synchronized void dropItems() {
         items.clear();
+        parts = null;
         if (bytes != null) {
             bytes.release();
         }
@@ -295,7 +318,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             }
             fits = charge(item.readableBytes() + ITEM_BYTES);
             if (fits) {
-                // its own: what has been read is used again
+                // a copy: the buffer that it was read into is used again
                 items.add(Unpooled.wrappedBuffer(ByteBufUtil.getBytes(item)));
             }
         }
@@ -306,7 +329,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
     }
 
-    /** Where the subscriber runs. What an item costs is given back when the subscriber has dealt with it. */
+    /** Runs where the subscriber does. What an item costs is given back when the subscriber has dealt with it. */
     private void giveNext() {
         ByteBuf item;
         synchronized (this) {
@@ -351,7 +374,11 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
     }
 
-    /** The last signal: an error, or null for a good end. From any thread; only the first counts. */
+    /**
+     * Gives the last signal. Any thread; only the first counts.
+     *
+     * @param error null for a good end
+     */
     void end(@Nullable Throwable error) {
         synchronized (this) {
             if (ended) {
@@ -364,6 +391,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             }
             if (failure != null || items.isEmpty()) {
                 dropItems();
+            } else {
+                dropParts();
             }
         }
         Serial elsewhere = signals;

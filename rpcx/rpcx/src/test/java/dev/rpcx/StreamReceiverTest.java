@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.Flow;
+import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -284,6 +285,53 @@ class StreamReceiverTest {
             assertThat(seen()).containsExactly("credit 2", "cancel");
         }
         assertThat(held()).isZero();
+    }
+
+    @Test
+    void whatHasComeOfAnItemIsNotKeptBeyondItsStream() {
+        List<BiConsumer<StreamReceiver, Subscriber>> ends = List.of(
+                (stream, subscriber) -> subscriber.subscription.cancel(),
+                (stream, subscriber) -> subscriber.subscription.request(0),
+                (stream, subscriber) -> stream.end(new IllegalStateException("gone")));
+        for (BiConsumer<StreamReceiver, Subscriber> end : ends) {
+            for (StreamReceiver stream : List.of(client(), serverAtOnce(), server())) {
+                Subscriber subscriber = subscribed(stream, 2);
+                stream.onItem(text("a".repeat(10_000)), true);
+                stream.onPart(text("b".repeat(10_000)), true, ALL_BYTES);
+                assertThat(stream.partBytes()).isEqualTo(20_000);
+                end.accept(stream, subscriber);
+                assertThat(stream.partBytes()).isZero();
+                assertThat(held()).isZero();
+            }
+        }
+    }
+
+    /** The buffer of an item in parts belongs to that item: nothing is left to keep, whatever its size. */
+    @Test
+    void noItemsBufferIsKeptForTheNext() {
+        for (int bytes : new int[] {10, Outbound.SMALL_BYTES, 20_000}) {
+            List<ByteBuf> given = new ArrayList<>();
+            Codec<Object> keeping = new Codec<>() {
+                @Override
+                public void write(Object value, ByteBuf out) {}
+
+                @Override
+                public Object read(ByteBuf in) {
+                    given.add(in);
+                    return in.readableBytes();
+                }
+            };
+            StreamReceiver stream = new StreamReceiver(keeping, peer, account, null);
+            subscribed(stream, 2);
+            for (int i = 0; i < 2; i++) {
+                stream.onItem(text("a".repeat(bytes / 2)), true);
+                stream.onPart(text("b".repeat(bytes / 2)), false, ALL_BYTES);
+            }
+            assertThat(seen()).containsExactly("credit 2", "" + bytes, "" + bytes);
+            assertThat(given.get(0)).isNotSameAs(given.get(1));
+            stream.end(null);
+            seen();
+        }
     }
 
     // ---- the end
