@@ -8,19 +8,22 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One slot of a connection: the call that has it, its request going out, its reply coming in. Used again and again, so that a call in
- * steady state allocates nothing here.
+ * One slot of a connection: the call that has it, its request going out, its reply coming in. Used again and again, so
+ * that a call in steady state allocates nothing here.
  *
- * <p>Two parties have to be done with it before it is free: the wire, which owes every request exactly one final frame, and the caller.
- * A caller that gives up leaves the slot taken until the final frame, so no late reply can meet the next call. Whoever of the two comes
- * second frees the slot. Only the event loop completes a call, or the caller while the loop has lent it the socket, so outcomes never
- * race each other.
+ * <p>Two parties have to be done with it before it is free: the wire, which owes every request exactly one final frame,
+ * and the caller. A caller that gives up leaves the slot taken until the final frame, so no late reply can meet the
+ * next call. Whoever of the two comes second frees the slot. Only the event loop completes a call, or the caller while
+ * the loop has lent it the socket, so outcomes never race each other.
  */
 final class ClientCall extends Outbound {
     /** A buffer up to this is not counted while its slot is free: there can be as many as there are slots. */
     private static final int COUNTED_BYTES = 4 * 1024;
 
-    /** The event loop ends calls whose time is over. Should it not, its thread waits so much longer, and then ends the call itself. */
+    /**
+     * The event loop ends calls whose time is over. Should it not, its thread waits so much longer, and then ends the
+     * call itself.
+     */
     private static final long MARGIN_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private static final long MAX_PARK_NANOS = TimeUnit.DAYS.toNanos(1);
@@ -50,13 +53,15 @@ final class ClientCall extends Outbound {
     @Nullable
     ClientCall nextTrimmed;
 
-    /** What the account has been charged for {@link #body} while the slot is free; whoever has taken the slot owns it. */
+    /**
+     * Bytes that the account has been charged for {@link #body} while the slot is free; whoever has taken the slot owns it.
+     */
     private int keptBytes;
 
-    /** What the account has been charged for a request in parts, until it has left or the slot is free. */
+    /** Bytes that the account has been charged for a request in parts, until it has left or the slot is free. */
     private int requestBytes;
 
-    /** What the account has been charged for a reply in parts, from its first part until the slot is free. */
+    /** Bytes that the account has been charged for a reply in parts, from its first part until the slot is free. */
     private int replyBytes;
 
     private volatile int state = BOTH_DONE;
@@ -66,8 +71,8 @@ final class ClientCall extends Outbound {
     private @Nullable AsyncCall async;
 
     /**
-     * Uses of this slot so far. Unlike the 16 bits of a generation it never comes back, so that whoever kept a finished call can do nothing to
-     * the one that has its slot now. Written by the caller before the call is queued.
+     * Uses of this slot so far. Unlike the 16 bits of a generation it never comes back, so that whoever kept a finished
+     * call can do nothing to the one that has its slot now. Written by the caller before the call is queued.
      */
     private long serial;
 
@@ -77,12 +82,18 @@ final class ClientCall extends Outbound {
 
     long deadlineNanos;
 
-    /** Where a request that may have to wait for the socket carries its time, and in how many bytes; 0 bytes for any other. */
+    /**
+     * Index of the time in a request that may have to wait for the socket, and its bytes; 0 bytes for any other
+     * request.
+     */
     private int timeAt;
 
     private int timeBytes;
 
-    /** The thread that waits for this call may read the reply itself: a virtual one would hold up the others of its carrier. */
+    /**
+     * The thread that waits for this call may read the reply itself: a virtual one would hold up the others of its
+     * carrier.
+     */
     boolean mayRead;
 
     // of whoever has the ReadTurn, which is mostly the event loop; before, of the thread that sends the call itself, if
@@ -94,7 +105,10 @@ final class ClientCall extends Outbound {
     /** The whole request stands in the socket's buffer: only from then on can the server have executed it. */
     private boolean sent;
 
-    /** Type of the message that the server has begun and goes on with in PART frames, REPLY or ITEM; 0 for none. Followed to its end. */
+    /**
+     * Type of the message that the server has begun and goes on with in PART frames, REPLY or ITEM; 0 for none.
+     * Followed to its end.
+     */
     private int arriving;
 
     // set by the event loop before it completes the call
@@ -138,7 +152,10 @@ final class ClientCall extends Outbound {
         free();
     }
 
-    /** Nobody uses the slot now. What its buffer has grown to for one call is kept for the next one as far as the account allows. */
+    /**
+     * Nobody uses the slot now. What its buffer has grown to for one call is kept for the next one as far as the
+     * account allows.
+     */
     private void free() {
         if (requestBytes > 0) {
             forgetRequest();
@@ -218,7 +235,10 @@ final class ClientCall extends Outbound {
         connection.sendCall(this);
     }
 
-    /** Parks until the call is complete. Afterwards the caller reads {@link #body} or {@link #error}, and then calls {@link #callerDone}. */
+    /**
+     * Parks until the call is complete. Afterwards the caller reads {@link #body} or {@link #error}, and then calls
+     * {@link #callerDone}.
+     */
     @Nullable
     RPCXException await() {
         if (sentHere && mayRead && (state & COMPLETED) == 0) {
@@ -259,13 +279,16 @@ final class ClientCall extends Outbound {
         return serial;
     }
 
-    /** Ends the call at the caller's wish, from any thread; nothing happens if it is over or its slot has another call. */
+    /**
+     * Ends the call at the caller's wish, from any thread; nothing happens if it is over or its slot has another call.
+     */
     void cancel(long callSerial) {
-        cancel(callSerial, "the caller gave the call up", null);
+        cancel(callSerial, RPCXException.Code.CANCELLED, "the caller gave the call up", null);
     }
 
-    void cancel(long callSerial, String why, @Nullable Throwable cause) {
-        connection.send(new Cancel(this, callSerial, why, cause));
+    /** Ends the call for another reason of this side. */
+    void cancel(long callSerial, RPCXException.Code code, String why, @Nullable Throwable cause) {
+        connection.send(new Cancel(this, callSerial, code, why, cause));
     }
 
     // ---- the event loop
@@ -292,7 +315,10 @@ final class ClientCall extends Outbound {
         }
     }
 
-    /** The request has so many bytes for its time, which is to be what is left when it leaves. Before the call is queued. */
+    /**
+     * The request has so many bytes for its time, which is to be what is left when it leaves. Before the call is
+     * queued.
+     */
     void timeAt(int index, int bytes) {
         timeAt = index;
         timeBytes = bytes;
@@ -457,7 +483,8 @@ final class ClientCall extends Outbound {
         end(
                 new RPCXException(
                         RPCXException.Code.OVERLOADED,
-                        "too many bytes of replies on their way to this client (expected: fewer calls with large results at once)",
+                        "too many bytes of replies on their way to this client (expected: fewer calls with large results"
+                                + " at once)",
                         RPCXException.Executed.EXECUTED),
                 isFinal);
         return false;
@@ -516,7 +543,10 @@ final class ClientCall extends Outbound {
         complete(outcome, true);
     }
 
-    /** A frame could not be taken, because of the codec, the user's own code or the memory: the end of this call and of no other. */
+    /**
+     * A frame could not be taken, because of the codec, the user's own code or the memory: the end of this call and of
+     * no other.
+     */
     void onFailure(int type, boolean more, Throwable failure) {
         end(
                 new RPCXException(
@@ -546,8 +576,8 @@ final class ClientCall extends Outbound {
     }
 
     /**
-     * Ends a call that the server has not ended. A request of which no byte has left is taken back, and that is its end for the wire too: the
-     * server has never heard of it, and will not answer a CANCEL.
+     * Ends a call that the server has not ended. A request of which no byte has left is taken back, and that is its end
+     * for the wire too: the server has never heard of it, and will not answer a CANCEL.
      *
      * @return whether the server has to be told
      */
@@ -631,17 +661,19 @@ final class ClientCall extends Outbound {
         return WIRE_DONE;
     }
 
-    /** A caller's wish to end a call, in the queue behind the call's request. */
+    /** A wish of this side to end a call, in the queue behind the call's request. */
     private static final class Cancel extends Outbound {
         private final ClientCall call;
         private final long serial;
+        private final RPCXException.Code code;
         private final String why;
         private final @Nullable Throwable cause;
 
-        Cancel(ClientCall call, long serial, String why, @Nullable Throwable cause) {
+        Cancel(ClientCall call, long serial, RPCXException.Code code, String why, @Nullable Throwable cause) {
             super(io.netty.buffer.Unpooled.EMPTY_BUFFER);
             this.call = call;
             this.serial = serial;
+            this.code = code;
             this.why = why;
             this.cause = cause;
             this.head = Wire.CANCEL;
@@ -653,7 +685,7 @@ final class ClientCall extends Outbound {
                 return false;
             }
             id = call.id;
-            return call.giveUp(RPCXException.Code.CANCELLED, why, cause);
+            return call.giveUp(code, why, cause);
         }
 
         @Override

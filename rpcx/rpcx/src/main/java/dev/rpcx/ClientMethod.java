@@ -9,7 +9,9 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** A method of a client's interface: all that reflection had to say, found once. Calls of it start here, on any thread. */
+/**
+ * A method of a client's interface: all that reflection had to say, found once. Calls of it start here, on any thread.
+ */
 final class ClientMethod {
     /** How the caller waits. */
     enum Kind {
@@ -27,7 +29,7 @@ final class ClientMethod {
 
     private static final Object[] NO_ARGUMENTS = {};
 
-    /** From a call's begin to its request a caller's own thread takes less; what takes longer is told to the server. */
+    /** A caller's own thread takes less from a call's begin to its request; what takes longer is told to the server. */
     private static final long UNTOLD_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     final int index;
@@ -48,7 +50,7 @@ final class ClientMethod {
     private final boolean idempotent;
     private final long hedgeNanos;
 
-    /** Of the items of the stream that the method takes; null if it takes none. */
+    /** Codec of the items of the stream that the method takes; null if it takes none. */
     private final @Nullable Codec<Object> items;
 
     ClientMethod(
@@ -89,7 +91,7 @@ final class ClientMethod {
         return route;
     }
 
-    /** By which the instance is chosen; 0 where no argument decides. */
+    /** Key by which the instance is chosen; 0 where no argument decides. */
     int key(Object[] arguments) {
         if (routedBy == null) {
             return 0;
@@ -105,7 +107,9 @@ final class ClientMethod {
         return CallContext.deadlineOf(timeoutNanos, route.ticker());
     }
 
-    /** @param maker of a stream, where its method was called: its subscribers come later, and get no more time for that */
+    /**
+     * @param maker of a stream, where its method was called: its subscribers come later, and get no more time for that
+     */
     long deadline(@Nullable CallContext maker) {
         return CallContext.deadlineOf(timeoutNanos, route.ticker(), maker);
     }
@@ -305,14 +309,28 @@ final class ClientMethod {
                 call.id,
                 items,
                 Wire.END,
-                failure -> call.cancel(serial, "the stream to send has failed: " + failure, failure),
+                new StreamSender.Failed() {
+                    @Override
+                    public void because(Throwable thrown) {
+                        call.cancel(
+                                serial,
+                                RPCXException.Code.CANCELLED,
+                                "the stream to send has failed: " + thrown,
+                                thrown);
+                    }
+
+                    @Override
+                    public void tooLarge(RPCXException why) {
+                        call.cancel(serial, why.code(), String.valueOf(why.getMessage()), null);
+                    }
+                },
                 () -> {},
                 Runnable::run);
     }
 
     /**
-     * Subscribes to the stream that a call takes to the server, once its request is queued: a publisher that fails at once ends a call that
-     * is there. Its items wait for the server's credit.
+     * Subscribes to the stream that a call takes to the server, once its request is queued: a publisher that fails at
+     * once ends a call that is there. Its items wait for the server's credit.
      */
     @SuppressWarnings("unchecked") // the proxy's signature says so
     static void subscribe(@Nullable StreamSender upload, Object[] arguments) {

@@ -42,6 +42,11 @@ final class ClientStream implements Flow.Publisher<Object> {
 
         void start(Flow.Subscriber<? super Object> subscriber) {
             receiver.begin(subscriber);
+            if (cancelled) {
+                // given up before it began: a circuit's trial is for a call that can have an end
+                receiver.open();
+                return;
+            }
             deadlineNanos = method.deadline(maker);
             try {
                 trial = method.route().called();

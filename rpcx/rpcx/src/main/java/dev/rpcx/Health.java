@@ -6,8 +6,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the calls to one instance end. An instance that fails several times in a row is left out for a while, longer each time.
- * Source: Envoy's outlier detection (5 in a row, 30 s), shortened, since here a trial costs one call.
+ * Counts how the calls to one instance end. An instance that fails several times in a row is left out for a while,
+ * longer each time. Source: Envoy's outlier detection (5 in a row, 30 s), shortened, since here a trial costs one call.
  */
 final class Health {
     private static final int FAILURES = 5;
@@ -27,7 +27,7 @@ final class Health {
     enum Outcome {
         ANSWERED,
         FAILED,
-        /** Nothing: the caller gave up, or the request never left. */
+        /** Says nothing: the caller gave up, or the request never left. */
         UNTOLD;
 
         /** @param error null for a result */
@@ -40,7 +40,9 @@ final class Health {
                 // a call that never left because the instance closes in peace says nothing against it
                 case UNAVAILABLE -> error.executed() == RPCXException.Executed.NOT_EXECUTED ? UNTOLD : FAILED;
                 case CANCELLED -> UNTOLD;
-                case NOT_FOUND, INVALID, HANDLER_FAILED, TOO_LARGE, UNAUTHENTICATED -> ANSWERED;
+                // without the server's word: this side could not send what belongs to the call
+                case INVALID, TOO_LARGE -> error.executed() == RPCXException.Executed.MAYBE ? UNTOLD : ANSWERED;
+                case NOT_FOUND, HANDLER_FAILED, UNAUTHENTICATED -> ANSWERED;
             };
         }
     }

@@ -1,13 +1,13 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.CodecException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,16 +26,28 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
      */
     private static final int WINDOW_BYTES = 64 * 1024;
 
-    /** What an item costs beside its bytes. */
+    /** Told how a stream has failed, on any thread. */
+    @FunctionalInterface
+    interface Failed {
+        /** The publisher has failed or broken a rule, the codec has thrown, or an item found no room. */
+        void because(Throwable thrown);
+
+        /** An item is larger than a message may be, here or at the peer. */
+        default void tooLarge(RPCXException why) {
+            because(why);
+        }
+    }
+
+    /** Bytes that an item costs beside its own. */
     private static final int ITEM_BYTES = 128;
 
-    /** One message, not yet cut into frames, and what it has been charged: nothing for an end that found no room. */
+    /** One message, not yet cut into frames, and its charge: nothing for an end that found no room. */
     private record Message(int head, ByteBuf body, long cost) {}
 
     private final WireConnection connection;
     private final Codec<Object> codec;
     private final int lastHead;
-    private final Consumer<Throwable> failed;
+    private final Failed failed;
     private final Runnable lastLeft;
     private final Serial signals;
 
@@ -47,10 +59,10 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
      */
     private final Charge bytes;
 
-    /** What {@link #messages} have been charged. */
+    /** Part of {@link #bytes} that {@link #messages} have been charged. */
     private long waitingCost;
 
-    /** What {@link #body} has been charged while it leaves. */
+    /** Part of {@link #bytes} that {@link #body} has been charged while it leaves. */
     private long leavingCost;
 
     private final Charge stream;
@@ -65,7 +77,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /** The largest item so far. */
     private long itemCost = WINDOW_BYTES;
 
-    /** In the outbox, or about to be. */
+    /** This link is in the outbox, or about to be. */
     private boolean queued;
 
     /** The last message has been added: the publisher has nothing more to say. */
@@ -76,7 +88,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
 
     /**
      * @param lastHead type of the frame that says that no more items come
-     * @param failed told of what the publisher or the codec threw; it may add an error as the last message
+     * @param failed told why no more items come; it may add an error as the last message
      * @param lastLeft run on the event loop when the last message has left
      * @param place where the publisher is told what it has to do
      */
@@ -85,7 +97,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             int callId,
             Codec<Object> codec,
             int lastHead,
-            Consumer<Throwable> failed,
+            Failed failed,
             Runnable lastLeft,
             Executor place) {
         this.connection = connection;
@@ -262,12 +274,20 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         ByteBuf encoded = Unpooled.buffer();
         try {
             codec.write(item, encoded);
+        } catch (CodecException e) {
+            if (e.code() == CodecException.Code.TOO_LARGE) {
+                refuseLarge(
+                        new RPCXException(RPCXException.Code.TOO_LARGE, "an item cannot be sent: " + e.getMessage()));
+            } else {
+                cutOff(e);
+            }
+            return;
         } catch (Throwable t) {
             cutOff(t);
             return;
         }
         if (encoded.readableBytes() > connection.maxBytesTaken()) {
-            cutOff(new RPCXException(
+            refuseLarge(new RPCXException(
                     RPCXException.Code.TOO_LARGE,
                     "an item of " + encoded.readableBytes() + " bytes (expected: at most " + connection.maxBytesTaken()
                             + ")"));
@@ -311,6 +331,17 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
 
     /** Ends the publisher, whose stream fails. */
     private void cutOff(Throwable why) {
+        cancelPublisher();
+        failed.because(why);
+    }
+
+    /** Ends the publisher, whose item is too large. */
+    private void refuseLarge(RPCXException why) {
+        cancelPublisher();
+        failed.tooLarge(why);
+    }
+
+    private void cancelPublisher() {
         Flow.Subscription to;
         synchronized (this) {
             to = complete ? null : subscription;
@@ -318,12 +349,11 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         if (to != null) {
             signals.execute(to::cancel);
         }
-        onError(why);
     }
 
     @Override
     public void onError(Throwable thrown) {
-        failed.accept(thrown);
+        failed.because(thrown);
     }
 
     @Override

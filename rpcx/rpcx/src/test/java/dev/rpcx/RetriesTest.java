@@ -254,6 +254,48 @@ class RetriesTest {
         }
     }
 
+    /** Else whoever gives each stream up as it begins keeps an open circuit open. */
+    @Test
+    void aStreamThatIsGivenUpAsItBeginsIsNoTrial() throws Exception {
+        Sick sick = new Sick();
+        Server server = new Server(0, RegistryServer.registry(sick)).start();
+        try (Client client = Client.builder().circuitBreaker(0.5).build()) {
+            SickClient calls = client.create(SickClient.class, "127.0.0.1", server.port());
+            for (int i = 0; i < 20; i++) {
+                assertThatThrownBy(() -> collected(calls).all()).hasMessageContaining("sick");
+            }
+            assertThatThrownBy(() -> collected(calls).all()).hasMessageContaining("circuit");
+            sick.sick = false;
+            await().ignoreExceptions().until(() -> {
+                givenUpAtOnce(calls);
+                return collected(calls).all().size() == 3;
+            });
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private static void givenUpAtOnce(SickClient calls) {
+        calls.items(3).subscribe(new StreamsTest.Collected<>(0) {
+            @Override
+            public void onSubscribe(Flow.Subscription subscription) {
+                subscription.cancel();
+            }
+        });
+    }
+
+    @Test
+    void whatThisSideFindsTooLargeSaysNothingOfTheServer() {
+        for (RPCXException.Code code : List.of(RPCXException.Code.TOO_LARGE, RPCXException.Code.INVALID)) {
+            assertThat(Outcome.of(new RPCXException(code, "here", RPCXException.Executed.MAYBE)))
+                    .isEqualTo(Outcome.UNTOLD);
+            assertThat(Outcome.of(new RPCXException(code, "there", RPCXException.Executed.EXECUTED)))
+                    .isEqualTo(Outcome.ANSWERED);
+            assertThat(Outcome.of(new RPCXException(code, "there", RPCXException.Executed.NOT_EXECUTED)))
+                    .isEqualTo(Outcome.ANSWERED);
+        }
+    }
+
     private static StreamsTest.Collected<String> collected(SickClient calls) {
         StreamsTest.Collected<String> collected = new StreamsTest.Collected<>(10);
         calls.items(3).subscribe(collected);

@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.awaitility.Awaitility.await;
 
 import java.time.Duration;
@@ -13,6 +14,7 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntFunction;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -145,6 +147,18 @@ class StreamsTest {
         }
 
         @Method
+        CompletableFuture<Integer> countTexts(Flow.Publisher<String> texts) {
+            Collected<String> collected = new Collected<>(1);
+            texts.subscribe(collected);
+            return collected.end.thenApply(List::size);
+        }
+
+        @Method
+        int countTextsBlocking(Flow.Publisher<String> texts) throws Exception {
+            return countTexts(texts).get(20, TimeUnit.SECONDS);
+        }
+
+        @Method
         Flow.Publisher<String> echo(Flow.Publisher<String> texts) {
             return subscriber -> texts.subscribe(new Flow.Subscriber<>() {
                 @Override
@@ -203,6 +217,10 @@ class StreamsTest {
         CompletableFuture<Long> sum(Flow.Publisher<Integer> numbers);
 
         long sumBlocking(Flow.Publisher<Integer> numbers);
+
+        CompletableFuture<Integer> countTexts(Flow.Publisher<String> texts);
+
+        int countTextsBlocking(Flow.Publisher<String> texts);
 
         Flow.Publisher<String> echo(Flow.Publisher<String> texts);
 
@@ -318,6 +336,69 @@ class StreamsTest {
         assertThatThrownBy(() -> collect(remote.refusing("not today"), 1).all())
                 .hasCauseInstanceOf(RPCXException.class)
                 .hasMessageContaining("not today");
+    }
+
+    private static void endsAsTooLarge(ThrowingCallable call, Made<?> stream, int limit) throws Exception {
+        Throwable thrown = catchThrowable(call);
+        RPCXException error = (RPCXException) (thrown instanceof RPCXException ? thrown : thrown.getCause());
+        assertThat(error.code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+        assertThat(error.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        assertThat(error).hasMessageContaining("1000").hasMessageContaining("at most " + limit);
+        stream.cancelled.get(20, TimeUnit.SECONDS);
+    }
+
+    @Test
+    void anItemThatIsTooLargeToBeSentIsToldAsThatAsARequestIs() throws Exception {
+        Server small = Server.builder(RegistryServer.registry(service))
+                .host("127.0.0.1")
+                .maxMessageBytes(100_000)
+                .build()
+                .start();
+        try {
+            ServiceClient calls = client.create(ServiceClient.class, "127.0.0.1", small.port());
+            IntFunction<String> texts = i -> "x".repeat(i < 3 ? 10 : 100_050);
+            Made<String> waited = new Made<>(10, texts);
+            endsAsTooLarge(() -> calls.countTexts(waited).get(20, TimeUnit.SECONDS), waited, 100_000);
+            Made<String> blocking = new Made<>(10, texts);
+            endsAsTooLarge(() -> calls.countTextsBlocking(blocking), blocking, 100_000);
+            Made<String> echoed = new Made<>(10, texts);
+            endsAsTooLarge(() -> collect(calls.echo(echoed), 10).all(), echoed, 100_000);
+            assertThat(calls.countTexts(new Made<>(3, texts)).get(20, TimeUnit.SECONDS))
+                    .isEqualTo(3);
+        } finally {
+            small.stop(Duration.ofMillis(200));
+        }
+    }
+
+    @Test
+    void anItemThatNoMessageCanHoldIsToldAsThat() throws Exception {
+        Made<String> stream = new Made<>(2, i -> "x".repeat(5_000_000));
+        assertThatThrownBy(() -> remote.countTexts(stream).get(20, TimeUnit.SECONDS))
+                .cause()
+                .isInstanceOfSatisfying(
+                        RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.TOO_LARGE))
+                .hasMessageContaining("4194304");
+        stream.cancelled.get(20, TimeUnit.SECONDS);
+    }
+
+    @Test
+    void aPublisherThatFailsCancelsItsCallWhateverItsExceptionSays() {
+        Flow.Publisher<String> failing = subscriber -> {
+            subscriber.onSubscribe(new Flow.Subscription() {
+                @Override
+                public void request(long items) {
+                    subscriber.onError(new RPCXException(RPCXException.Code.TOO_LARGE, "of another call"));
+                }
+
+                @Override
+                public void cancel() {}
+            });
+        };
+        assertThatThrownBy(() -> remote.countTexts(failing).get(20, TimeUnit.SECONDS))
+                .cause()
+                .isInstanceOfSatisfying(
+                        RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.CANCELLED))
+                .hasMessageContaining("of another call");
     }
 
     @Test
