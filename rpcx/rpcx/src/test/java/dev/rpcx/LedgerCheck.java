@@ -4,28 +4,50 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import java.time.Duration;
+import org.awaitility.core.ConditionTimeoutException;
+import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * After every test: no server and no client of the process holds anything that belongs to a call or to a connection
- * that is over. Found by JUnit itself. A test's handlers may still be about to end, so quiet is waited for.
+ * Looks after every test and after every class: no server and no client of the process holds anything that belongs to a
+ * call or to a connection that is over. Found by JUnit itself. A test's handlers may still be about to end, so quiet is
+ * waited for. What is found fails the test or class that has left it, and no other: the ledgers are then passed over.
  */
-public final class LedgerCheck implements AfterEachCallback {
+public final class LedgerCheck implements AfterEachCallback, AfterAllCallback {
     /** Less where the code is changed on purpose and thousands of tests fail: see build/mutation.sh. */
     private static final Duration MAX_WAIT = Duration.ofMillis(Integer.getInteger("rpcx.held.millis", 10_000));
 
+    private final Duration patience;
+
+    /** Made by JUnit. */
+    public LedgerCheck() {
+        this(MAX_WAIT);
+    }
+
+    LedgerCheck(Duration patience) {
+        this.patience = patience;
+    }
+
     @Override
     public void afterEach(ExtensionContext context) {
+        look();
+    }
+
+    @Override
+    public void afterAll(ExtensionContext context) {
+        look();
+    }
+
+    void look() {
         try {
-            await().atMost(MAX_WAIT)
+            await().atMost(patience)
                     .pollDelay(Duration.ZERO)
                     .untilAsserted(
                             () -> assertThat(Ledger.auditAll()).as("held").isEmpty());
-        } catch (Throwable held) {
-            // of this test, and not of those behind it
-            Ledger.forgetAll();
-            throw held;
+        } catch (ConditionTimeoutException e) {
+            Ledger.forgetHeld();
+            throw e;
         }
     }
 }

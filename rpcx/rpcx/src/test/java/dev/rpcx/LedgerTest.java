@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -352,8 +353,22 @@ class LedgerTest {
         server.forget();
         assertThat(Ledger.auditAll()).doesNotContain("a server of this test").contains("a client of this test");
         other.release();
-        assertThat(Ledger.auditAll()).isEmpty();
+        assertThat(Ledger.auditAll()).doesNotContain("of this test");
         assertThat(server).hasToString("a server of this test");
+    }
+
+    @Test
+    void whatATestHasLeftFailsThatTestAndNoOther() {
+        Ledger left = Ledger.ofServer("a server left by a test", 10, 10, 1000);
+        Ledger good = Ledger.ofServer("a server in good order", 10, 10, 1000);
+        Objects.requireNonNull(left.open(null)).charge(Resource.STREAMS).add(1);
+        LedgerCheck check = new LedgerCheck(Duration.ofMillis(200));
+        assertThatThrownBy(check::look).hasMessageContaining("a server left by a test: 1 STREAMS");
+        check.look();
+        Charge later = Objects.requireNonNull(good.open(null)).charge(Resource.STREAMS);
+        later.add(1);
+        assertThat(Ledger.auditAll()).as("what was in order is looked at").contains("a server in good order");
+        later.release();
     }
 
     private static long all(Ledger ledger) {
