@@ -6,11 +6,11 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
 /**
- * Fails calls at once, without sending them, while most of the latest have failed for reasons of the service. After a pause one call goes
- * through as a trial: its success closes the circuit, its failure is another pause.
+ * Fails calls at once, without sending them, while most of the latest have failed for reasons of the service. After a
+ * pause one call goes through as a trial: its success closes the circuit, its failure is another pause.
  *
- * <p>Counts lie in a ring of seconds. A second that is reused is emptied by whoever comes first; counts that another adds in that moment
- * may be lost, which a share of many does not notice.
+ * <p>Counts lie in a ring of seconds. A second that is reused is emptied by whoever comes first; counts that another
+ * adds in that moment may be lost, which a share of many does not notice.
  */
 final class CircuitBreaker {
     private static final int SECONDS = 10;

@@ -24,17 +24,23 @@ final class ClientConnection extends WireConnection {
     private static final int NOT_PUBLISHED = -1;
 
     /**
-     * Instead of a number: the server's method has another {@link MethodShape}, and neither side could read the other.
+     * Stands instead of a number: the server's method has another {@link MethodShape}, and neither side could read the other.
      */
     private static final int OTHER_SHAPE = -2;
 
     /** Deadlines closer together than this are found by one look. */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-    /** With more calls under way than this, what is gained by gathering is more than a wake-up of the event loop costs. */
+    /**
+     * Most calls under way with which a caller sends its own: with more, gathering gains more than a wake-up of the
+     * event loop costs.
+     */
     private static final int QUIET_CALLS = 1;
 
-    /** A quarter of a connection's slots: far above what makes a second connection worth its cost, far below where calls are refused. */
+    /**
+     * A quarter of a connection's slots: far above what makes a second connection worth its cost, far below where calls
+     * are refused.
+     */
     private static final int CROWDED = Wire.MAX_SLOTS / 4;
 
     /**
@@ -68,7 +74,7 @@ final class ClientConnection extends WireConnection {
 
     private final Runnable sweep = this::sweep;
 
-    /** By published service and method; filled by the server's dictionary before the first call. */
+    /** What the server publishes, by service and method; filled by the server's dictionary before the first call. */
     private final Map<String, Entry> dictionary = new ConcurrentHashMap<>();
 
     private record Entry(int number, int shape) {}
@@ -92,10 +98,10 @@ final class ClientConnection extends WireConnection {
     /** Calls whose final frame is owed, sent by the event loop; {@link #load} reads it from elsewhere. */
     private int underWay;
 
-    /** And those that their own threads have sent. */
+    /** Calls whose final frame is owed, sent by their own threads. */
     private volatile int underWayHere;
 
-    /** Replies in a row to callers who were alone. The event loop's alone. */
+    /** Consecutive replies to a lone caller. Event loop only. */
     private int loneReplies;
 
     /** How many times a large buffer was kept, roughly; tells that large messages come and go. */
@@ -457,7 +463,10 @@ final class ClientConnection extends WireConnection {
         sweepTimer = loop().schedule(sweep, wait, TimeUnit.NANOSECONDS);
     }
 
-    /** Ends the calls whose time is over. One look at the slots in use, once per shortest time, instead of a timer for each call. */
+    /**
+     * Ends the calls whose time is over. One look at the slots in use, once per shortest time, instead of a timer for
+     * each call.
+     */
     private void sweep() {
         sendQueued();
         if (sweepTimer != null) {

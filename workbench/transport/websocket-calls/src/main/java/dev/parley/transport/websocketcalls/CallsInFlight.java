@@ -14,7 +14,7 @@ public abstract class CallsInFlight {
     private final ConcurrentHashMap<Long, CompletableFuture<String>> inFlight = new ConcurrentHashMap<>();
     private final AtomicLong ids = new AtomicLong();
 
-    /** The begin of a message that has not ended. One thread at a time reads. */
+    /** Text so far of a message that has not ended. One thread at a time reads. */
     private final StringBuilder parts = new StringBuilder();
 
     private volatile @Nullable CallException lost;
