@@ -501,6 +501,138 @@ class AdmissionStepsTest {
     }
 
     @Test
+    void tenSecondsAreRememberedWhole() {
+        learnQuick();
+        for (int i = 0; i < 150; i++) {
+            step(100, 640 * UNIT);
+        }
+        refuse();
+        step(2 * STEP, 100, SLOW, GIVEN);
+        expect(47);
+    }
+
+    @Test
+    void fiveMillisecondsAreEnoughToCount() {
+        refuse();
+        step(STEP, 200, 74 * UNIT, TimeUnit.MILLISECONDS.toNanos(5));
+        expect(9);
+    }
+
+    /** Some end in good time, and more of them late that were given so much. */
+    private void lateBeside(long quick, long given) {
+        now += STEP - 1;
+        for (int i = 0; i < 40; i++) {
+            end(quick, GIVEN, true);
+        }
+        for (int i = 0; i < 44; i++) {
+            end(GIVEN, given, true);
+        }
+        now += STEP;
+        end(GIVEN, given, true);
+    }
+
+    @Test
+    void whoGivesLessThanCallsTakeThatDoNotWaitSaysNothing() {
+        learnQuick();
+        // a quarter more than 320 units
+        lateBeside(QUICK, 399 * UNIT);
+        expect(MOST);
+        lateBeside(QUICK, 400 * UNIT);
+        expect(AdmissionLimit.LEAST);
+    }
+
+    @Test
+    void whoGivesThreeQuartersOfTheUsualTimeCountsInAnyCase() {
+        long own = 2048 * UNIT;
+        step(2 * STEP, 100, own, GIVEN);
+        lateBeside(own, 1919 * UNIT);
+        expect(MOST);
+        lateBeside(own, 1920 * UNIT);
+        // no more than a quarter above what calls take that do not wait: whatever is late, no limit helps
+        expect(MOST);
+        now += STEP;
+        for (int i = 0; i < 8; i++) {
+            end(2 * GIVEN, 1920 * UNIT, true);
+        }
+        expect(AdmissionLimit.LEAST);
+    }
+
+    /** No result, in more than nine tenths of their time. */
+    private void lateWithoutResult(long took, long given) {
+        now += STEP - 1;
+        for (int i = 0; i < 99; i++) {
+            end(took, given, false);
+        }
+        now++;
+        end(took, given, false);
+    }
+
+    @Test
+    void whatTakesAQuarterMoreThanEverHasWaited() {
+        learnQuick();
+        lateWithoutResult(399 * UNIT, 430 * UNIT);
+        expect(MOST);
+        lateWithoutResult(400 * UNIT, 430 * UNIT);
+        expect(AdmissionLimit.LEAST);
+    }
+
+    @Test
+    void whatCallsTakeThatDoNotWaitIsForgottenAfterTenSecondsAndTenMore() {
+        learnQuick();
+        for (int i = 0; i < 210; i++) {
+            step(100, 640 * UNIT);
+        }
+        lateWithoutResult(760 * UNIT, 820 * UNIT);
+        expect(MOST);
+    }
+
+    @Test
+    void whatCallsTakeWhileSomeAreRefusedSaysNothingOfThoseThatDoNotWait() {
+        learnQuick();
+        for (int i = 0; i < 210; i++) {
+            refusingStep(100, 640 * UNIT);
+        }
+        lateWithoutResult(760 * UNIT, 820 * UNIT);
+        expect(AdmissionLimit.LEAST);
+    }
+
+    /** The same calls with less time: what handlers need is more of it. */
+    @Test
+    void whatHandlersNeedRisesWhereCallersGiveLess() {
+        learnQuick();
+        step(STEP, 100, QUICK, 2 * QUICK);
+        refuse();
+        // 42 ms become 52: 26 in their time, of which three quarters are 19
+        step(STEP, 50, 480 * UNIT, 960 * UNIT);
+        expect(19);
+    }
+
+    @Test
+    void underTheLeastLimitWhatIsSeenIsWhatHandlersNeed() {
+        learnQuick();
+        step(100, GIVEN);
+        expect(AdmissionLimit.LEAST);
+        // 8 calls are 13 in their time, of which three quarters are 10: half of the way up
+        refusingStep(8, SLOW);
+        expect(8);
+    }
+
+    @Test
+    void aProbeLastsAStepLongerThanACall() {
+        learnQuick();
+        for (int i = 0; i < 64; i++) {
+            refusingStep(50, SLOW);
+        }
+        expect(24);
+        refuse();
+        step(STEP + SLOW, 92, QUICK / 2, GIVEN);
+        expect(48);
+        // they need a sixteenth: 17/32 of 84 may be taken
+        refusingStep(50, SLOW);
+        expect(46);
+    }
+
+    @Test
     void aConnectionRunsAsManyAsAreFreeAndOneMore() {
         AdmissionLimit fresh = new AdmissionLimit(10, new AtomicInteger(), 0);
         int own = 0;

@@ -633,6 +633,20 @@ class ClassicServingTest {
     }
 
     @Test
+    void whatHasArrivedOfARequestIsHeldWhereverItIsCut() {
+        ByteBuf frame = ClassicWire.request(5, "hand", "here", List.of("any"), List.of(text("x".repeat(60_000))));
+        for (int arrived = 1_000; arrived <= 60_000; arrived += 1_000) {
+            channel.writeInbound(frame.readRetainedSlice(1_000));
+            if (arrived > 2 * COUNTED_BYTES) {
+                assertThat(account.held(Resource.REQUEST_BYTES)).isBetween(arrived - 4L, 2L * arrived + COUNTED_BYTES);
+            }
+        }
+        channel.writeInbound(frame);
+        assertThat(reply().error()).isNull();
+        assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    @Test
     void whatHasArrivedOfARequestIsGivenBackWithItsConnection() {
         ByteBuf frame = ClassicWire.request(5, "hand", "here", List.of("any"), List.of(text("x".repeat(60_000))));
         channel.writeInbound(frame.readRetainedSlice(10_000));
