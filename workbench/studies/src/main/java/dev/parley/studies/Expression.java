@@ -15,7 +15,10 @@ import java.util.function.Function;
  * restarts ask for: what they leave open is indicative.
  */
 sealed interface Expression {
-    /** Two figures no further apart than this are taken for equal. Source: docs/measuring.md, as between technologies of one run. */
+    /**
+     * Two figures no further apart than this are taken for equal. Source: docs/measuring.md, as between technologies of
+     * one run.
+     */
     double TIE_BAND = 0.05;
 
     /** A claim. */
@@ -36,7 +39,8 @@ sealed interface Expression {
      * Holds the left side against the right one. The sides stay as they are written, and so do those of what is told.
      *
      * @param isLess {@code left < right}; otherwise {@code left > right}
-     * @param orEqual {@code <=} or {@code >=}: "at least as fast" is true of what is as fast, so the border lies at the tie band
+     * @param orEqual {@code <=} or {@code >=}: "at least as fast" is true of what is as fast, so the border lies at the
+     *     tie band
      */
     record Order(Figure left, Figure right, boolean isLess, boolean orEqual, String text) implements Statement {}
 

@@ -18,14 +18,13 @@ import java.util.regex.Pattern;
  * statement  = ("every" | "some" | "most" | whole "of") set ("," set)* ":" statement
  * set        = name "in" "{" value ("," value)* "}"
  *            | simple (("and" | "or") simple)*                     from left to right
- * simple     = "not" simple | "similar" "(" figure "," figure "," number ")" | figure ("<" | "<=" | ">" | ">=") figure | "(" statement ")"
- * figure     = term (("+" | "-") term)*
- * term       = factor (("*" | "/") factor)*
- * factor     = number | ("min" | "max") "(" figure ("," figure)* ")" | metric ["[" key "=" value ("," key "=" value)* "]"] | "(" figure ")"
+ * simple = "not" simple | "similar" "(" figure "," figure "," number ")" | figure ("<" | "<=" | ">" | ">=") figure |
+ * "(" statement ")" figure = term (("+" | "-") term)* term = factor (("*" | "/") factor)* factor = number | ("min" |
+ * "max") "(" figure ("," figure)* ")" | metric ["[" key "=" value ("," key "=" value)* "]"] | "(" figure ")"
  * </pre>
  *
- * Several sets mean every combination of their values. A value may have {@code @name} in it, which stands for the value that the set gives to the
- * name.
+ * Several sets mean every combination of their values. A value may have {@code @name} in it, which stands for the value
+ * that the set gives to the name.
  */
 final class ExpressionParser {
     private static final Pattern SO_MANY_OF = Pattern.compile("([0-9]{1,4})\\s+of\\s+(?=\\w+\\s+in\\b)");

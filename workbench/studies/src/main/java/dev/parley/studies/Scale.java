@@ -32,7 +32,8 @@ public enum Scale {
             150,
             2),
     STANDARD(
-            "steps of 30 s cut to a tenth, loads of 60 s to a quarter, users as long as published or until 3 000 scenarios have begun;"
+            "steps of 30 s cut to a tenth, loads of 60 s to a quarter, users as long as published or until 3 000"
+                    + " scenarios have begun;"
                     + " windows of at most 30 s; bursts and rounds as published; 5 restarts",
             5,
             Duration.ofSeconds(90),
@@ -62,7 +63,10 @@ public enum Scale {
             Integer.MAX_VALUE,
             Integer.MAX_VALUE);
 
-    /** A shorter step of a staircase is over before its clients have settled. Source: the project's rules of measuring, docs/measuring.md. */
+    /**
+     * A shorter step of a staircase is over before its clients have settled. Source: the project's rules of measuring,
+     * docs/measuring.md.
+     */
     private static final Duration MIN_STEP = Duration.ofSeconds(3);
 
     /** A rate counted over less is one of a few replies and of what was cut at its ends. */
@@ -218,9 +222,9 @@ public enum Scale {
     }
 
     /**
-     * Why figures of a load, as it stands in a scaled plan, decide nothing of the published one: too short a step or window, or too few requests.
-     * Empty where they do. What belongs to a boot or to a single request, such as sizes, hangs on none of this; whether anybody fails hangs on the
-     * whole length for which new users come.
+     * Why figures of a load, as it stands in a scaled plan, decide nothing of the published one: too short a step or
+     * window, or too few requests. Empty where they do. What belongs to a boot or to a single request, such as sizes,
+     * hangs on none of this; whether anybody fails hangs on the whole length for which new users come.
      */
     public static Optional<String> undecided(Metric metric, Load published, Load scaled, Study plan) {
         if (!metric.isOfLoad()) {
