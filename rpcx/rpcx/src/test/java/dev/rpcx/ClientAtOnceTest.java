@@ -31,12 +31,10 @@ import org.junit.jupiter.api.Timeout;
  * A server of bytes and the callers of a client act at once, by chance from a seed: replies, errors, items, credit,
  * GOAWAY and the end of the connection meet cancels, deadlines and what publishers and subscribers do. Each call ends
  * once for its caller, its slot is free when its final frame has come, and the ledger is at zero after each batch.
- * Properties as for {@link WireAtOnceTest}.
+ * The batches are those of {@link AtOnce}.
  */
 @Timeout(600)
 class ClientAtOnceTest {
-    private static final int BATCHES = Integer.getInteger("rpcx.atonce.batches", LongForm.of(30, 2_000));
-    private static final long FIRST_SEED = Long.getLong("rpcx.atonce.seed", 1);
     private static final int ROUNDS = 12;
     private static final int MAX_CALLS = 4;
 
@@ -67,25 +65,13 @@ class ClientAtOnceTest {
     }
 
     @Test
-    void whatMeetsByChanceEndsEachCallOnceAndLeavesNothing() throws Exception {
-        for (int i = 0; i < BATCHES; i++) {
-            long seed = FIRST_SEED + i;
-            try {
-                batch(new Random(seed), i % 4);
-                await().pollInterval(Duration.ofMillis(2))
-                        .untilAsserted(() -> assertThat(Ledger.auditAll()).isEmpty());
-            } catch (Exception | AssertionError e) {
-                throw new AssertionError("seed " + seed, e);
-            }
-        }
+    void whatMeetsByChanceEndsEachCallOnceAndLeavesNothing() {
+        String batches = AtOnce.batches(30, this::batch);
         LongForm.figure(
                 2,
-                "%d calls of a client whose two sides acted at once, in %d batches (seeds %d to %d), one end each, the ledger at zero"
-                        + " after each batch: %s",
+                "%d calls of a client whose two sides acted at once, in %s, one end each, the ledger at zero after each batch: %s",
                 races,
-                BATCHES,
-                FIRST_SEED,
-                FIRST_SEED + BATCHES - 1,
+                batches,
                 ends);
     }
 
@@ -208,11 +194,7 @@ class ClientAtOnceTest {
         }
 
         ByteBuf frame(int head, int... payload) {
-            ByteBuf bytes = Unpooled.buffer();
-            for (int b : payload) {
-                bytes.writeByte(b);
-            }
-            return RawPeer.frame(head, id, bytes);
+            return AtOnce.frame(head, id, payload);
         }
 
         /** What the server sends meanwhile; the last is the final frame. */

@@ -1,7 +1,6 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.awaitility.Awaitility.await;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -31,13 +30,10 @@ import org.junit.jupiter.api.Timeout;
 /**
  * A client of bytes and the handlers of its calls act at once, by chance from a seed: cancel, credit, items, ends,
  * deadlines, GOAWAY and the end of the connection meet replies, failures and streams. Each call has one final frame
- * that is its own, and the ledger is at zero after each batch. {@code -Drpcx.atonce.batches} says how many,
- * {@code -Drpcx.atonce.seed} where the seeds begin.
+ * that is its own, and the ledger is at zero after each batch ({@link AtOnce}).
  */
 @Timeout(600)
 class WireAtOnceTest {
-    private static final int BATCHES = Integer.getInteger("rpcx.atonce.batches", LongForm.of(40, 2_000));
-    private static final long FIRST_SEED = Long.getLong("rpcx.atonce.seed", 1);
     private static final int ROUNDS = 12;
     private static final int MAX_CALLS = 4;
     private static final int GENERATION = 1 << 16;
@@ -72,25 +68,13 @@ class WireAtOnceTest {
     }
 
     @Test
-    void whatMeetsByChanceEndsEachCallOnceAndLeavesNothing() throws Exception {
-        for (int i = 0; i < BATCHES; i++) {
-            long seed = FIRST_SEED + i;
-            try {
-                batch(new Random(seed), i % 4);
-                await().pollInterval(Duration.ofMillis(2))
-                        .untilAsserted(() -> assertThat(Ledger.auditAll()).isEmpty());
-            } catch (Exception | AssertionError e) {
-                throw new AssertionError("seed " + seed, e);
-            }
-        }
+    void whatMeetsByChanceEndsEachCallOnceAndLeavesNothing() {
+        String batches = AtOnce.batches(40, this::batch);
         LongForm.figure(
                 2,
-                "%d calls whose two sides acted at once, in %d batches (seeds %d to %d), one final frame each, the ledger at zero"
-                        + " after each batch: %s",
+                "%d calls whose two sides acted at once, in %s, one final frame each, the ledger at zero after each batch: %s",
                 races,
-                BATCHES,
-                FIRST_SEED,
-                FIRST_SEED + BATCHES - 1,
+                batches,
                 ends);
     }
 
@@ -129,11 +113,7 @@ class WireAtOnceTest {
         }
 
         ByteBuf frame(int head, int... payload) {
-            ByteBuf bytes = Unpooled.buffer();
-            for (int b : payload) {
-                bytes.writeByte(b);
-            }
-            return RawPeer.frame(head, id, bytes);
+            return AtOnce.frame(head, id, payload);
         }
 
         ByteBuf request(long micros, boolean parts) {
@@ -149,10 +129,7 @@ class WireAtOnceTest {
                     RawPeer.frame(head | Wire.MORE, id, prelude), RawPeer.frame(Wire.PART, id, body));
         }
 
-        /**
-         * As most handlers are: its result is there when its items have come, or have failed, which may be while the
-         * call is being ended.
-         */
+        /** The result is there when its items have come, or have failed, as with most handlers: it may be while the call ends. */
         void endWithItems() {
             gate.allReceived.whenComplete((all, failure) -> {
                 if (failure == null) {

@@ -1,5 +1,10 @@
 package dev.parley.spi;
 
+import java.time.Duration;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import org.jspecify.annotations.Nullable;
+
 /**
  * A call that brought no reply. Every technology's own error (HTTP status, gRPC status, GraphQL error, RPCX code) is carried over to one
  * of these codes, so that the same fault means the same in all of them. No stack trace: thrown on the hot path under overload.
@@ -31,7 +36,7 @@ public final class CallException extends RuntimeException {
         this(code, message, null);
     }
 
-    public CallException(Code code, String message, @org.jspecify.annotations.Nullable Throwable cause) {
+    public CallException(Code code, String message, @Nullable Throwable cause) {
         super(message, cause, false, false);
         this.code = code;
     }
@@ -43,12 +48,31 @@ public final class CallException extends RuntimeException {
     /** The exception itself if it is one of ours, or else a {@link Code#REMOTE_ERROR} with its message. */
     public static CallException of(Throwable thrown) {
         Throwable t = thrown;
-        while (t instanceof java.util.concurrent.CompletionException && t.getCause() != null) {
+        while (t instanceof CompletionException && t.getCause() != null) {
             t = t.getCause();
         }
         return t instanceof CallException call
                 ? call
                 : new CallException(Code.REMOTE_ERROR, String.valueOf(t.getMessage()), t);
+    }
+
+    /**
+     * What a future has instead of a peer's reply: the exception itself if it is one of ours, or else
+     * {@link Code#UNAVAILABLE}.
+     */
+    public static CallException unreached(Location peer, Throwable thrown) {
+        Throwable t = thrown;
+        while ((t instanceof CompletionException || t instanceof ExecutionException) && t.getCause() != null) {
+            t = t.getCause();
+        }
+        return t instanceof CallException call
+                ? call
+                : new CallException(Code.UNAVAILABLE, peer + " cannot be reached: " + t, t);
+    }
+
+    /** A peer's reply did not come in time. */
+    public static CallException late(Location peer, Duration timeout) {
+        return new CallException(Code.DEADLINE_EXCEEDED, peer + " did not answer within " + timeout.toMillis() + " ms");
     }
 
     @Override

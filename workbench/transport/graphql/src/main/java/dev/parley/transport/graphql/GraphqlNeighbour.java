@@ -64,7 +64,7 @@ final class GraphqlNeighbour implements Neighbour {
             throw fault(e.getCause());
         } catch (TimeoutException e) {
             exchange.cancel(true);
-            throw late(timeout);
+            throw CallException.late(to, timeout);
         } catch (InterruptedException e) {
             exchange.cancel(true);
             Thread.currentThread().interrupt();
@@ -87,7 +87,7 @@ final class GraphqlNeighbour implements Neighbour {
                             : thrown;
                     if (cause instanceof TimeoutException) {
                         exchange.cancel(true);
-                        throw late(timeout);
+                        throw CallException.late(to, timeout);
                     }
                     throw fault(cause);
                 });
@@ -149,10 +149,6 @@ final class GraphqlNeighbour implements Neighbour {
             }
         }
         return Code.REMOTE_ERROR;
-    }
-
-    private CallException late(Duration timeout) {
-        return new CallException(Code.DEADLINE_EXCEEDED, to + " did not answer within " + timeout.toMillis() + " ms");
     }
 
     private CallException fault(@Nullable Throwable thrown) {

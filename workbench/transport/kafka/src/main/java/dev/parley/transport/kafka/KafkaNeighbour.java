@@ -8,7 +8,6 @@ import dev.parley.spi.Neighbour;
 import dev.parley.spi.Operation;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -39,10 +38,10 @@ final class KafkaNeighbour implements Neighbour {
         try {
             return Message.read(reply.get(timeout.toNanos(), TimeUnit.NANOSECONDS), operation.reply());
         } catch (ExecutionException e) {
-            throw fault(e);
+            throw CallException.unreached(to, e);
         } catch (TimeoutException e) {
             reply.cancel(false);
-            throw late(timeout);
+            throw CallException.late(to, timeout);
         } catch (InterruptedException e) {
             reply.cancel(false);
             Thread.currentThread().interrupt();
@@ -59,7 +58,9 @@ final class KafkaNeighbour implements Neighbour {
                     if (thrown == null) {
                         return Message.read(message, operation.reply());
                     }
-                    throw thrown instanceof TimeoutException ? late(timeout) : fault(thrown);
+                    throw thrown instanceof TimeoutException
+                            ? CallException.late(to, timeout)
+                            : CallException.unreached(to, thrown);
                 });
     }
 
@@ -93,21 +94,6 @@ final class KafkaNeighbour implements Neighbour {
     private static boolean lost(CompletableFuture<ClientConnection> connection) {
         return connection.isCompletedExceptionally()
                 || connection.isDone() && connection.join().isLost();
-    }
-
-    private CallException late(Duration timeout) {
-        return new CallException(Code.DEADLINE_EXCEEDED, to + " did not answer within " + timeout.toMillis() + " ms");
-    }
-
-    private CallException fault(Throwable thrown) {
-        Throwable cause = thrown;
-        while ((cause instanceof CompletionException || cause instanceof ExecutionException)
-                && cause.getCause() != null) {
-            cause = cause.getCause();
-        }
-        return cause instanceof CallException call
-                ? call
-                : new CallException(Code.UNAVAILABLE, to + " cannot be reached: " + cause, cause);
     }
 
     @Override

@@ -104,7 +104,7 @@ final class RSocketNeighbour implements Neighbour {
             throw Errors.read(e.getCause() == null ? e : e.getCause());
         } catch (TimeoutException e) {
             reply.cancel(true);
-            throw late(timeout);
+            throw CallException.late(to, timeout);
         } catch (InterruptedException e) {
             reply.cancel(true);
             Thread.currentThread().interrupt();
@@ -123,14 +123,10 @@ final class RSocketNeighbour implements Neighbour {
             Throwable cause = thrown.getCause() == null ? thrown : thrown.getCause();
             if (thrown instanceof TimeoutException || cause instanceof TimeoutException) {
                 reply.cancel(true);
-                throw late(timeout);
+                throw CallException.late(to, timeout);
             }
             throw Errors.read(thrown instanceof java.util.concurrent.CompletionException ? cause : thrown);
         });
-    }
-
-    private CallException late(Duration timeout) {
-        return new CallException(Code.DEADLINE_EXCEEDED, to + " did not answer within " + timeout.toMillis() + " ms");
     }
 
     private CallException gone() {

@@ -24,6 +24,10 @@ public final class Envelope {
     /** Longest message in either direction; as long as the 20 000 000 characters that Jackson allows a string. */
     public static final int MAX_CHARS = 20_000_000;
 
+    /** What a technology says of its serializer. */
+    public static final String SERIALIZER =
+            "Jackson 3: {\"id\", \"operation\", \"body\"}, answered by {\"id\", \"body\"} or {\"id\", \"error\"}";
+
     private static final ObjectWriter WRITER = JsonCodec.mapper().writer();
     private static final ObjectReader READER =
             JsonCodec.mapper().reader().without(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);

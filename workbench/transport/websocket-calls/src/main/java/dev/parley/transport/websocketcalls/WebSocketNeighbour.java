@@ -11,15 +11,14 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Calls one service over one WebSocket, which the first call opens and the first call after a loss opens again; or over a WebSocket for each
- * call.
+ * Calls one service over one WebSocket, which the first call opens and the first call after a loss opens again; or over
+ * a WebSocket for each call.
  */
 public final class WebSocketNeighbour implements Neighbour {
     private final Location to;
@@ -45,6 +44,13 @@ public final class WebSocketNeighbour implements Neighbour {
         void close();
     }
 
+    /** What a technology says of its connections. */
+    public static String connections(boolean closes) {
+        return closes
+                ? "one for each call: connected, upgraded from HTTP/1.1, closed by the client after the reply"
+                : "one a neighbour, shared by all callers; opened by the first call, again after a loss";
+    }
+
     /** @param closes whether each call opens a connection of its own, and closes it after the reply */
     public WebSocketNeighbour(Location to, Connector connector, boolean closes) {
         this.to = to;
@@ -58,10 +64,10 @@ public final class WebSocketNeighbour implements Neighbour {
         try {
             return Envelope.reply(reply.get(timeout.toNanos(), TimeUnit.NANOSECONDS), operation.reply());
         } catch (ExecutionException e) {
-            throw fault(e);
+            throw CallException.unreached(to, e);
         } catch (TimeoutException e) {
             reply.cancel(false);
-            throw late(timeout);
+            throw CallException.late(to, timeout);
         } catch (InterruptedException e) {
             reply.cancel(false);
             Thread.currentThread().interrupt();
@@ -78,7 +84,9 @@ public final class WebSocketNeighbour implements Neighbour {
                     if (thrown == null) {
                         return Envelope.reply(text, operation.reply());
                     }
-                    throw thrown instanceof TimeoutException ? late(timeout) : fault(thrown);
+                    throw thrown instanceof TimeoutException
+                            ? CallException.late(to, timeout)
+                            : CallException.unreached(to, thrown);
                 });
     }
 
@@ -144,21 +152,6 @@ public final class WebSocketNeighbour implements Neighbour {
 
     private CallException gone() {
         return new CallException(Code.UNAVAILABLE, "the client of " + to + " is closed");
-    }
-
-    private CallException late(Duration timeout) {
-        return new CallException(Code.DEADLINE_EXCEEDED, to + " did not answer within " + timeout.toMillis() + " ms");
-    }
-
-    private CallException fault(Throwable thrown) {
-        Throwable cause = thrown;
-        while ((cause instanceof CompletionException || cause instanceof ExecutionException)
-                && cause.getCause() != null) {
-            cause = cause.getCause();
-        }
-        return cause instanceof CallException call
-                ? call
-                : new CallException(Code.UNAVAILABLE, to + " cannot be reached: " + cause, cause);
     }
 
     @Override

@@ -15,8 +15,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * WebSocket in a Spring Boot service. Source: weerasinghe, section III, whose services are Spring Boot's; how long its WebSockets lived it does
- * not say.
+ * WebSocket in a Spring Boot service. Source: weerasinghe, section III, whose services are Spring Boot's; how long its
+ * WebSockets lived it does not say.
  *
  * @param closes whether a connection serves one request only: {@code websocket-spring-close}
  */
@@ -29,20 +29,15 @@ record WebSocketSpringTransport(boolean closes) implements Transport {
         settings.put("server", "Spring Boot, @EnableWebSocket, TextWebSocketHandler, embedded Tomcat");
         settings.put("client", "Spring's StandardWebSocketClient, which is Tomcat's");
         settings.put("protocol", "WebSocket (RFC 6455) over HTTP/1.1, text messages, no compression");
-        settings.put(
-                "connections",
-                closes
-                        ? "one for each call: connected, upgraded from HTTP/1.1, closed by the client after the reply"
-                        : "one a neighbour, shared by all callers; opened by the first call, again after a loss");
-        settings.put(
-                "serializer",
-                "Jackson 3: {\"id\", \"operation\", \"body\"}, answered by {\"id\", \"body\"} or {\"id\", \"error\"}");
+        settings.put("connections", WebSocketNeighbour.connections(closes));
+        settings.put("serializer", Envelope.SERIALIZER);
         settings.put(
                 "largest message",
                 Envelope.MAX_CHARS + " characters, read in parts of 8 KiB, Tomcat's buffer (supportsPartialMessages)");
         settings.put(
                 "concurrent sends",
-                "ConcurrentWebSocketSessionDecorator at both ends (Spring Framework reference, WebSockets, WebSocketHandler)");
+                "ConcurrentWebSocketSessionDecorator at both ends (Spring Framework reference, WebSockets,"
+                        + " WebSocketHandler)");
         settings.put("executor", "a virtual thread a request; Tomcat's threads read");
         settings.put("TCP_NODELAY", "on at the server, Tomcat's default; Tomcat's client leaves the system's");
         return new Technology(

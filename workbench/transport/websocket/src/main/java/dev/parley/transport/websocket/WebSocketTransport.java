@@ -17,8 +17,8 @@ import java.util.Optional;
 /**
  * Request and reply over WebSocket.
  *
- * @param closes whether a connection serves one request only: {@code websocket-close}. weerasinghe, section IV.A, does not say how long its
- *     WebSockets lived.
+ * @param closes whether a connection serves one request only: {@code websocket-close}. weerasinghe, section IV.A, does
+ *     not say how long its WebSockets lived.
  */
 record WebSocketTransport(boolean closes) implements Transport {
     static final String PATH = "/calls";
@@ -27,14 +27,8 @@ record WebSocketTransport(boolean closes) implements Transport {
     public Technology technology() {
         Map<String, String> settings = new LinkedHashMap<>();
         settings.put("protocol", "WebSocket (RFC 6455) over HTTP/1.1, text messages, no compression");
-        settings.put(
-                "connections",
-                closes
-                        ? "one for each call: connected, upgraded from HTTP/1.1, closed by the client after the reply"
-                        : "one a neighbour, shared by all callers; opened by the first call, again after a loss");
-        settings.put(
-                "serializer",
-                "Jackson 3: {\"id\", \"operation\", \"body\"}, answered by {\"id\", \"body\"} or {\"id\", \"error\"}");
+        settings.put("connections", WebSocketNeighbour.connections(closes));
+        settings.put("serializer", Envelope.SERIALIZER);
         settings.put(
                 "largest message",
                 Envelope.MAX_CHARS + " characters; client frames of 16 KiB as java.net.http cuts them, "
