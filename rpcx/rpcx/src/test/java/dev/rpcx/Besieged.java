@@ -96,7 +96,7 @@ public final class Besieged {
             return all.size();
         }
 
-        /** As many items as there is credit for, as fast as the publisher can make them. */
+        /** Sends as many items as there is credit for, as fast as the publisher can make them. */
         @Method
         Flow.Publisher<String> endless() {
             return to -> to.onSubscribe(new Flow.Subscription() {

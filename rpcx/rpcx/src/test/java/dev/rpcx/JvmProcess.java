@@ -34,7 +34,7 @@ final class JvmProcess implements AutoCloseable {
                 .start());
     }
 
-    /** In the process: answers each line of its input with one line, until the input ends. */
+    /** Called in the process: answers each line of its input with one line, until the input ends. */
     static void answer(UnaryOperator<String> answers) throws IOException {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -42,7 +42,7 @@ final class JvmProcess implements AutoCloseable {
         }
     }
 
-    /** In the process: its processor time so far. */
+    /** Called in the process: the processor time that it has used so far. */
     static long cpuMillis() {
         return ProcessHandle.current()
                 .info()

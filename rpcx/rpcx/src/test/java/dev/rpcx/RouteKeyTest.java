@@ -71,7 +71,7 @@ public class RouteKeyTest {
         return keys;
     }
 
-    /** In a process of its own. */
+    /** Runs in a process of its own. */
     public static void main(String[] arguments) {
         // identity hash codes are drawn in another order
         for (int i = 0; i < 1000; i++) {

@@ -123,7 +123,7 @@ final class SimNetwork {
             });
         }
 
-        /** From here on nothing arrives in either direction, and nobody is told. */
+        /** Lets nothing more arrive in either direction, and tells nobody. */
         void darken() {
             if (dark == null) {
                 dark = new ArrayList<>();

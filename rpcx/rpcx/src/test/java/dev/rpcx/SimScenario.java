@@ -23,7 +23,7 @@ final class SimScenario {
 
     private static final int MAX_TEXT = 200_000;
 
-    /** Where something listens that is no server. */
+    /** Host on which something listens that is no server. */
     private static final String TRAP = "10.0.8.1";
 
     private static final long MILLISECOND = TimeUnit.MILLISECONDS.toNanos(1);

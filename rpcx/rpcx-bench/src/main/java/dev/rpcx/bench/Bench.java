@@ -15,10 +15,11 @@ import java.util.Random;
  * The two-process benchmark: every peer, every case, in interleaved rounds. Prints each figure as it comes, at the end medians over the
  * rounds with every target beside its figure, and writes that as Markdown and CSV.
  *
- * <p>{@code Bench [--rounds 5] [--warmup-ms 3000] [--warmup-max-ms 60000] [--window-ms 3000] [--peers a,b] [--cases A,B] [--grid] [--seed 1]
- * [--keep FILE] [--out FILE] [--notes FILE]}; a run in parts names the same file to keep figures in, and the last part says it all: with
- * {@code --rounds 0} it measures nothing more. Each case is called until compilers take at most a tenth of {@code --warmup-ms}, for at most
- * {@code --warmup-max-ms}; a window that is cold all the same is called so, and no target is held against it. Notes are Markdown that ends the page.
+ * <p>{@code Bench [--rounds 5] [--warmup-ms 3000] [--warmup-max-ms 60000] [--window-ms 3000] [--peers a,b]
+ * [--cases A,B] [--grid] [--seed 1] [--keep FILE] [--out FILE] [--notes FILE]}; a run in parts names the same file to
+ * keep figures in, and the last part says it all: with {@code --rounds 0} it measures nothing more. Each case is called
+ * until compilers take at most a tenth of {@code --warmup-ms}, for at most {@code --warmup-max-ms}; a window that is
+ * cold all the same is called so, and no target is held against it. Notes are Markdown that ends the page.
  */
 public final class Bench {
     /** For server and client of every peer alike. */
@@ -86,9 +87,9 @@ public final class Bench {
                     case "--out" -> out = Optional.of(Path.of(value));
                     case "--notes" -> notes = Optional.of(Path.of(value));
                     default ->
-                        throw new IllegalArgumentException(
-                                "unknown option " + args[i - 1]
-                                        + " (expected: --rounds, --warmup-ms, --warmup-max-ms, --window-ms, --peers, --cases, --grid, --seed, --keep, --out, --notes)");
+                        throw new IllegalArgumentException("unknown option " + args[i - 1]
+                                + " (expected: --rounds, --warmup-ms, --warmup-max-ms, --window-ms, --peers,"
+                                + " --cases, --grid, --seed, --keep, --out, --notes)");
                 }
             }
             return new Options(
@@ -222,7 +223,8 @@ public final class Bench {
         Figures f = figures.get();
         System.out.printf(
                 Locale.ROOT,
-                "  %s: %.0f calls/s, p50 %.0f µs, p99 %.0f µs, %.1f µs CPU a call, %.0f + %.0f B allocated, compilers %.0f %%%s, after %.0f s%n",
+                "  %s: %.0f calls/s, p50 %.0f µs, p99 %.0f µs, %.1f µs CPU a call, %.0f + %.0f B allocated, compilers"
+                        + " %.0f %%%s, after %.0f s%n",
                 title,
                 f.callsPerSecond(),
                 f.p50Us(),

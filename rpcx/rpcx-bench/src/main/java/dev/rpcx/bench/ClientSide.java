@@ -15,9 +15,10 @@ import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A peer's client as a process: {@code ClientSide PEER PORT}, then on standard input {@code run CASE SLICE_MS WINDOW_MS}. The case is
- * called in slices: after each the client prints {@code slice} and goes on as the parent says, {@code more} until it is warm. The parent
- * relays the server's usage at the edges of the window: the client prints {@code edge} and waits for a line.
+ * A peer's client as a process: {@code ClientSide PEER PORT}, then on standard input
+ * {@code run CASE SLICE_MS WINDOW_MS}. The case is called in slices: after each the client prints {@code slice} and
+ * goes on as the parent says, {@code more} until it is warm. The parent relays the server's usage at the edges of the
+ * window: the client prints {@code edge} and waits for a line.
  */
 final class ClientSide {
     private final Peer.Caller caller;

@@ -4,8 +4,9 @@ import dev.parley.probe.ProcessProbe;
 import java.util.List;
 
 /**
- * Processor time of several processes together, and the part of it that their just-in-time compilers took. Read from outside, from
- * {@code /proc}; where there is none, all of it is said to be the compilers', since nothing else is known.
+ * Processor time of several processes together, and the part of it that their just-in-time compilers took. Read from
+ * outside, from {@code /proc}; where there is none, all of it is said to be the compilers', since nothing else is
+ * known.
  */
 record Compilers(long allNs, long compilersNs) {
     /** A window is warm when compilers take at most this part of it. */
@@ -23,7 +24,7 @@ record Compilers(long allNs, long compilersNs) {
         return new Compilers(all, compilers);
     }
 
-    /** From 0 to 1; 1 where no time has passed, of which nothing can be said. */
+    /** The compilers' share of the processor time, from 0 to 1; 1 where no time has passed, which tells nothing. */
     double shareSince(Compilers before) {
         long all = allNs - before.allNs;
         return all <= 0 ? 1 : Math.clamp((double) (compilersNs - before.compilersNs) / all, 0, 1);

@@ -20,7 +20,10 @@ record Figures(
         double compilerShare,
         double warmUpMs) {
 
-    /** Whether compilers took more of the window than a warm one leaves them: the figures are then those of code under compilation. */
+    /**
+     * Whether compilers took more of the window than a warm one leaves them: the figures are then those of code under
+     * compilation.
+     */
     boolean isCold() {
         return compilerShare > Compilers.MAX_SHARE;
     }

@@ -150,7 +150,11 @@ final class Pair implements AutoCloseable {
         return Compilers.of(List.of(server.process.toHandle(), client.process.toHandle()));
     }
 
-    /** Slice after slice, until compilers take no more of one than a window may have, or the time is over. @return how long it took */
+    /**
+     * Calls slice after slice, until compilers take no more of one than a window may have, or the time is over.
+     *
+     * @return how long it took
+     */
     private long warm(WarmUp warmUp) throws IOException {
         long begin = System.nanoTime();
         Compilers before = compilers();

@@ -32,7 +32,8 @@ final class Tables {
                 + "`  \nEach peer's server and client are processes of their own on loopback; medians over " + rounds
                 + (rounds == 1 ? " round" : " interleaved rounds")
                 + (rounds < 5 ? " (under five: indicative)" : "")
-                + ".  \nA window is cold when just-in-time compilers took more than a tenth of both processes' processor time in it; rounds that were"
+                + ".  \nA window is cold when just-in-time compilers took more than a tenth of both processes'"
+                + " processor time in it; rounds that were"
                 + " cold do not count, and a row of which most were has no figures.\n\n";
     }
 
@@ -46,7 +47,8 @@ final class Tables {
         inOrder(cases).forEach((title, byPeer) -> {
             text.append("## ").append(title).append("\n\n");
             text.append(
-                    "| peer | calls/s | lowest – highest | p50 µs | p99 µs | CPU a call, both sides, µs | allocated a call, client + server, B | compilers, at most |\n");
+                    "| peer | calls/s | lowest – highest | p50 µs | p99 µs | CPU a call, both sides, µs | allocated a"
+                            + " call, client + server, B | compilers, at most |\n");
             text.append("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n");
             byPeer.keySet().stream()
                     .filter(peer -> !kept.warm(title, peer).isEmpty())
@@ -97,7 +99,8 @@ final class Tables {
             TreeSet<String> peers = new TreeSet<>();
             grid.values().forEach(byPeer -> peers.addAll(byPeer.keySet()));
             text.append(
-                    "## The paper's grid: TPS, mean of rounds 2 to 10, median over restarts; each cell again and again until it was warm\n\n| threads × requests |");
+                    "## The paper's grid: TPS, mean of rounds 2 to 10, median over restarts; each cell again and again"
+                            + " until it was warm\n\n| threads × requests |");
             peers.forEach(peer -> text.append(' ').append(peer).append(" |"));
             text.append("\n| --- |").append(" ---: |".repeat(peers.size())).append('\n');
             grid.forEach((cell, byPeer) -> {

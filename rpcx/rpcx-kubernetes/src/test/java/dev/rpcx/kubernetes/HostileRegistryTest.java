@@ -22,7 +22,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Who answers in the registry's place, and never stops. */
+/** Somebody answers in the registry's place, and never stops. */
 @Timeout(120)
 class HostileRegistryTest {
     private static final long LIMIT = 8 << 20;

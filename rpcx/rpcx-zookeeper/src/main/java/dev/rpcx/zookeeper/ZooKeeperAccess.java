@@ -10,8 +10,8 @@ import org.apache.zookeeper.data.ACL;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who a session is to ZooKeeper, and who may change the nodes that it makes. Where an identity is given, only that
- * identity changes them; anybody who reaches ZooKeeper reads them. A path that is there already keeps its own list;
+ * The identity of a session at ZooKeeper, and with it who may change the nodes that the session makes. Where an identity
+ * is given, only that identity changes them; anybody who reaches ZooKeeper reads them. A path that is there already keeps its own list;
  * what is missing of it belongs to the registration that makes it, so make the part that services of several identities
  * share yourself.
  */
@@ -61,7 +61,7 @@ public final class ZooKeeperAccess {
         }
     }
 
-    /** Of nodes that this session makes. */
+    /** Access list of the nodes that this session makes. */
     List<ACL> acl() {
         if (!owned) {
             return ZooDefs.Ids.OPEN_ACL_UNSAFE;

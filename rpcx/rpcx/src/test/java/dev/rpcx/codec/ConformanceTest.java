@@ -202,7 +202,7 @@ class ConformanceTest {
         return longVarint(value, 0);
     }
 
-    /** In more bytes than it takes. */
+    /** The value written in more bytes than it takes. */
     private static byte[] longVarint(long value, int extra) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         long rest = value;

@@ -34,8 +34,8 @@ final class TrialWindow {
     private final List<SecondRow> rows;
 
     /**
-     * @param ownSeconds the time that the trial's requests took by the generator's clock, which its rates are counts over; the window that was
-     *     asked for stands in for it where a run kept none
+     * @param ownSeconds the time that the trial's requests took by the generator's clock, which its rates are counts
+     *     over; the window that was asked for stands in for it where a run kept none
      */
     TrialWindow(TrialSpec spec, List<SecondRow> all, OptionalDouble ownSeconds) {
         this.windowSeconds = ownSeconds.orElse(spec.window().length().toNanos() / 1e9);

@@ -18,7 +18,9 @@ import java.util.Set;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** A window's figures against arithmetic on paper. Times under 2 048 ns are kept exactly by a histogram of three digits. */
+/**
+ * A window's figures against arithmetic on paper. Times under 2 048 ns are kept exactly by a histogram of three digits.
+ */
 class TrialWindowTest {
     private static final TrialSpec SPEC = new TrialSpec(
             1,
@@ -60,7 +62,9 @@ class TrialWindowTest {
         assertThat(figures).hasSize(TrialWindow.METRICS.size());
     }
 
-    /** Ranks 950, 990 and 999 of a thousand, each a time of its own: none of the percentiles can stand in for another. */
+    /**
+     * Ranks 950, 990 and 999 of a thousand, each a time of its own: none of the percentiles can stand in for another.
+     */
     @Test
     void percentilesAreToldApart() {
         long[] times = new long[1000];

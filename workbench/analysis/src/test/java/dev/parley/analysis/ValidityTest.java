@@ -82,8 +82,8 @@ class ValidityTest {
     }
 
     /**
-     * Requests of 1 000 ns in a window of 100 000 ns: a hundred for each client; each edge may cut one, so that the border lies at 5 % and 2 %
-     * more, or less.
+     * Requests of 1 000 ns in a window of 100 000 ns: a hundred for each client; each edge may cut one, so that the
+     * border lies at 5 % and 2 % more, or less.
      */
     @ParameterizedTest
     @CsvSource(
@@ -104,7 +104,10 @@ class ValidityTest {
                 .isEqualTo(reason.isEmpty() ? List.of() : List.of(reason));
     }
 
-    /** Requests of 50 ns in 1 000 ns: twenty are right, each edge is 5 %, and 17 are 15 % too few, which is exactly the border. */
+    /**
+     * Requests of 50 ns in 1 000 ns: twenty are right, each edge is 5 %, and 17 are 15 % too few, which is exactly the
+     * border.
+     */
     @Test
     void theBorderItselfIsAllowed() {
         TrialSpec brief = new TrialSpec(
@@ -147,7 +150,10 @@ class ValidityTest {
                 .containsExactly("Little's law off by 30 %: 1.30 requests in the system, 1 clients");
     }
 
-    /** A mean of 3 000 ns is 3 % at each edge; a sum in place of the mean, or one kind's count alone, would allow far more or less. */
+    /**
+     * A mean of 3 000 ns is 3 % at each edge; a sum in place of the mean, or one kind's count alone, would allow far
+     * more or less.
+     */
     @Test
     void edgesAreAsWideAsTheMeanOfAllRequests() {
         SecondRow replies = new SecondRow(1, 0, 10, 0, 0, 30, 0, nTimes(10, 1000));

@@ -35,7 +35,10 @@ import picocli.CommandLine.Spec;
             "Example: parley compare --technologies rest,grpc,rpcx --topology line:5 --messages text:1000,types:100 --clients 1,16 --quick"
         })
 final class Compare implements Callable<Integer> {
-    /** Five services of one technology have some 45 s of code to compile on two cores, three times over: more than five minutes hold. */
+    /**
+     * Five services of one technology have some 45 s of code to compile on two cores, three times over: more than five
+     * minutes hold.
+     */
     private static final String QUICK_TOPOLOGY = "line:2";
 
     private static final String QUICK_MESSAGES = "text:1000,types:100";
@@ -59,7 +62,9 @@ final class Compare implements Callable<Integer> {
             names = "--topology",
             paramLabel = "T",
             description =
-                    "line:n, star:n, star, tree (six services each), pair (clients reach the first over REST, as in weerasinghe), or graph:a>b,c;b>d&e (, one after the other, & at once). Default: the work's own; for messages line:5, with --quick "
+                    "line:n, star:n, star, tree (six services each), pair (clients reach the first over REST, as in"
+                            + " weerasinghe), or graph:a>b,c;b>d&e (, one after the other, & at once). Default: the"
+                            + " work's own; for messages line:5, with --quick "
                             + QUICK_TOPOLOGY + ": fewer services have less to compile.")
     private Optional<String> topology = Optional.empty();
 
@@ -69,8 +74,8 @@ final class Compare implements Callable<Integer> {
             defaultValue = "messages",
             description =
                     "What the services do: messages (echo); get, json:1k, json:5k (a document of that size behind a REST front);"
-                            + " lecturers-flat, lecturers-nested (Redis before MySQL, one of each a service); records, photos (PostgreSQL)."
-                            + " Default: ${DEFAULT-VALUE}.")
+                            + " lecturers-flat, lecturers-nested (Redis before MySQL, one of each a service);"
+                            + " records, photos (PostgreSQL). Default: ${DEFAULT-VALUE}.")
     private String work = "";
 
     @Option(

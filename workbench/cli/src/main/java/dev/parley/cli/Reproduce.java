@@ -50,7 +50,8 @@ import picocli.CommandLine.Spec;
             "",
             "What failed is tried once more. Exit codes: 0 all trials finished, 1 error or some failed twice.",
             "",
-            "A long one in sittings: parley reproduce zhang --scale standard --out DIR --for 2h, then parley reproduce --resume DIR --for 2h",
+            "A long one in sittings: parley reproduce zhang --scale standard --out DIR --for 2h, then parley reproduce"
+                    + " --resume DIR --for 2h",
             "until it says that nothing is left.",
             "",
             "Example: parley reproduce zhang --scale quick; before it: parley reproduce zhang --plan"
@@ -98,14 +99,16 @@ final class Reproduce implements Callable<Integer> {
             names = "--read",
             paramLabel = "DIR",
             description =
-                    "Write the pages of DIR anew from its stores, and run nothing. Several times for one record of papers that were run apart.")
+                    "Write the pages of DIR anew from its stores, and run nothing. Several times for one record of"
+                            + " papers that were run apart.")
     private List<Path> read = List.of();
 
     @Option(
             names = FOR,
             paramLabel = "TIME",
             description =
-                    "Begin nothing that would take longer than so much time, such as 2h or 90m, from now; what is left is gone on with by --resume.")
+                    "Begin nothing that would take longer than so much time, such as 2h or 90m, from now; what is left"
+                            + " is gone on with by --resume.")
     private Optional<String> sitting = Optional.empty();
 
     @Option(
@@ -318,8 +321,8 @@ final class Reproduce implements Callable<Integer> {
     }
 
     /**
-     * Why a part cannot be measured on this machine: one part without its test bed leaves the others as they are. What nobody could measure
-     * anywhere is a mistake in the data, and ends the command.
+     * Why a part cannot be measured on this machine: one part without its test bed leaves the others as they are. What
+     * nobody could measure anywhere is a mistake in the data, and ends the command.
      */
     private Optional<String> obstacle(Study study, Catalog catalog) {
         try {
@@ -398,8 +401,8 @@ final class Reproduce implements Callable<Integer> {
         }
 
         /**
-         * How many trials failed, twice each, as one that failed is tried once more at the end; or 1 where none could begin: the other parts are
-         * measured all the same.
+         * How many trials failed, twice each, as one that failed is tried once more at the end; or 1 where none could
+         * begin: the other parts are measured all the same.
          */
         Lab.Ending carryOut(Catalog catalog, Optional<Instant> until) throws InterruptedException, IOException {
             if (scaled.isEmpty() || isDone()) {
@@ -438,7 +441,9 @@ final class Reproduce implements Callable<Integer> {
             }
         }
 
-        /** A part that is done is not opened again: it may have been measured at an earlier commit than the next one. */
+        /**
+         * A part that is done is not opened again: it may have been measured at an earlier commit than the next one.
+         */
         private boolean isDone() {
             Path store = folder.resolve(Lab.STORE_FILE);
             if (!Files.exists(store)) {

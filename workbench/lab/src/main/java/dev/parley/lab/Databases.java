@@ -26,18 +26,19 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The databases that a run's work needs, each started once and proved by a round trip: one of a kind for all services, or one for each
- * service where the work says so. One thread. Closing ends them; their data go, and their logs stay only where one of them failed.
+ * The databases that a run's work needs, each started once and proved by a round trip: one of a kind for all services,
+ * or one for each service where the work says so. One thread. Closing ends them; their data go, and their logs stay
+ * only where one of them failed.
  */
 final class Databases implements AutoCloseable {
     private final Work work;
     private final Path folder;
     private final LabListener listener;
-    /** By name: {@code mysql}, or {@code flat.mysql} where each service has its own. */
+    /** Databases by name: {@code mysql}, or {@code flat.mysql} where each service has its own. */
     private final Map<String, Backend.Running> running = new LinkedHashMap<>();
-    /** By service, then by backend. */
+    /** Locations by service, then by backend. */
     private final Map<String, Map<String, Location>> locations = new LinkedHashMap<>();
-    /** By name, where each is said to be, for those that run already. */
+    /** Locations that were given, by name, of databases that run already. */
     private final Map<String, Location> others = new LinkedHashMap<>();
 
     private Databases(Work work, Path folder, LabListener listener) {

@@ -286,8 +286,8 @@ final class Deployment implements AutoCloseable {
     }
 
     /**
-     * From here on services have what their limits give them: booting and rehearsing on a part of a core would take
-     * as many times as long.
+     * Leaves services no more than their limits give them. It is called after booting and rehearsing, which would take
+     * many times as long on a part of a core.
      */
     void confine() {
         confinement.tighten();

@@ -9,8 +9,9 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * What cannot be true of any trial: a trial that shows one of these is void, however its figures look, since the fault that made one figure
- * impossible may have made others merely wrong. Source: the project's rules of measuring, docs/measuring.md.
+ * What cannot be true of any trial: a trial that shows one of these is void, however its figures look, since the fault
+ * that made one figure impossible may have made others merely wrong. Source: the project's rules of measuring,
+ * docs/measuring.md.
  */
 record Impossible(
         Ceiling ceiling,
@@ -18,7 +19,9 @@ record Impossible(
         List<Event.Step> steps,
         Event.Finished finished,
         List<FigureRow> figures) {
-    /** Shares are counted by two clocks, the kernel's ticks and the probe's: so much over the whole is their difference. */
+    /**
+     * Shares are counted by two clocks, the kernel's ticks and the probe's: so much over the whole is their difference.
+     */
     private static final double SHARE_TOLERANCE = 1.05;
 
     List<String> reasons() {

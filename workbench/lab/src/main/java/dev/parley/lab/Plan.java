@@ -166,7 +166,7 @@ public record Plan(List<Boot> boots) {
         return shuffled;
     }
 
-    /** In as many blocks as there are technologies, each is at each place once. */
+    /** Turns the order by so many places: over as many blocks as there are technologies, each is at each place once. */
     private static <T> List<T> rotated(List<T> all, int by) {
         List<T> rotated = new ArrayList<>(all);
         Collections.rotate(rotated, -by);

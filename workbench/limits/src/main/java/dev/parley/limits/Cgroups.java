@@ -18,10 +18,16 @@ import java.util.Optional;
 final class Cgroups implements AutoCloseable {
     static final Path ROOT = Path.of("/sys/fs/cgroup");
     private static final String PREFIX = "parley-";
-    /** The kernel's default: a service that has used its part stands still for the rest. Source: Linux, Documentation/scheduler/sched-bwc. */
+    /**
+     * The kernel's default: a service that has used its part stands still for the rest. Source: Linux,
+     * Documentation/scheduler/sched-bwc.
+     */
     private static final long LONG_PERIOD_US = 100_000;
 
-    /** A smaller machine is slower and does not stop for 85 ms of 100, so the period is as short as the shortest quota, 1 ms, lets it be. */
+    /**
+     * A smaller machine is slower and does not stop for 85 ms of 100, so the period is as short as the shortest quota,
+     * 1 ms, lets it be.
+     */
     private static final long SHORT_PERIOD_US = 10_000;
 
     private static final double LEAST_SHARE_OF_SHORT = 0.1;

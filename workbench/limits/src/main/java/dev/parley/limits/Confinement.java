@@ -65,8 +65,9 @@ public final class Confinement implements AutoCloseable {
     }
 
     /**
-     * Gives services whole cores for a part of one, until {@link #tighten}: a JVM that boots and compiles on a tenth of a core takes ten times as
-     * long to be what is measured. It sees as many cores as it will have, rounded up, either way. Memory is as it is limited from the beginning.
+     * Gives services whole cores for a part of one, until {@link #tighten}: a JVM that boots and compiles on a tenth of
+     * a core takes ten times as long to be what is measured. It sees as many cores as it will have, rounded up, either
+     * way. Memory is as it is limited from the beginning.
      */
     public void relax() {
         cgroups.ifPresent(Cgroups::relax);

@@ -97,15 +97,18 @@ public sealed interface Event {
     /**
      * The trial is over and told whole.
      *
-     * @param windowNs the time that the trial's rates are counts over: of a closed load from the window's start to its end, of an open one
-     *     until the last right reply if that comes later, of a counted load the sum of all counted steps
+     * @param windowNs the time that the trial's rates are counts over: of a closed load from the window's start to its
+     *     end, of an open one until the last right reply if that comes later, of a counted load the sum of all counted
+     *     steps
      * @param warmUpMs how long the warm-up took
      * @param isStable whether latency was stable at its end
      * @param cpuShare of the generator over the window, 1 being one core
      * @param latenessP99Ns actual minus intended send time; 0 for closed loads
-     * @param littlesLaw rate × mean time in the system, however requests ended, over the clients of a load that keeps up a number of them,
-     *     or over the mean number of requests in the system, counted on its own; 1 when all is well, and for rounds
-     * @param usersAtFirstFailure requests or users under way when the first outcome that was no success was seen; 0 if none
+     * @param littlesLaw rate × mean time in the system, however requests ended, over the clients of a load that keeps
+     *     up a number of them, or over the mean number of requests in the system, counted on its own; 1 when all is
+     *     well, and for rounds
+     * @param usersAtFirstFailure requests or users under way when the first outcome that was no success was seen; 0 if
+     *     none
      * @param highestRate of a search: requests a second at which its limit was met; 0 for other loads
      * @param voidReasons why the generator itself would not believe these figures
      * @param firstFailure what the first failed request said; empty when none failed

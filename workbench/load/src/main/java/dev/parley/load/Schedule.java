@@ -45,8 +45,8 @@ final class Schedule {
     }
 
     /**
-     * A seed of its own for the {@code number}-th of several schedules, so that trials and parts draw arrivals of their own: a draw used again
-     * would give every restart the same surplus, which no number of restarts averages out.
+     * A seed of its own for the {@code number}-th of several schedules, so that trials and parts draw arrivals of their
+     * own: a draw used again would give every restart the same surplus, which no number of restarts averages out.
      */
     static long derived(long seed, long number) {
         return mixed(mixed(seed) ^ mixed(number + 1));
@@ -87,8 +87,9 @@ final class Schedule {
     }
 
     /**
-     * SplittableRandom steps through its seeds by a constant: seeds that stand in a simple relation give the same numbers, shifted, and blocks
-     * that depend on one another. Source: Stafford's variant 13 of the MurmurHash3 finalizer.
+     * SplittableRandom steps through its seeds by a constant: seeds that stand in a simple relation give the same
+     * numbers, shifted, and blocks that depend on one another. Source: Stafford's variant 13 of the MurmurHash3
+     * finalizer.
      */
     private static long mixed(long value) {
         long z = (value ^ value >>> 30) * 0xBF58476D1CE4E5B9L;

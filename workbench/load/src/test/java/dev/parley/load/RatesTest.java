@@ -19,7 +19,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Rates are counts over their own time, whatever the load's form and length: held against what the target itself has seen. */
+/**
+ * Rates are counts over their own time, whatever the load's form and length: held against what the target itself has
+ * seen.
+ */
 class RatesTest {
     private final ScheduledExecutorService later = Executors.newScheduledThreadPool(2);
 

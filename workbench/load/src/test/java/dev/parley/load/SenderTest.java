@@ -9,7 +9,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.HdrHistogram.Histogram;
 import org.junit.jupiter.api.Test;
 
-/** What senders and callers make of each request, by a clock that the test turns: every request that was due has one outcome. */
+/**
+ * What senders and callers make of each request, by a clock that the test turns: every request that was due has one
+ * outcome.
+ */
 class SenderTest {
     private final HandClock clock = new HandClock();
     private final Outcomes outcomes = new Outcomes(1_000_000);

@@ -9,7 +9,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Who calls whom: services and their calls, without cycles; the first service is the one that clients reach. One that neither it nor any
+ * Services and the calls between them, without cycles. Clients reach the first service; one that neither it nor any
  * other calls runs beside them.
  *
  * <p>Written {@code line:5}, {@code star:6}, {@code star}, {@code tree}, {@code pair}, or as a graph of one's own:
@@ -17,8 +17,8 @@ import java.util.regex.Pattern;
  * {@code tree} and {@code star} are the six services of kazanavicius, figure 3.
  *
  * @param text the form it was written in, which {@link #parse} reads again
- * @param restFront true for {@code pair} alone: clients reach the first service over REST whatever the services speak among themselves.
- *     That is the set-up of weerasinghe, and of no other of the papers
+ * @param restFront true for {@code pair} alone: clients reach the first service over REST whatever the services speak
+ *     among themselves. That is the set-up of weerasinghe, and of no other of the papers
  */
 public record Topology(String text, List<Node> nodes, boolean restFront) {
 

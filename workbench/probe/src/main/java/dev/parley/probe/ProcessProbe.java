@@ -20,10 +20,10 @@ public final class ProcessProbe {
 
     private final ProcessHandle process;
     private final Path folder;
-    /** By thread; a thread's name is asked for once. Guarded by this. */
+    /** Whether a thread is a compiler's, by its id; its name is read once. Guarded by this. */
     private final Map<String, Boolean> isCompiler = new HashMap<>();
 
-    /** By thread, as last seen. Guarded by this. */
+    /** Processor time of each compiler thread, as last seen. Guarded by this. */
     private final Map<String, Long> compilersNs = new HashMap<>();
 
     private ProcessProbe(ProcessHandle process) {
@@ -62,9 +62,9 @@ public final class ProcessProbe {
     }
 
     /**
-     * The part of {@link #cpuNs} that the JVM's just-in-time compilers took, by the names HotSpot gives their threads. A thread that has
-     * ended keeps what it was last seen with: HotSpot ends compiler threads that have nothing to do, and a sum that fell with them would
-     * hide what the others take.
+     * The part of {@link #cpuNs} that the JVM's just-in-time compilers took, by the names HotSpot gives their threads.
+     * A thread that has ended keeps what it was last seen with: HotSpot ends compiler threads that have nothing to do,
+     * and a sum that fell with them would hide what the others take.
      *
      * @return nanoseconds, never less than the time before; empty when the process is gone or this system does not tell
      */
@@ -92,7 +92,7 @@ public final class ProcessProbe {
         }
     }
 
-    /** By the scheduler's own account where the kernel keeps one, in ticks otherwise. */
+    /** Processor time of a thread, by the scheduler's own account where the kernel keeps one, in ticks otherwise. */
     private static long threadNs(Path thread) {
         try {
             long ns =
@@ -121,7 +121,8 @@ public final class ProcessProbe {
     }
 
     /**
-     * Memory in RAM, each shared page divided by the processes that share it: what can be added up over the processes of one server.
+     * Memory in RAM, each shared page divided by the processes that share it: what can be added up over the processes
+     * of one server.
      *
      * @return bytes; the resident set where the kernel does not tell; empty when the process is gone
      */

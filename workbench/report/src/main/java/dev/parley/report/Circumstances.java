@@ -11,7 +11,9 @@ import java.util.stream.Collectors;
 final class Circumstances {
     private Circumstances() {}
 
-    /** Share of the services' processor time that compilers took in the windows: the median over cells, and the most. */
+    /**
+     * Share of the services' processor time that compilers took in the windows: the median over cells, and the most.
+     */
     static String warmth(Analysis analysis) {
         double[] shares = analysis.summaries().stream()
                 .filter(s -> s.metric() == Metric.COMPILING_SHARE)
@@ -28,7 +30,7 @@ final class Circumstances {
                         shares[shares.length - 1]);
     }
 
-    /** Of technologies, as the first restart had them. */
+    /** The order of technologies, as the first restart had it. */
     static String order(Analysis analysis) {
         List<TrialSpec> plan = analysis.plan();
         if (plan.isEmpty()) {
@@ -40,7 +42,8 @@ final class Circumstances {
                         .map(TrialSpec::technology)
                         .distinct()
                         .collect(Collectors.joining(", "))
-                + "; each further restart begins one further on, and all of one restart carry the same in the same order";
+                + "; each further restart begins one further on, and all of one restart carry the same in the same"
+                + " order";
     }
 
     static long restarts(Analysis analysis) {

@@ -12,8 +12,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * The services that one service calls. A neighbour's failure is the service's own, with the neighbour's name before the message. Thread-safe;
- * neighbours called at once are called on virtual threads.
+ * The services that one service calls. A neighbour's failure is the service's own, with the neighbour's name before the
+ * message. Thread-safe; neighbours called at once are called on virtual threads.
  */
 public final class Callees implements AutoCloseable {
     private record Callee(String name, Neighbour neighbour) {}

@@ -15,8 +15,9 @@ public interface Transport {
     }
 
     /**
-     * The work as this technology's services do it: itself, unless their handlers work on messages of the technology's own rather than on the
-     * contract's records. Used where a service is both served and calls others over this technology, and by its clients.
+     * The work as this technology's services do it: itself, unless their handlers work on messages of the technology's
+     * own rather than on the contract's records. Used where a service is both served and calls others over this
+     * technology, and by its clients.
      */
     default Work work(Work work) {
         return work;

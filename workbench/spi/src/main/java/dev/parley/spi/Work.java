@@ -29,14 +29,16 @@ public interface Work {
         return List.of();
     }
 
-    /** Whether each service has every one of the {@link #backends} to itself; otherwise all services share one of each. */
+    /**
+     * Whether each service has every one of the {@link #backends} to itself; otherwise all services share one of each.
+     */
     default boolean hasBackendsEach() {
         return false;
     }
 
     /**
-     * Puts into the backends what every boot of the services begins with, and takes out what the last one left. Called before the services
-     * start, and by none of them.
+     * Puts into the backends what every boot of the services begins with, and takes out what the last one left. Called
+     * before the services start, and by none of them.
      *
      * @param backends where those of each service are; several services may have the same ones
      */
@@ -52,7 +54,8 @@ public interface Work {
     }
 
     /**
-     * What a client asks of one service, and how it knows a right answer: the service's own, or that of the part of the topology below it.
+     * What a client asks of one service, and how it knows a right answer: the service's own, or that of the part of the
+     * topology below it.
      *
      * @param asked the entry service, as a rule
      * @param seed the same seed gives the same requests, byte for byte

@@ -54,7 +54,10 @@ final class Schema {
             value DOUBLE NOT NULL, unit VARCHAR NOT NULL)""",
     };
 
-    /** A trial planned and never ended has state PLANNED; figures of a void or cold trial stay out of the views named valid and window. */
+    /**
+     * A trial planned and never ended has state PLANNED; figures of a void or cold trial stay out of the views named
+     * valid and window.
+     */
     private static final String[] CLEAN = {
         "DROP SCHEMA IF EXISTS clean CASCADE",
         "CREATE SCHEMA clean",
@@ -72,7 +75,8 @@ final class Schema {
                 AND len(list_filter(void_reasons, reason -> NOT starts_with(reason, 'cold: '))) = 0""",
         """
         CREATE VIEW clean.void_trial AS
-            SELECT * FROM clean.trial WHERE state = 'FINISHED' AND NOT valid AND trial_id NOT IN (SELECT trial_id FROM clean.cold_trial)""",
+            SELECT * FROM clean.trial WHERE state = 'FINISHED' AND NOT valid
+                AND trial_id NOT IN (SELECT trial_id FROM clean.cold_trial)""",
         "CREATE VIEW clean.unfinished_trial AS SELECT * FROM clean.trial WHERE state <> 'FINISHED'",
         """
         CREATE VIEW clean.window_second AS
@@ -117,7 +121,8 @@ final class Schema {
     /** Rows of a raw table by trial, without those of an attempt that a later session made again. */
     static String current(String table, String order) {
         return "SELECT r.* FROM raw." + table + " r LEFT JOIN"
-                + " (SELECT trial_id, max(session) AS session FROM raw.trial GROUP BY trial_id) e ON r.trial_id = e.trial_id"
+                + " (SELECT trial_id, max(session) AS session FROM raw.trial GROUP BY trial_id) e ON r.trial_id ="
+                + " e.trial_id"
                 + " WHERE e.session IS NULL OR e.session = r.session ORDER BY r.trial_id, " + order;
     }
 

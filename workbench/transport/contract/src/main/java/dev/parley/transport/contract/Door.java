@@ -14,7 +14,10 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/** A port before a server's: passes bytes on both ways, counts the connections and keeps the first bytes each way. Thread-safe. */
+/**
+ * A port before a server's: passes bytes on both ways, counts the connections and keeps the first bytes each way.
+ * Thread-safe.
+ */
 public final class Door implements AutoCloseable {
     private static final int FIRST_BYTES = 64;
 
@@ -39,7 +42,7 @@ public final class Door implements AutoCloseable {
         Thread.ofVirtual().name("door").start(this::letIn);
     }
 
-    /** Where clients connect to. */
+    /** Location that clients connect to. */
     public Location at() {
         return new Location.Socket("127.0.0.1", door.getLocalPort());
     }

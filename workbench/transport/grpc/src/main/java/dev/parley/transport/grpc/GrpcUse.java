@@ -2,10 +2,13 @@ package dev.parley.transport.grpc;
 
 /** How grpc-java is set up and used: what the variants differ in. */
 enum GrpcUse {
-    /** As the basics tutorial sets it up; services and clients have records, as those with a domain model of their own do. */
+    /** gRPC as the basics tutorial sets it up. Services and clients have records, as those with a domain model do. */
     STANDARD("grpc", "gRPC"),
 
-    /** The same with services and clients that work on generated messages, as the tutorial's do: no conversion is charged to gRPC. */
+    /**
+     * The same with services and clients that work on generated messages, as the tutorial's do: no conversion is
+     * charged to gRPC.
+     */
     MESSAGES("grpc-messages", "gRPC, handlers on generated messages"),
 
     /** The settings that grpc.io's performance page names for Java. */

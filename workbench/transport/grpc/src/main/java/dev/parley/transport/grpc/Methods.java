@@ -19,8 +19,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A contract's operations, on records or on generated messages, as gRPC methods: the descriptors that the generated stubs of its {@code .proto} would hold, with the same
- * marshallers. Immutable.
+ * A contract's operations, on records or on generated messages, as gRPC methods: the descriptors that the generated
+ * stubs of its {@code .proto} would hold, with the same marshallers. Immutable.
  */
 record Methods(String service, Map<String, Method<?, ?, ?, ?>> byOperation) {
 

@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A generated message as the SPI's handlers and neighbours pass it on: in a record that holds nothing else, so that nothing is converted.
- * Immutable.
+ * A generated message as the SPI's handlers and neighbours pass it on: in a record that holds nothing else, so that
+ * nothing is converted. Immutable.
  */
 record Own<M extends Message>(M message) {
     /** The contracts whose handlers there are on generated messages, in their records, by name. */

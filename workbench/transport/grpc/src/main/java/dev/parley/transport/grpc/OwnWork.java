@@ -23,7 +23,7 @@ import java.util.stream.IntStream;
 
 /** A work whose services and clients have generated messages in their hands, and never a record. */
 record OwnWork(Work records) implements Work {
-    /** As long as the works themselves wait. */
+    /** A call has as long as the works themselves wait. */
     private static final Duration TIMEOUT = Duration.ofSeconds(5);
 
     @Override

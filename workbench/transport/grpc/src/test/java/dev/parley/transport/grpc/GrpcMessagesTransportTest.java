@@ -28,7 +28,9 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The kit has records; here they are converted before and behind the transport, which carries generated messages only. */
+/**
+ * The kit has records; here they are converted before and behind the transport, which carries generated messages only.
+ */
 class GrpcMessagesTransportTest extends TransportContract {
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
 

@@ -30,7 +30,7 @@ public record RestCall<Q extends Record, R extends Record>(Operation<Q, R> opera
      */
     public record Sent(String uri, String mediaType, byte @Nullable [] bytes) {}
 
-    /** By the operations' names. */
+    /** The calls of a contract by the names of their operations. */
     public static Map<String, RestCall<?, ?>> of(Contract contract, Location to) {
         return contract.operations().stream()
                 .map(operation -> of(operation, "http://" + to + "/" + contract.name() + "/" + operation.name()))

@@ -26,18 +26,25 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 
-/** One Helidon WebServer with a route for each operation, over those versions of HTTP whose modules are on the class path. */
+/**
+ * One Helidon WebServer with a route for each operation, over those versions of HTTP whose modules are on the class
+ * path.
+ */
 public final class RestServer implements Transport.Server {
     /**
-     * As much as Linux lets a program ask for by default. Helidon asks for 4 KiB, far less than a packet of the loopback interface: TCP then
-     * sends again after 200 ms, 400 ms and so on, and calls of some kilobytes stand still for seconds.
+     * As much as Linux lets a program ask for by default. Helidon asks for 4 KiB, far less than a packet of the
+     * loopback interface: TCP then sends again after 200 ms, 400 ms and so on, and calls of some kilobytes stand still
+     * for seconds.
      */
     private static final int RECEIVE_BUFFER = 212_992;
 
     /** Twice what the largest message of the works takes when every character of it is escaped. */
     public static final long MAX_BODY_BYTES = 64L << 20;
 
-    /** Held here, since the JDK forgets the level of a logger that nobody holds. Start and stop are the service's to report. */
+    /**
+     * Held here, since the JDK forgets the level of a logger that nobody holds. Start and stop are the service's to
+     * report.
+     */
     private static final Logger HELIDON = Logger.getLogger("io.helidon");
 
     static {

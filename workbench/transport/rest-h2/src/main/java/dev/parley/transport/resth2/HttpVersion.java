@@ -12,7 +12,8 @@ enum HttpVersion {
             "rest-h2",
             "HTTP REST (JSON) over HTTP/2",
             "2 without TLS, with prior knowledge: the client begins with the preface (RFC 9113, section 3.3)",
-            "one a neighbour, its streams shared by all callers (RFC 9113, section 9.1); Helidon allows 8192 streams at once",
+            "one a neighbour, its streams shared by all callers (RFC 9113, section 9.1); Helidon allows 8192 streams"
+                    + " at once",
             1),
     HTTP_1_1(
             "rest-jetty",

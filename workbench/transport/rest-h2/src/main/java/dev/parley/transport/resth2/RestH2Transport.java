@@ -21,8 +21,8 @@ record RestH2Transport(HttpVersion version) implements Transport {
                 "server", "Helidon SE WebServer with its HTTP/2, as it comes but for TCP_NODELAY and the body limit");
         settings.put(
                 "client",
-                "Jetty's HttpClient 12.1, one for each neighbour; java.net.http, which rest has, offers HTTP/2 without TLS only over an"
-                        + " upgrade of the first call");
+                "Jetty's HttpClient 12.1, one for each neighbour; java.net.http, which rest has, offers HTTP/2 without"
+                        + " TLS only over an upgrade of the first call");
         settings.put("HTTP version", version.spoken);
         settings.put("connections", version.connections);
         settings.put("executor, server", "a virtual thread for each request (2), for each connection (1.1)");

@@ -19,7 +19,7 @@ class RestH2ContractTest extends TransportContract {
     /** Source: RFC 9113, section 3.4. */
     private static final String PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-    /** Where a frame says its type, behind its length. Source: RFC 9113, section 4.1. */
+    /** Offset of a frame's type, behind its length. Source: RFC 9113, section 4.1. */
     private static final int FRAME_TYPE = 3;
 
     /** Source: RFC 9113, section 6.5. */
@@ -32,7 +32,10 @@ class RestH2ContractTest extends TransportContract {
         return rest;
     }
 
-    /** {@code io.helidon.webserver.LoomServer} 4.3.1 makes this daemon for each server and never cancels it; a service has one server. */
+    /**
+     * {@code io.helidon.webserver.LoomServer} 4.3.1 makes this daemon for each server and never cancels it; a service
+     * has one server.
+     */
     @Override
     protected boolean isKeptByItsLibrary(String leftover) {
         return leftover.equals("thread helidon-idle-connection-timer");

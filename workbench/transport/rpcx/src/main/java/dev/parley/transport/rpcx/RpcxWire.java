@@ -3,7 +3,7 @@ package dev.parley.transport.rpcx;
 import dev.rpcx.Client;
 import dev.rpcx.Server;
 
-/** Which of RPCX's two wires both sides speak: what the variants differ in. */
+/** The variants differ in which of RPCX's two wires both sides speak. */
 enum RpcxWire {
     /** What a user gets by default. */
     NATIVE("rpcx", "RPCX", "RPCX native 1 over TCP", "at once when idle, gathered up to 64 KiB when busy"),
@@ -12,8 +12,9 @@ enum RpcxWire {
     CLASSIC(
             "rpcx-classic",
             "RPCX, the paper's wire",
-            "RPCX classic over TCP: each message behind its length in four bytes, with the names of service and method and of each"
-                    + " parameter's type as text (Server.Builder.classic(true), Client.Builder.classic()); no deadline and no cancel on the wire",
+            "RPCX classic over TCP: each message behind its length in four bytes, with the names of service and method"
+                    + " and of each parameter's type as text (Server.Builder.classic(true),"
+                    + " Client.Builder.classic()); no deadline and no cancel on the wire",
             "at once; what is answered while a read lasts, at its end");
 
     final String variant;

@@ -15,7 +15,8 @@ import java.util.Optional;
 /**
  * RSocket over TCP as its documentation sets it up.
  *
- * @param tuned whether replies are read where the network put them. Source: github.com/rsocket/rsocket-java, README, Zero Copy
+ * @param tuned whether replies are read where the network put them. Source: github.com/rsocket/rsocket-java, README,
+ *     Zero Copy
  */
 record RSocketTransport(boolean tuned) implements Transport {
     @Override

@@ -19,7 +19,8 @@ import org.apache.thrift.protocol.TProtocolFactory;
 /**
  * Thrift as its Java tutorial sets it up, with the multi-threaded server that it names.
  *
- * @param tuned whether messages are in the compact protocol. Source: thrift.apache.org, specification of the compact protocol
+ * @param tuned whether messages are in the compact protocol. Source: thrift.apache.org, specification of the compact
+ *     protocol
  */
 record ThriftTransport(boolean tuned) implements Transport {
     @Override
@@ -35,7 +36,8 @@ record ThriftTransport(boolean tuned) implements Transport {
         settings.put(
                 "protocol",
                 tuned
-                        ? "TCompactProtocol, unframed: numbers in as few bytes as they take (thrift.apache.org, thrift-compact-protocol.md)"
+                        ? "TCompactProtocol, unframed: numbers in as few bytes as they take (thrift.apache.org,"
+                                + " thrift-compact-protocol.md)"
                         : "TBinaryProtocol, unframed");
         settings.put("serializer", "Thrift's generated structs, converted to and from the service's records");
         settings.put("largest message", "100 MB (TConfiguration's default)");

@@ -6,7 +6,7 @@ import org.springframework.web.socket.handler.ConcurrentWebSocketSessionDecorato
 
 /** Sessions that many threads may write, as Spring's reference says. */
 final class Sessions {
-    /** As long as Tomcat lets a blocking send take. */
+    /** A send may take as long as Tomcat lets a blocking one. */
     private static final int SEND_LIMIT_MS = 20_000;
 
     /** Messages that wait for one that is being sent: four of the largest, each character up to three bytes. */

@@ -14,7 +14,10 @@ class WebSocketSpringCloseContractTest extends TransportContract {
         return true;
     }
 
-    /** Tomcat's client has one pool of threads for a process. It ends with the last connection, for which a server that has gone is awaited 30 s. */
+    /**
+     * Tomcat's client has one pool of threads for a process. It ends with the last connection, for which a server that
+     * has gone is awaited 30 s.
+     */
     @Override
     protected boolean isKeptByItsLibrary(String leftover) {
         return leftover.startsWith("thread WebSocketClient-AsyncIO-");

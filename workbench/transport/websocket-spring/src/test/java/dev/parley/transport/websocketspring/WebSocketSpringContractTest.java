@@ -9,7 +9,10 @@ class WebSocketSpringContractTest extends TransportContract {
         return new WebSocketSpringTransport(false);
     }
 
-    /** Tomcat's client has one pool of threads for a process. It ends with the last connection, for which a server that has gone is awaited 30 s. */
+    /**
+     * Tomcat's client has one pool of threads for a process. It ends with the last connection, for which a server that
+     * has gone is awaited 30 s.
+     */
     @Override
     protected boolean isKeptByItsLibrary(String leftover) {
         return leftover.startsWith("thread WebSocketClient-AsyncIO-");

@@ -14,7 +14,10 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** A WebSocket of java.net.http. Messages go out one after the other, since {@link WebSocket#sendText} takes one at a time. */
+/**
+ * A WebSocket of java.net.http. Messages go out one after the other, since {@link WebSocket#sendText} takes one at a
+ * time.
+ */
 final class ClientConnection extends CallsInFlight implements WebSocket.Listener {
     /** A peer that takes the connection and does not answer is no WebSocket. */
     private static final Duration HANDSHAKE = Duration.ofSeconds(10);

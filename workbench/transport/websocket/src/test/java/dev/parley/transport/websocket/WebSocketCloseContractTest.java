@@ -8,7 +8,10 @@ class WebSocketCloseContractTest extends TransportContract {
     protected Transport transport() {
         return new WebSocketTransport(true);
     }
-    /** {@code io.helidon.webserver.LoomServer} 4.3.1 makes this daemon for each server and never cancels it; a service has one server. */
+    /**
+     * {@code io.helidon.webserver.LoomServer} 4.3.1 makes this daemon for each server and never cancels it; a service
+     * has one server.
+     */
     @Override
     protected boolean isKeptByItsLibrary(String leftover) {
         return leftover.equals("thread helidon-idle-connection-timer");

@@ -20,8 +20,8 @@ import redis.clients.jedis.exceptions.JedisException;
 
 /**
  * Redis as a cache beside MySQL: what it does not have, or cannot say because it is not there, is a miss. After a failure it is left alone
- * for a moment, so that its absence does not cost every call a time-out. More calls than there are connections wait for their turn, and
- * that is no failure. Blocks.
+ * for a moment, so that its absence does not cost every call a time-out. More calls than there are connections wait for
+ * their turn, and that is no failure. Blocks.
  */
 final class Cache implements AutoCloseable {
     private static final int CONNECTIONS = 16;

@@ -23,9 +23,9 @@ import java.util.function.UnaryOperator;
 
 /**
  * {@code flat:n} asks for n profiles, {@code nested:n} for n with their education. A service without neighbours authenticates; one with
- * neighbours reads profiles and has the first of them check the token of each request. Of services named {@code flat} and {@code nested}
- * each reads only what its name says, and clients reach whichever stands first; one of another name reads both. Each has databases of its
- * own. Source: niswar, section IV.
+ * neighbours reads profiles and has the first of them check the token of each request. Of services named {@code flat}
+ * and {@code nested} each reads only what its name says, and clients reach whichever stands first; one of another name
+ * reads both. Each has databases of its own. Source: niswar, section IV.
  */
 public final class LecturersWork implements Work {
     static final String MYSQL = "mysql";
@@ -35,7 +35,10 @@ public final class LecturersWork implements Work {
 
     static final String PASSWORD = "a password for measurements";
 
-    /** How long a service waits for its neighbour: of 500 requests that come at once, the last have to wait for all the others. */
+    /**
+     * How long a service waits for its neighbour: of 500 requests that come at once, the last have to wait for all the
+     * others.
+     */
     private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
     @Override
@@ -58,7 +61,10 @@ public final class LecturersWork implements Work {
         return true;
     }
 
-    /** Tables are filled, and so are caches. Source: niswar, section IV: "Redis exported the SISTER data from the MySQL database". */
+    /**
+     * Tables are filled, and so are caches. Source: niswar, section IV: "Redis exported the SISTER data from the MySQL
+     * database".
+     */
     @Override
     public void prepare(Topology topology, Function<Topology.Node, Map<String, Location>> backends) {
         for (Topology.Node service : topology.nodes()) {

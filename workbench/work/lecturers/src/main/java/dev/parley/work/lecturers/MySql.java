@@ -74,7 +74,9 @@ final class MySql implements AutoCloseable {
         });
     }
 
-    /** Tables of profiles, and where they are wanted of their education, made anew if they are not as they should be. */
+    /**
+     * Tables of profiles, and where they are wanted of their education, made anew if they are not as they should be.
+     */
     static void prepareProfiles(Location at, People people, boolean withEducation) {
         prepare(at, statement -> {
             statement.execute("""
@@ -105,7 +107,7 @@ final class MySql implements AutoCloseable {
         void execute(Statement statement) throws SQLException;
     }
 
-    /** In one transaction, so that a run that is ended here leaves nothing half filled. */
+    /** Fills the tables in one transaction, so that a run that is ended here leaves nothing half filled. */
     private static void prepare(Location at, Statements statements) {
         try (Connection connection = java.sql.DriverManager.getConnection(url(at), USER, USER);
                 Statement statement = connection.createStatement()) {

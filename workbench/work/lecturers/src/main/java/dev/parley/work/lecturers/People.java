@@ -150,7 +150,7 @@ final class People {
                 nested.jenis_sdm());
     }
 
-    /** As a table of profiles alone has it. */
+    /** The profile without degrees, as a table of profiles alone has it. */
     static NestedProfile withoutEducation(NestedProfile nested) {
         return new NestedProfile(
                 nested.id_sdm(),

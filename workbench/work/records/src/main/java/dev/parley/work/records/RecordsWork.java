@@ -33,8 +33,8 @@ import java.util.stream.IntStream;
 public final class RecordsWork implements Work {
     private static final String POSTGRES = "postgres";
     /**
-     * How long a service waits for its neighbour: iwanowski's table 5 has means of more than 7 s, so that 5 s would be another experiment. Source:
-     * Spring Cloud OpenFeign 3.1, Request.Options: readTimeout of 60 s by default.
+     * How long a service waits for its neighbour: iwanowski's table 5 has means of more than 7 s, so that 5 s would be
+     * another experiment. Source: Spring Cloud OpenFeign 3.1, Request.Options: readTimeout of 60 s by default.
      */
     private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
