@@ -85,7 +85,10 @@ record RunRows(
         return cells;
     }
 
-    /** The finished trials that a cell's figures rest on: the valid ones; where none is, those not shown to be warm; all where every one is void. */
+    /**
+     * The finished trials that a cell's figures rest on: the valid ones; where none is, those not shown to be warm; all
+     * where every one is void.
+     */
     static List<JudgedTrial> counted(List<JudgedTrial> trials) {
         return java.util.stream.Stream.<Predicate<JudgedTrial>>of(
                         JudgedTrial::isValid, trial -> trial.isCold() || trial.isUnknown(), JudgedTrial::isFinished)

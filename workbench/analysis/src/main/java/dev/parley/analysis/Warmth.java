@@ -175,7 +175,7 @@ public final class Warmth {
 
     /** The interval in which a median lies at 95 %, whatever the distribution of its values is. */
     private record Interval(double low, double high) {
-        /** From the values of those ranks that the median is between; empty where there are too few values. */
+        /** The values of those ranks that the median is between; empty where there are too few values. */
         static Optional<Interval> ofMedian(Distribution times) {
             long n = times.total();
             long low = (long) Math.floor(n / 2.0 - RANKS * Math.sqrt(n));

@@ -132,7 +132,8 @@ class WarmthTest {
                         "cold: latency still fell, by 50 % from the window's first half to its second (at most 10 %)");
         assertThat(halves(around(40, 1_000_000), around(40, 900_000)))
                 .containsExactly(
-                        "unknown: 40 and 40 requests in the halves of the window do not tell whether latency still fell");
+                        "unknown: 40 and 40 requests in the halves of the window do not tell whether latency still"
+                                + " fell");
         long[] scattered = LongStream.rangeClosed(1, 40).map(i -> i * 50_000).toArray();
         assertThat(halves(scattered, scattered))
                 .as("medians known to a third")

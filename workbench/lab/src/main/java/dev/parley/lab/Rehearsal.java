@@ -75,7 +75,7 @@ final class Rehearsal {
     /** A message that was rehearsed under a load. */
     private record Played(MessageSpec message, Load load) {}
 
-    /** Where load is put on the services. */
+    /** Puts load on the services, and has the clock. */
     interface Stage {
         Slice play(MessageSpec message, Load load, Duration length) throws InterruptedException;
 

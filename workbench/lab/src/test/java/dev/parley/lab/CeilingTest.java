@@ -33,7 +33,9 @@ class CeilingTest {
         };
     }
 
-    /** What the compilers of the generator have not reached yet is no ceiling, whatever the study is that asks for it. */
+    /**
+     * What the compilers of the generator have not reached yet is no ceiling, whatever the study is that asks for it.
+     */
     @Test
     void itIsThatOfAWarmGenerator() throws InterruptedException {
         List<Double> asked = new ArrayList<>();

@@ -114,7 +114,9 @@ class PlanTest {
         assertThat(Plan.of(study(1, 5))).isNotEqualTo(Plan.of(study(2, 5)));
     }
 
-    /** Nine boots of 3.6 s with 17 s of rehearsal, 36 trials of 2.4 s, three empty services, and 12 s around all of it. */
+    /**
+     * Nine boots of 3.6 s with 17 s of rehearsal, 36 trials of 2.4 s, three empty services, and 12 s around all of it.
+     */
     @Test
     void aQuickComparisonTakesUnderFiveMinutesWithAllThatStandsAroundIt() {
         Duration estimate = Plan.of(study(1, 3)).estimate();

@@ -19,7 +19,10 @@ class RehearsalTest {
     private static final MessageSpec TEXT = MessageSpec.parse("text:1000");
     private static final MessageSpec TYPES = MessageSpec.parse("types:100");
 
-    /** Plays back slices under load, the last for ever; compilers are done a look after each. Time is that of what was played. */
+    /**
+     * Plays back slices under load, the last for ever; compilers are done a look after each. Time is that of what was
+     * played.
+     */
     private static final class Played implements Rehearsal.Stage {
         private final Deque<Rehearsal.Slice> slices = new ArrayDeque<>();
         private final List<String> loads = new ArrayList<>();
@@ -99,7 +102,10 @@ class RehearsalTest {
         assertThat(Duration.ofNanos(mute.nowNs - 17)).isEqualTo(Duration.ofSeconds(20));
     }
 
-    /** A scale that gives six tenths of a second plays what shows whether services are warm, once for each message and load. */
+    /**
+     * A scale that gives six tenths of a second plays what shows whether services are warm, once for each message and
+     * load.
+     */
     @Test
     void whatTheCriterionNeedsIsPlayedHoweverLittleTimeThereIs() throws InterruptedException {
         Played played = new Played(slice(50, 5));
@@ -125,7 +131,7 @@ class RehearsalTest {
         assertThat(warm.loads).hasSize(2);
     }
 
-    /** Of a request a second a slice of half a second would hold one, or none. */
+    /** A slice of half a second would hold one request, or none, at a request a second. */
     @Test
     void anOpenLoadOfFewRequestsIsRehearsedByOneClient() throws InterruptedException {
         Played warm = new Played(slice(3, 1));

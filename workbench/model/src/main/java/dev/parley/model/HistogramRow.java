@@ -22,7 +22,7 @@ public record HistogramRow(int trialId, Kind kind, String subject, byte[] histog
         /** A service's own calls to one neighbour. */
         HOP,
         /**
-         * As {@link #RESPONSE}, of what was answered in the first half of the window; only of a load that asks for
+         * The part of {@link #RESPONSE} that was answered in the first half of the window; only of a load that asks for
          * the same throughout.
          */
         FIRST_HALF,

@@ -1,8 +1,9 @@
 package dev.parley.model;
 
 /**
- * The rules by which figures are measured and judged, as a number that is kept with every run. Figures of two numbers are not held against each
- * other, and a run of another number decides nothing here: what counts as warm, as a window or as a verdict was another thing.
+ * The rules by which figures are measured and judged, as a number that is kept with every run. Figures of two numbers
+ * are not held against each other, and a run of another number decides nothing here: what counts as warm, as a window
+ * or as a verdict was another thing.
  */
 public final class Rules {
     /** Raised with every change of what is counted, for how long, in which order, or when it decides. */

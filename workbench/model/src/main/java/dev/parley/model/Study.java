@@ -38,7 +38,7 @@ public record Study(
     /** The least that a call is given, however short the time is within which its reply counts. */
     private static final Duration MIN_CALL_LIMIT = Duration.ofSeconds(5);
 
-    /** As long as load generators wait by default. Source: k6, Options, http timeout; Gatling, http.requestTimeout. */
+    /** Load generators wait so long by default. Source: k6, Options, http timeout; Gatling, http.requestTimeout. */
     private static final Duration MAX_DEFAULT_CALL_LIMIT = Duration.ofSeconds(60);
 
     /** What a call is given where the study does not say: the time within which replies count, from 5 s to 60 s. */

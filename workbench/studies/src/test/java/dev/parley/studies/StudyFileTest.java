@@ -61,7 +61,10 @@ class StudyFileTest {
         assertThat(StudyText.digest(read(SHORTEST))).isNotEqualTo(StudyText.digest(read(SHORTEST + "seed: 2\n")));
     }
 
-    /** A technology that takes minutes for what others do in seconds is measured, where a study says that it waits so long. */
+    /**
+     * A technology that takes minutes for what others do in seconds is measured, where a study says that it waits so
+     * long.
+     */
     @Test
     void aCallIsGivenTheTimeThatTheStudySays() {
         assertThat(read(SHORTEST).callLimit()).isEqualTo(Duration.ofSeconds(5));
@@ -126,7 +129,8 @@ class StudyFileTest {
                 "restarts: 1.5              | restarts: 1.5 (expected: a whole number)",
                 "window: 5                  | window: 5 (expected: a time such as 30s",
                 "call-limit: 0s             | call-limit: 0s (expected: longer than nothing)",
-                "call-limit: 2h             | call-limit: call limit: PT2H (expected: longer than nothing, and at most PT30M)",
+                "call-limit: 2h             | call-limit: call limit: PT2H (expected: longer than nothing, and at most"
+                        + " PT30M)",
                 "window: 0s                 | window: 0s (expected: longer than nothing)",
                 "rehearsal: {least: 5s, most: 1s} | rehearsal: most 1s (expected: not under the least, 5s)",
                 "warm-up: {least: 5s, most: 1s} | warm-up: most 1s (expected: not under the least, 5s)",

@@ -8,7 +8,10 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** One open WebSocket and the calls in flight on it; replies are matched by number. Once lost, it stays lost. Thread-safe. */
+/**
+ * One open WebSocket and the calls in flight on it; replies are matched by number. Once lost, it stays lost.
+ * Thread-safe.
+ */
 public abstract class CallsInFlight {
     private final Location to;
     private final ConcurrentHashMap<Long, CompletableFuture<String>> inFlight = new ConcurrentHashMap<>();
@@ -23,10 +26,15 @@ public abstract class CallsInFlight {
         this.to = to;
     }
 
-    /** Sends one text message after those before it, unless {@code reply} is done by then. Calls {@link #lost} when that fails. */
+    /**
+     * Sends one text message after those before it, unless {@code reply} is done by then. Calls {@link #lost} when that
+     * fails.
+     */
     protected abstract void write(String text, CompletableFuture<String> reply);
 
-    /** Sends a close frame if that can be done soon, and ends the connection. The future always ends without a failure. */
+    /**
+     * Sends a close frame if that can be done soon, and ends the connection. The future always ends without a failure.
+     */
     protected abstract CompletableFuture<?> goodbye();
 
     final boolean isLost() {
