@@ -36,6 +36,11 @@ final class Account {
         ledger.give(this, kind, amount);
     }
 
+    /** See {@link Ledger#leave}. */
+    Leftover leave(Object holder, long objectBytes, int places) {
+        return ledger.leave(this, holder, objectBytes, places);
+    }
+
     long held(Resource kind) {
         return held.get(kind.ordinal());
     }

@@ -34,7 +34,7 @@ final class Charge implements Memory {
         this.kind = kind;
         this.step = switch (kind) {
             case REQUEST_BYTES, OBJECT_BYTES, REPLY_BYTES, ITEM_BYTES_IN, ITEM_BYTES_OUT -> STEP_BYTES;
-            case KEPT_BYTES, CONNECTIONS, CALLS, HANDLERS, STREAMS, TIMERS -> 1;
+            case KEPT_BYTES, FRAME_BYTES, CONNECTIONS, CALLS, HANDLERS, STREAMS, TIMERS -> 1;
         };
     }
 
@@ -99,6 +99,29 @@ final class Charge implements Memory {
             taken = 0;
             account.give(kind, all);
         }
+    }
+
+    /**
+     * All that is charged goes to another owner, who gives it back to the account.
+     *
+     * @return how much that is: at least what is held
+     */
+    long handOver() {
+        long all = taken;
+        held = 0;
+        taken = 0;
+        pauseAt = PAUSE_BYTES;
+        return all;
+    }
+
+    /** A part of what is charged in steps of one goes to another owner, as by {@link #handOver()}. */
+    void handOver(long amount) {
+        if (step != 1 || amount > held) {
+            throw new IllegalArgumentException(
+                    amount + " " + kind + " (expected: at most " + held + ", in steps of 1)");
+        }
+        held -= amount;
+        taken -= amount;
     }
 
     long held() {

@@ -201,7 +201,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             } else {
                 server.threads().run(loop(), place, all);
             }
-        } catch (RejectedExecutionException stopped) {
+        } catch (Throwable noThread) {
             all.run();
         }
     }

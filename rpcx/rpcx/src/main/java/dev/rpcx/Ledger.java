@@ -1,5 +1,7 @@
 package dev.rpcx;
 
+import java.lang.ref.Reference;
+import java.lang.ref.ReferenceQueue;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -68,6 +70,12 @@ final class Ledger {
     private final Set<Account> open = ConcurrentHashMap.newKeySet();
     private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
 
+    /** These are charged for futures that have not ended. */
+    private final Set<Leftover> leftovers = ConcurrentHashMap.newKeySet();
+
+    /** The collector puts those of {@link #leftovers} here whose futures nobody can reach any more. */
+    private final ReferenceQueue<Object> collected = new ReferenceQueue<>();
+
     /**
      * @param owner for messages
      * @param most of each kind, in all; what is not named has no limit
@@ -126,6 +134,7 @@ final class Ledger {
         most.put(Resource.ITEM_BYTES_IN, Math.max(some, heap / 16));
         most.put(Resource.ITEM_BYTES_OUT, Math.max(some, heap / 16));
         most.put(Resource.KEPT_BYTES, heap / 16);
+        most.put(Resource.FRAME_BYTES, heap / 32);
         most.put(Resource.CALLS, Math.max(MIN_CALLS, heap / 8 / CALL_BYTES));
         most.put(Resource.STREAMS, Math.max(MIN_CALLS, heap / 16 / CALL_BYTES));
         return most;
@@ -210,6 +219,10 @@ final class Ledger {
 
     /** @return false if that would be too much; nothing is changed then */
     boolean take(Account account, Resource kind, long amount) {
+        return takeNow(account, kind, amount) || endCollected() && takeNow(account, kind, amount);
+    }
+
+    private boolean takeNow(Account account, Resource kind, long amount) {
         int i = kind.ordinal();
         long all = held[i].addAndGet(amount);
         long own = account.held.addAndGet(i, amount);
@@ -232,6 +245,34 @@ final class Ledger {
         if (address != null && address.held.addAndGet(i, -amount) == 0 && address.connections.get() == 0) {
             addresses.computeIfPresent(address.key, (key, found) -> forgettable(found));
         }
+    }
+
+    /**
+     * Takes over what an account has been charged for objects that stay when a call has been given up, until
+     * {@code holder} ends it or can be reached no more.
+     */
+    Leftover leave(Account account, Object holder, long objectBytes, int places) {
+        Leftover left = new Leftover(this, account, holder, collected, objectBytes, places);
+        leftovers.add(left);
+        return left;
+    }
+
+    void over(Leftover left) {
+        leftovers.remove(left);
+    }
+
+    /**
+     * Gives back what the collector has found, when somebody would be refused without it.
+     *
+     * @return whether there was any
+     */
+    private boolean endCollected() {
+        boolean isAny = false;
+        for (Reference<?> found = collected.poll(); found != null; found = collected.poll()) {
+            ((Leftover) found).end();
+            isAny = true;
+        }
+        return isAny;
     }
 
     /** How much of this is held, in all: what is charged, and what is only watched. */
@@ -270,6 +311,7 @@ final class Ledger {
      * picture.
      */
     String audit() {
+        endCollected();
         long[] atRest = new long[KINDS];
         StringBuilder text = new StringBuilder();
         for (Account account : open) {

@@ -20,6 +20,9 @@ enum Resource {
     /** Bytes of buffers that nothing uses now, kept for what comes next. */
     KEPT_BYTES,
 
+    /** Bytes of frames that have begun to arrive and whose ends are missing, where they are more than a little. */
+    FRAME_BYTES,
+
     /** Connections that have been taken. */
     CONNECTIONS,
 

@@ -12,11 +12,21 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request being handled, and then its reply. Used again when the reply has left and the handler has ended; never while either is under
- * way.
+ * A request being handled, and then its reply. The object is used again when the reply has left and the handler has
+ * ended; never while either is under way.
  */
 final class ServerCall extends Outbound implements Runnable {
+    /**
+     * Objects of a message that take no more than this are not charged while their call has a place. Source: the
+     * codec's reader.
+     */
+    private static final int UNCHARGED_OBJECT_BYTES = 16 * 1024;
+
+    /** Objects take at most so many bytes for each byte of their message. */
+    private static final int MAX_OBJECT_BYTES_PER_BYTE = 16;
+
     private final ServerConnection connection;
+    private final Account account;
 
     private static final VarHandle ENDED;
 
@@ -28,7 +38,7 @@ final class ServerCall extends Outbound implements Runnable {
         }
     }
 
-    // set on the event loop before the handler starts
+    // these are set on the event loop before the handler starts
     private @Nullable ServerMethod method;
     private Metadata metadata = Metadata.EMPTY;
     private long beganNanos;
@@ -36,80 +46,106 @@ final class ServerCall extends Outbound implements Runnable {
     private @Nullable CallContext context;
     private @Nullable Thread runner;
 
-    /** The result of a handler that has returned before it had one. Written under this. */
+    /** Takes the result of a handler that has returned before it had one. It is written under this object's lock. */
     private volatile @Nullable Awaited awaited;
 
-    /** Whether the handler has begun: a call whose time was over before that says nothing about how long handlers take. */
+    /**
+     * Says whether the handler has begun: a call whose time was over before that says nothing about how long handlers
+     * take.
+     */
     private boolean entered;
 
-    // the event loop's alone
+    // these belong to the event loop alone
     boolean receiving;
     boolean handling;
 
-    /** Counted among its connection's running handlers. */
+    /** Says whether the call is counted among its connection's running handlers. */
     boolean running;
 
     boolean notice;
 
-    /** Waits in its connection until replies before its own have left; and begun after it had waited. */
-    boolean postponed;
+    /**
+     * Says that the call goes back to the event loop, to wait until replies before its own have left. It is set where
+     * the handler would have run.
+     */
+    private boolean asksToWait;
 
+    /** Says that the handler was begun after the call had waited, while its caller still had much to read. */
     boolean resumed;
 
-    /** The request, from its arrival until the handler has ended. */
+    /** The handler's arguments were read from so many bytes. */
+    private int requestLength;
+
+    /** The request's metadata take so many bytes of memory. */
+    long metadataCost;
+
+    /** Says that a future which was given up keeps this call's place. */
+    boolean isPlaceLeft;
+
+    /** The charge is for the request, from its arrival until the handler has ended. */
     final Charge requestBytes;
 
-    /** What a large request has been read into, from then until its handler has ended. */
+    /** The charge is for what a large request has been read into, from then until its handler has ended. */
     private final Charge objectBytes;
 
     /**
-     * A reply that cannot leave at once, or that another thread than the event loop has made: charged there before it is queued, as what all
-     * threads make at once could be more than the heap holds.
+     * The charge is for a reply that cannot leave at once, or that another thread than the event loop has made. That
+     * thread charges it before it is queued, as what all threads make at once could be more than the heap holds.
      */
     final Charge replyBytes;
 
-    /** The buffer, while no call is under way and it is kept for the next. */
+    /** The charge is for the buffer, while no call is under way and it is kept for the next. */
     final Charge keptBytes;
 
-    /** A request or an item that is not whole: when it began, when its bytes were looked at last, and how many have come since. */
+    /**
+     * These four describe a request or an item that is not whole: when it began, when its bytes were looked at last,
+     * how many have come since, and how many in all.
+     */
     long unfinishedSinceNanos;
 
     long lookedNanos;
     long newBytes;
     long wholeBytes;
 
-    /** Where the handler is counted; null where it is not. Set before it starts, cleared by whoever ends it. */
+    /**
+     * The limit counts the handler; it is null where the handler is not counted. It is set before the handler starts
+     * and cleared by whoever ends it.
+     */
     @Nullable
     AdmissionLimit admitted;
 
-    /** Items that come with the call, and items that go back. */
+    /** The two take the items that come with the call, and send those that go back. */
     @Nullable
     StreamReceiver receiver;
 
     @Nullable
     StreamSender sender;
 
-    /** Given before there was a sender. */
+    /** The credit was given before there was a sender. */
     long credit;
 
-    /** Neighbours in the connection's list of calls without a slot that it watches, and when it looks at this one. */
+    /** These are the list in which the call is, and its neighbours there. {@link CallList} alone writes them. */
     @Nullable
-    ServerCall nextAway;
+    CallList list;
 
     @Nullable
-    ServerCall previousAway;
+    ServerCall previous;
 
-    boolean isAway;
+    @Nullable
+    ServerCall following;
+
+    /** The connection looks at this call at this time, while it has no slot. */
     long awayUntilNanos;
 
     /** The caller has its final frame already: whatever the handler brings is dropped. */
     boolean abandoned;
 
-    /** Set by who sends the final frame, where a handler's thread may be first to do it. */
+    /** The flag is set by who sends the final frame, where a handler's thread may be first to do it. */
     private volatile boolean ended;
 
     ServerCall(ServerConnection connection, Account account) {
         this.connection = connection;
+        this.account = account;
         this.requestBytes = account.charge(Resource.REQUEST_BYTES);
         this.objectBytes = account.charge(Resource.OBJECT_BYTES);
         this.replyBytes = account.charge(Resource.REPLY_BYTES);
@@ -131,6 +167,7 @@ final class ServerCall extends Outbound implements Runnable {
         waits = false;
         ended = false;
         entered = false;
+        asksToWait = false;
         receiver = null;
         sender = null;
         credit = 0;
@@ -138,14 +175,17 @@ final class ServerCall extends Outbound implements Runnable {
     }
 
     /**
-     * The last part of the request is there. How long its caller took to send it says nothing about how long handlers take, so what counts
-     * for admission begins here.
+     * The last part of the request is there. How long its caller took to send it says nothing about how long handlers
+     * take, so what counts for admission begins here.
      */
     void isWhole(long now) {
         beganNanos = now;
     }
 
-    /** The call is over: a place without a call refers to nothing that its caller sent or its handler made. On the event loop. */
+    /**
+     * The call is over: a place without a call refers to nothing that its caller sent or its handler made. On the event
+     * loop.
+     */
     void forget() {
         metadata = Metadata.EMPTY;
         context = null;
@@ -178,27 +218,34 @@ final class ServerCall extends Outbound implements Runnable {
         return java.util.Objects.requireNonNull(context);
     }
 
-    /** On the handler's thread. */
+    /** Runs on the handler's thread. */
     @Override
     public void run() {
         if (connection.isCongested() && mayWait()) {
-            connection.postpone(this);
+            leave();
+            asksToWait = true;
+            // the way of a reply: once the call is in the outbox, no failure of this thread can lose it
+            connection.send(this);
         } else if (isCancelled()) {
-            // not even decoded
+            // the request is not even decoded
             finish(null, gone());
         } else {
             handle(body);
         }
     }
 
-    /** What has a stream, or no reply, is begun in any case; and what has waited once. */
+    /** A call that has a stream or no reply, or has waited once, is begun in any case. */
     private boolean mayWait() {
         return !resumed && !notice && receiver == null && !method().brings();
     }
 
-    /** Runs the handler with the request in this buffer. On the handler's thread, which is the event loop for those that run there. */
+    /**
+     * Runs the handler with the request in this buffer, on the handler's thread, which is the event loop for those that
+     * run there.
+     */
     void handle(ByteBuf request) {
         Object[] arguments;
+        requestLength = request.readableBytes();
         try {
             if (deadlineNanos - connection.nanoTime() <= 0) {
                 throw late();
@@ -254,10 +301,18 @@ final class ServerCall extends Outbound implements Runnable {
         }
     }
 
-    /** Takes the result that a handler brings later: the first, once, and none when its call has been given up. Then it knows no call. */
+    /**
+     * Takes the result that a handler brings later: the first, once, and none when its call has been given up. Then it
+     * knows no call.
+     */
     private static final class Awaited implements BiConsumer<@Nullable Object, @Nullable Throwable> {
         private final CompletionStage<?> stage;
         private @Nullable ServerCall call;
+
+        /** What stays charged until the stage ends, once the call has been given up. */
+        private @Nullable Leftover leftover;
+
+        private boolean isOver;
 
         Awaited(ServerCall call, CompletionStage<?> stage) {
             this.call = call;
@@ -266,10 +321,34 @@ final class ServerCall extends Outbound implements Runnable {
 
         @Override
         public void accept(@Nullable Object value, @Nullable Throwable thrown) {
-            ServerCall waiting = take();
+            ServerCall waiting;
+            Leftover left;
+            synchronized (this) {
+                isOver = true;
+                waiting = take();
+                left = leftover;
+                leftover = null;
+            }
             if (waiting != null) {
                 waiting.finish(value, thrown == null ? null : waiting.failedHere(thrown));
             }
+            if (left != null) {
+                left.end();
+            }
+        }
+
+        /**
+         * The call has been given up, and this stays charged until the stage ends: at once, where it has ended
+         * meanwhile.
+         */
+        void leave(Leftover left) {
+            synchronized (this) {
+                if (!isOver) {
+                    leftover = left;
+                    return;
+                }
+            }
+            left.end();
         }
 
         synchronized @Nullable ServerCall take() {
@@ -283,8 +362,8 @@ final class ServerCall extends Outbound implements Runnable {
         }
 
         /**
-         * Passes a cancel on to a call of the handler's own. Another stage is not cancelled: what its maker has hung on it to give back would
-         * be passed over, and other calls may wait for the same one.
+         * Passes a cancel on to a call of the handler's own. Another stage is not cancelled: what its maker has hung on
+         * it to give back would be passed over, and other calls may wait for the same one.
          */
         void cancel() {
             if (stage instanceof RPCXFuture<?> call) {
@@ -293,7 +372,7 @@ final class ServerCall extends Outbound implements Runnable {
         }
     }
 
-    /** Whether the handler has returned, without a thread, and its result has not come. */
+    /** Says whether the handler has returned, so that it has no thread, and its result has not come. */
     boolean isAwaiting() {
         Awaited result;
         synchronized (this) {
@@ -302,7 +381,12 @@ final class ServerCall extends Outbound implements Runnable {
         return result != null && result.isOpen();
     }
 
-    /** On the event loop: nobody waits for the result any more, and it has not come. @return false if it has */
+    /**
+     * Nobody waits for the result any more, and it has not come: the handler counts as running no longer. What it was
+     * given stays charged for as long as its future may hold that. On the event loop.
+     *
+     * @return false if the result has come
+     */
     boolean giveUp() {
         Awaited result;
         synchronized (this) {
@@ -317,7 +401,24 @@ final class ServerCall extends Outbound implements Runnable {
             counted.leave();
         }
         handling = false;
+        leaveObjects(result);
         return true;
+    }
+
+    private void leaveObjects(Awaited holder) {
+        long uncharged =
+                metadataCost + Math.min(UNCHARGED_OBJECT_BYTES, (long) MAX_OBJECT_BYTES_PER_BYTE * requestLength);
+        long charged = objectBytes.handOver();
+        if (charged + uncharged == 0) {
+            return;
+        }
+        if (account.take(Resource.OBJECT_BYTES, uncharged)) {
+            charged += uncharged;
+        } else {
+            // it is counted as what counted it until now: a place for a call
+            isPlaceLeft = true;
+        }
+        holder.leave(account.leave(holder, charged, isPlaceLeft ? 1 : 0));
     }
 
     boolean isCancelled() {
@@ -341,7 +442,7 @@ final class ServerCall extends Outbound implements Runnable {
         return t instanceof RPCXException refused ? refused : unreadable(t);
     }
 
-    /** From here on a cancel interrupts this thread. @return false if it came already */
+    /** Begins the part in which a cancel interrupts this thread. @return false if it came already */
     private synchronized boolean enter() {
         if (context().isCancelled()) {
             return false;
@@ -352,7 +453,10 @@ final class ServerCall extends Outbound implements Runnable {
         return true;
     }
 
-    /** Before the end is told: afterwards this object may serve the next call, and a cancel must not meet a thread that has gone on. */
+    /**
+     * Ends the part in which a cancel interrupts this thread. This comes before the end is told: afterwards this object
+     * may serve the next call, and a cancel must not meet a thread that has gone on.
+     */
     private synchronized void exit() {
         runner = null;
         CallContext.set(null);
@@ -366,7 +470,7 @@ final class ServerCall extends Outbound implements Runnable {
                 RPCXException.Code.CANCELLED, "the caller is gone", RPCXException.Executed.NOT_EXECUTED);
     }
 
-    /** Whether what was not read now may be read another time. */
+    /** Says whether what was not read now may be read another time. */
     static boolean isOfMemory(Throwable e) {
         return e instanceof CodecException refused && refused.code() == CodecException.Code.NO_MEMORY;
     }
@@ -383,14 +487,14 @@ final class ServerCall extends Outbound implements Runnable {
     }
 
     /**
-     * As {@link #failed(Throwable)}, and true about the handler: only an interceptor that stood before it can say that it did not run. For
-     * the calls of both wires.
+     * Does what {@link #failed(Throwable)} does, and is true about the handler: only an interceptor that stood before
+     * it can say that it did not run. The calls of both wires use it.
      */
     static RPCXException failed(Throwable thrown, ServerMethod method, CallContext context) {
         return failed(thrown, method.chain() == null || context.isHandlerEntered());
     }
 
-    /** What the caller sees of what a handler threw: its code and message, never its class. */
+    /** Makes what the caller sees of what a handler threw: its code and message, never its class. */
     static RPCXException failed(Throwable thrown) {
         return failed(thrown, true);
     }
@@ -423,7 +527,7 @@ final class ServerCall extends Outbound implements Runnable {
                 RPCXException.Executed.EXECUTED);
     }
 
-    /** The handler has ended: it is no longer counted. Once for each that was. */
+    /** Counts the handler no longer, as it has ended. A second time does nothing. */
     void leave() {
         leave(false);
     }
@@ -440,7 +544,7 @@ final class ServerCall extends Outbound implements Runnable {
         }
     }
 
-    /** Encodes how the call ended, and sends it. From any thread, once. */
+    /** Encodes how the call ended, and sends it. Any thread may call it, once. */
     void finish(@Nullable Object result, @Nullable RPCXException error) {
         leave(error == null);
         objectBytes.release();
@@ -493,7 +597,11 @@ final class ServerCall extends Outbound implements Runnable {
         WireError.write(body, error);
     }
 
-    /** On the event loop: nobody waits for the result any more. @return false if the handler has not begun, and will not */
+    /**
+     * Nobody waits for the result any more. On the event loop.
+     *
+     * @return false if the handler has not begun, and will not
+     */
     boolean cancel() {
         List<Runnable> told;
         Awaited result;
@@ -516,9 +624,21 @@ final class ServerCall extends Outbound implements Runnable {
         return hasEntered;
     }
 
-    /** On the event loop, while no handler is under way. */
+    /** Says whether the handler has begun. The event loop asks, while no handler is under way. */
     boolean hasBegun() {
         return entered;
+    }
+
+    /**
+     * Says whether it is certain that the method itself was called, and not only what stands before it. The event loop
+     * asks, while the call is under way.
+     */
+    boolean isExecuted() {
+        boolean hasEntered;
+        synchronized (this) {
+            hasEntered = entered;
+        }
+        return hasEntered && (method().chain() == null || context().isHandlerEntered());
     }
 
     /** Only one final frame may leave: the reply, or the event loop's word that the call was cancelled. */
@@ -526,7 +646,10 @@ final class ServerCall extends Outbound implements Runnable {
         return !ended && ENDED.compareAndSet(this, false, true);
     }
 
-    /** Whether nothing of this call has to be given back as soon as its reply has left: no bytes that are counted, no stream, no large buffer. */
+    /**
+     * Says whether nothing of this call has to be given back as soon as its reply has left: no bytes that are counted,
+     * no stream, no large buffer.
+     */
     boolean isSmall() {
         return requestBytes.held() == 0
                 && receiver == null
@@ -549,6 +672,11 @@ final class ServerCall extends Outbound implements Runnable {
         connection.handled(this);
         if (abandoned) {
             connection.recycle(this);
+            return false;
+        }
+        if (asksToWait) {
+            asksToWait = false;
+            connection.postpone(this);
             return false;
         }
         return connection.mayLeave(this);

@@ -20,45 +20,55 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server's connection on the native wire: takes requests into the slots their callers chose, runs handlers, sends what they bring.
+ * A server's connection on the native wire: takes requests into the slots their callers chose, runs handlers, sends
+ * what they bring.
  *
- * <p>Longer than 400 lines because its slots, their states and the bytes they hold change together, on the event loop, and nobody else may
- * touch them.
+ * <p>Longer than 400 lines because its slots, their states and the bytes they hold change together, on the event loop,
+ * and nobody else may touch them.
  */
 final class ServerConnection extends WireConnection implements ServedConnection {
     /** An unfinished message that brings less in {@link #stallNanos} stands still. */
     private static final int MIN_BYTES_PER_LOOK = 1024;
 
-    /** An unfinished message that is slower is not worth what it holds, but for its first moments. Source: Jetty, minRequestDataRate. */
+    /**
+     * An unfinished message that is slower is not worth what it holds, but for its first moments. Source: Jetty,
+     * minRequestDataRate.
+     */
     private static final int MIN_BYTES_PER_SECOND = 16 * 1024;
 
     private static final int ALLOWED_STALLS = 3;
 
-    /** A handler's future that does not end in so long after its caller has gone is not waited for: it holds no thread. */
+    /**
+     * A handler's future that does not end in so long after its caller has gone is not waited for: it holds no thread.
+     */
     private static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** Places kept for the calls that come next. What a burst has made beyond them is given back. */
     private static final int MAX_FREE = 512;
 
-    /** Of {@link #calls} and {@link #lastIds} together. */
+    /** An entry of {@link #calls} and one of {@link #lastIds} take this much together. */
     private static final int SLOT_BYTES = 8;
 
     private static final int FIRST_ERROR_BYTES = 64;
     private static final long MIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-    /** With more calls under way than this, what is gained by gathering is more than a wake-up of the event loop costs. */
+    /**
+     * A connection with more calls under way than this gains more by gathering replies than a wake-up of the event loop
+     * costs.
+     */
     private static final int QUIET_CALLS = 1;
 
     /**
-     * With more than this of its replies held here, a connection's requests wait before they are begun: a caller that does not read has no more
-     * made for it. Several times what a socket's queue takes, so that who reads does not notice.
+     * A connection's requests wait before they are begun while more than this of its replies is held here: a caller
+     * that does not read has no more made for it. It is several times what a socket's queue takes, so a caller that
+     * reads does not notice.
      */
     private static final int MAX_UNREAD_BYTES = 1024 * 1024;
 
-    /** Requests that have waited are begun so many at a time. */
+    /** At most so many requests that have waited run at a time while their caller still has much to read. */
     private static final int MAX_RESUMED = 16;
 
-    /** What a refused call is told, written once: refusing must cost next to nothing. */
+    /** This error is what a refused call is told. It is written once, as refusing must cost next to nothing. */
     private static final ByteBuf OVERLOADED = Unpooled.buffer();
 
     static {
@@ -72,25 +82,34 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private final Server server;
 
-    /** Calls whose replies their handlers' threads have written, the last first, linked by {@link Outbound#next}. */
+    /**
+     * These are the calls whose replies their handlers' threads have written, the last first, linked by {@link
+     * Outbound#next}.
+     */
     private final AtomicReference<@Nullable ServerCall> leftHere = new AtomicReference<>();
 
-    /** By slot; grows with the slots of the calls that were taken. */
+    /** The index is the slot; the array grows with the slots of the calls that were taken. */
     private @Nullable ServerCall[] calls = new ServerCall[8];
 
-    /** By slot: the id of its last call. A request that came twice is not executed twice. */
+    /** Each entry is the id of its slot's last call, so that a request that comes twice is not executed twice. */
     private int[] lastIds = new int[calls.length];
 
-    /** What both have grown by. */
+    /** The charge is for what both have grown by. */
     private final Charge slotBytes;
 
     private final ArrayDeque<ServerCall> free = new ArrayDeque<>();
 
-    /** Replies of more than {@link #MAX_UNREAD_BYTES} are held, or requests wait for that to end. Set by any thread, cleared on the event loop. */
+    /**
+     * The flag says that replies of more than {@link #MAX_UNREAD_BYTES} are held, or that requests wait for that to
+     * end. Any thread sets it, the event loop clears it.
+     */
     private volatile boolean congested;
 
-    /** Whole requests that are not begun, in no place of a running handler, while replies before theirs wait to be read. */
-    private final ArrayDeque<ServerCall> postponed = new ArrayDeque<>();
+    /**
+     * The list has whole requests that are not begun and have no place of a running handler, because replies before
+     * theirs wait to be read, or did until now.
+     */
+    private final CallList postponed = new CallList();
 
     private int resumed;
     private boolean resuming;
@@ -102,10 +121,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private int running;
 
     /**
-     * The first of the calls without a slot that are watched: notices until their time is over, and calls whose callers are gone until the
-     * futures of their handlers are given up.
+     * The list has watched calls without a slot: notices until their time is over, and calls whose callers are gone
+     * until the futures of their handlers are given up.
      */
-    private @Nullable ServerCall away;
+    private final CallList away = new CallList();
 
     /** Places for calls that have been made, those in {@link #free} among them. */
     private final Charge places;
@@ -117,11 +136,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private volatile boolean clientLeft;
     private boolean greeted;
 
-    /** {@link #greeting} and {@link #lookTimer}. */
+    /** The charge is for {@link #greeting} and {@link #lookTimer}. */
     private final Charge timers;
 
     private final ScheduledFuture<?> greeting;
     private final long stallNanos;
+
+    /** When the frame that has begun, and whose end is missing, became more than a little. */
+    private long frameSinceNanos;
+
     private @Nullable ScheduledFuture<?> lookTimer;
     private long nextLookNanos;
 
@@ -139,7 +162,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         greeting = loop().schedule(this::endUngreeted, stallNanos, TimeUnit.NANOSECONDS);
     }
 
-    /** Places with a call whose handler or reply is under way. For tests, when all is quiet. */
+    /** Tests ask this when all is quiet: places with a call whose handler or reply is under way. */
     private long busy() {
         long count = places.held() - free.size();
         for (Outbound call = leftHere.get(); call != null; call = call.next) {
@@ -148,7 +171,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return count;
     }
 
-    /** Whom the client's certificate names. Set before the first request. */
+    /** The principal is whom the client's certificate names. It is set before the first request. */
     @Nullable
     Principal peer() {
         return peer;
@@ -162,8 +185,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     // ---- a handler's thread
 
     /**
-     * Sends a reply from its handler's thread. The event loop hears of it when the client's next bytes come, which may be late: a call that
-     * holds more than its slot is left to the loop.
+     * Sends a reply from its handler's thread. The event loop hears of it when the client's next bytes come, which may
+     * be late: a call that holds more than its slot is left to the loop.
      *
      * @return false if the reply has to go by the event loop
      */
@@ -171,7 +194,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return underWay <= QUIET_CALLS && !leaving && !clientLeft && call.isSmall() && sendHere(call);
     }
 
-    /** The reply is about to leave: the client may use its slot again, and the event loop has to know that before it sees the next request. */
+    /**
+     * The reply is about to leave: the client may use its slot again, and the event loop has to know that before it
+     * sees the next request.
+     */
     void leavesHere(ServerCall call) {
         ServerCall last;
         do {
@@ -183,37 +209,31 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Whether requests have to wait before they are begun. From any thread. */
+    /** Says whether requests have to wait before they are begun. Any thread may ask. */
     boolean isCongested() {
         return congested;
     }
 
-    /** A large reply has been charged, or could not be. From any thread. */
+    /** Any thread says so when a large reply has been charged, or could not be. */
     void replyHeld() {
         if (account.held(Resource.REPLY_BYTES) > MAX_UNREAD_BYTES) {
             congested = true;
         }
     }
 
-    /** From a thread that would have run this call's handler. */
-    void postpone(ServerCall call) {
-        call.leave();
-        inLoopOrHere(() -> {
-            handled(call);
-            if (call.abandoned || isClosed()) {
-                recycle(call);
-                return;
-            }
-            congested = true;
-            call.postponed = true;
-            postponed.add(call);
-            resume();
-        });
-    }
-
     // ---- the event loop
 
-    /** Begins what has waited, as far as the caller has read; what is begun makes it read more first, and comes back here at its end. */
+    /** A call waits until replies before its own have left, instead of being begun. */
+    void postpone(ServerCall call) {
+        congested = true;
+        postponed.add(call);
+        resume();
+    }
+
+    /**
+     * Begins what has waited, as far as the caller has read. What is begun makes it read more first, and comes back
+     * here at its end.
+     */
     private void resume() {
         if (resuming) {
             return;
@@ -225,23 +245,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             if (isRead) {
                 congested = false;
             }
-            while (!isClosed()
-                    && (isRead || resumed < MAX_RESUMED && account.held(Resource.REPLY_BYTES) <= MAX_UNREAD_BYTES)) {
-                ServerCall call = postponed.poll();
+            while (!isClosed() && mayResume(isRead)) {
+                ServerCall call = postponed.first();
                 if (call == null) {
                     congested = false;
                     return;
                 }
-                call.postponed = false;
-                // how long it waited for its caller to read says nothing about handlers
-                call.isWhole(nanoTime());
-                if (admit(call)) {
-                    if (!isRead) {
-                        call.resumed = true;
-                        resumed++;
-                    }
-                    call.handling = true;
-                    start(call);
+                if (!resume(call, isRead)) {
+                    return;
                 }
             }
         } finally {
@@ -249,11 +260,49 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    @Override
-    void unsentChanged() {
-        if (congested) {
+    private boolean mayResume(boolean isRead) {
+        return isRead || resumed < MAX_RESUMED && account.held(Resource.REPLY_BYTES) <= MAX_UNREAD_BYTES;
+    }
+
+    /**
+     * Begins a call that has waited, if there is a place for its handler. Where there is none, the call waits for the
+     * end of another handler of its connection: all that have waited would otherwise be refused because they come at
+     * the same moment. A connection that runs no handler has nothing to wait for, and its call is refused as a new one
+     * would be.
+     *
+     * @return false if it waits
+     */
+    private boolean resume(ServerCall call, boolean isRead) {
+        AdmissionLimit admission = Objects.requireNonNull(call.method().admission());
+        if (!admission.enter(running)) {
+            if (running > 0) {
+                return false;
+            }
+            refuseAdmission(call);
+            return true;
+        }
+        entered(call, admission);
+        postponed.remove(call);
+        // how long it waited for its caller to read says nothing about handlers
+        call.isWhole(nanoTime());
+        if (!isRead) {
+            call.resumed = true;
+            resumed++;
+        }
+        start(call);
+        return true;
+    }
+
+    /** Begins what has waited, where a handler has ended or the caller has read. */
+    private void resumeIfWaiting() {
+        if (congested || !postponed.isEmpty()) {
             resume();
         }
+    }
+
+    @Override
+    void unsentChanged() {
+        resumeIfWaiting();
     }
 
     @Override
@@ -291,7 +340,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         server.greeted(channel, this);
     }
 
-    /** A client that has begun its eight bytes and does not end them. */
+    /** Ends the connection of a client that has begun its eight bytes and does not end them. */
     private void endUngreeted() {
         if (!greeted) {
             abort("no preface");
@@ -332,7 +381,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 }
             }
             default -> {
-                // a type of a later version, or one that has no meaning to a server
+                // it is a type of a later version, or one that has no meaning to a server
             }
         }
     }
@@ -408,6 +457,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         long nanos = TimeUnit.MICROSECONDS.toNanos(Math.min(micros < 0 ? Long.MAX_VALUE : micros, 1L << 50));
         long now = nanoTime();
         call.begin(id, method, metadata, now, now + nanos, notice);
+        call.metadataCost = metadataCost;
         if (!more && admission != null) {
             entered(call, admission);
         }
@@ -439,8 +489,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * A place for a call. A call that was cancelled has its place until its handler has ended: who sends and cancels again and again soon has
-     * none left.
+     * Finds a place for a call. A call that was cancelled has its place until its handler has ended, so a peer that
+     * sends and cancels again and again soon has none left. A handler that has returned a future ends at the latest
+     * when that is given up.
      *
      * @return null if this connection, or the server, has too many
      */
@@ -513,44 +564,65 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 return;
             }
         }
-        call.handling = true;
         Codec<Object> items = call.method().items();
         if (items != null) {
             call.receiver = new StreamReceiver(items, new Incoming(call.id), account, placeOf(call.method()));
         }
-        int id = call.id;
         if (call.notice) {
-            // taken: the caller's slot is free, whatever becomes of the call
-            freeSlot(call);
-            call.abandoned = true;
-            addAway(call, call.deadlineNanos());
-            sendNow(Wire.REPLY, id);
+            takeNotice(call);
         }
-        if (place == RunOn.Place.EVENT_LOOP) {
-            call.handle(request);
-            // most have ended here; what brings its result later has its time as others have
-            if (call(id) == call || call.isAway) {
-                watch(call.deadlineNanos());
-            }
+        if (place != RunOn.Place.EVENT_LOOP) {
+            // first: if no timer can be set, the connection ends, and must not wait for a handler that was never begun
+            watch(call.deadlineNanos());
+            start(call);
             return;
         }
-        watch(call.deadlineNanos());
-        start(call);
+        int id = call.id;
+        call.handling = true;
+        call.handle(request);
+        // most have ended here; what brings its result later has its time as others have
+        if (call(id) == call || away.contains(call)) {
+            watch(call.deadlineNanos());
+        }
     }
 
+    /** The caller's slot is free, whatever becomes of the call. */
+    private void takeNotice(ServerCall call) {
+        freeSlot(call);
+        call.abandoned = true;
+        try {
+            addAway(call, call.deadlineNanos());
+            watch(call.deadlineNanos());
+            sendNow(Wire.REPLY, call.id);
+        } catch (RuntimeException | Error e) {
+            // the connection ends over it, and does not know of the call any more
+            call.leave();
+            recycle(call);
+            throw e;
+        }
+    }
+
+    /** Has the handler run elsewhere. Whatever keeps it from that ends the call. */
     private void start(ServerCall call) {
-        int id = call.id;
+        call.handling = true;
         try {
             server.threads().run(loop(), call.method().place(), call);
         } catch (RejectedExecutionException e) {
-            call.leave();
-            handled(call);
-            if (call.abandoned) {
-                recycle(call);
-            } else {
-                drop(call);
-                refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
-            }
+            refuseStart(call, "the server is closing");
+        } catch (Throwable e) {
+            refuseStart(call, "the server has no thread for the call");
+        }
+    }
+
+    private void refuseStart(ServerCall call, String why) {
+        int id = call.id;
+        call.leave();
+        handled(call);
+        if (call.abandoned) {
+            recycle(call);
+        } else {
+            drop(call);
+            refuse(id, RPCXException.Code.UNAVAILABLE, why);
         }
     }
 
@@ -561,10 +633,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             entered(call, admission);
             return true;
         }
+        refuseAdmission(call);
+        return false;
+    }
+
+    private void refuseAdmission(ServerCall call) {
         int id = call.id;
         drop(call);
         refuseOverloaded(id);
-        return false;
     }
 
     private void entered(ServerCall call, AdmissionLimit admission) {
@@ -604,13 +680,19 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void endOverLargeItem(ServerCall call) {
-        int id = call.id;
-        drop(call);
-        refuse(
-                id,
+        endByItem(
+                call,
                 RPCXException.Code.TOO_LARGE,
-                "an item of more than " + server.settings().maxMessageBytes() + " bytes",
-                RPCXException.Executed.EXECUTED);
+                "an item of more than " + server.settings().maxMessageBytes() + " bytes");
+    }
+
+    /** Ends a call over an item, which may have come before the handler has begun. */
+    private void endByItem(ServerCall call, RPCXException.Code code, String text) {
+        int id = call.id;
+        boolean isExecuted = call.isExecuted();
+        boolean hasBegun = drop(call);
+        RPCXException.Executed unsure = hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
+        refuse(id, code, text, isExecuted ? RPCXException.Executed.EXECUTED : unsure);
     }
 
     private void onEnd(int id) {
@@ -641,7 +723,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** The handler's way to give credit to its caller. A handler that wants no more items says so by its result. */
+    /** A handler gives credit to its caller by this. A handler that wants no more items says so by its result. */
     private final class Incoming implements StreamReceiver.Peer {
         private final int id;
 
@@ -663,17 +745,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         public void overflow() {
             ServerCall call = call(id);
             if (call != null) {
-                drop(call);
-                refuse(
-                        id,
+                endByItem(
+                        call,
                         RPCXException.Code.OVERLOADED,
-                        "too many bytes of items wait on this connection or server",
-                        RPCXException.Executed.EXECUTED);
+                        "too many bytes of items wait on this connection or server");
             }
         }
     }
 
-    /** Where a method's handler and all that belongs to its streams runs; null on the event loop. */
+    /** The executor runs a method's handler and all that belongs to its streams; it is null on the event loop. */
     private @Nullable Executor placeOf(ServerMethod method) {
         RunOn.Place place = method.place();
         if (place == RunOn.Place.EVENT_LOOP) {
@@ -681,22 +761,28 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         return signal -> {
             if (inLoop()) {
-                server.threads().run(loop(), place, signal);
+                runAt(place, signal);
             } else {
-                inLoopOrHere(() -> {
-                    try {
-                        server.threads().run(loop(), place, signal);
-                    } catch (RejectedExecutionException stopped) {
-                        signal.run();
-                    }
-                });
+                inLoopOrHere(() -> runAt(place, signal));
             }
         };
     }
 
-    // ---- what stands still
+    /** Runs what a handler has to be told where its method's handlers run, and here where there is no thread for it. */
+    private void runAt(RunOn.Place place, Runnable told) {
+        try {
+            server.threads().run(loop(), place, told);
+        } catch (RuntimeException | Error noThread) {
+            told.run();
+        }
+    }
 
-    /** When this call has to be looked at: at its deadline, and before that while its peer owes it the rest of a message. */
+    // ---- messages and calls that stand still
+
+    /**
+     * A call has to be looked at by this time: its deadline, or before that while its peer owes it the rest of a
+     * message.
+     */
     private long due(ServerCall call, long now) {
         StreamReceiver items = call.receiver;
         boolean isUnfinished = call.receiving || items != null && items.isReceiving();
@@ -710,7 +796,24 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return now + left;
     }
 
-    /** Sees to it that {@link #look} runs at this time. One timer serves all calls; most find it set for an earlier time. */
+    @Override
+    void frameWaits() {
+        long now = nanoTime();
+        frameSinceNanos = now;
+        watch(frameDue(), now);
+    }
+
+    /** A frame that has begun has to be whole by this time, which is that of a request of its size. */
+    private long frameDue() {
+        return frameSinceNanos
+                + ALLOWED_STALLS * stallNanos
+                + Wire.MAX_FRAME_BYTES * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
+    }
+
+    /**
+     * Sees to it that {@link #look} runs at this time. One timer serves all calls; most find it set for an earlier
+     * time.
+     */
     private void watch(long due) {
         if (lookTimer == null || due - nextLookNanos < 0) {
             watch(due, nanoTime());
@@ -718,8 +821,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void watch(long due, long now) {
-        if (isClosed() && away == null) {
-            // a call whose request ended its own connection: nothing is left to be looked at
+        if (isClosed() && away.isEmpty()) {
+            // the call's request has ended its own connection, and nothing is left to be looked at
             return;
         }
         if (lookTimer != null) {
@@ -740,6 +843,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         timers.release(1);
         long now = nanoTime();
         long next = lookAway(now);
+        if (isFrameWaiting() && !isClosed()) {
+            long left = frameDue() - now;
+            if (left <= 0) {
+                fail("a frame that does not come to its end");
+                return;
+            }
+            next = Math.min(next, left);
+        }
         for (ServerCall call : calls) {
             if (call == null) {
                 continue;
@@ -767,72 +878,51 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Ends notices whose time is over, and calls whose results nobody waits for and do not come. @return when the next is due, from now */
+    /**
+     * Ends notices whose time is over, and calls whose results nobody waits for and do not come.
+     *
+     * @return when the next is due, from now
+     */
     private long lookAway(long now) {
         long next = Long.MAX_VALUE / 2;
-        ServerCall call = away;
+        ServerCall call = away.first();
         while (call != null) {
-            ServerCall following = call.nextAway;
+            ServerCall following = call.following;
             long left = call.awayUntilNanos - now;
             if (left > 0) {
                 next = Math.min(next, left);
             } else if (call.isCancelled()) {
                 giveUp(call);
             } else {
-                removeAway(call);
+                away.remove(call);
                 call.cancel();
                 if (call.isAwaiting()) {
                     addAway(call, now + GRACE_NANOS);
                     next = Math.min(next, GRACE_NANOS);
                 }
             }
-            call = following;
+            // the end of one may be the end of the connection, and of others with it
+            call = following == null || away.contains(following) ? following : away.first();
         }
         return next;
     }
 
     private void addAway(ServerCall call, long until) {
         call.awayUntilNanos = until;
-        if (call.isAway) {
-            return;
+        if (!away.contains(call)) {
+            away.add(call);
         }
-        call.isAway = true;
-        ServerCall first = away;
-        call.nextAway = first;
-        if (first != null) {
-            first.previousAway = call;
-        }
-        away = call;
-    }
-
-    private void removeAway(ServerCall call) {
-        if (!call.isAway) {
-            return;
-        }
-        ServerCall following = call.nextAway;
-        ServerCall previous = call.previousAway;
-        if (previous == null) {
-            away = following;
-        } else {
-            previous.nextAway = following;
-        }
-        if (following != null) {
-            following.previousAway = previous;
-        }
-        call.isAway = false;
-        call.nextAway = null;
-        call.previousAway = null;
     }
 
     private void giveUp(ServerCall call) {
         if (call.giveUp()) {
             recycle(call);
         } else {
-            removeAway(call);
+            away.remove(call);
         }
     }
 
-    /** The handler's future has some time to end. */
+    /** Gives the handler's future some time to end. */
     private void linger(ServerCall call) {
         long now = nanoTime();
         addAway(call, now + GRACE_NANOS);
@@ -843,7 +933,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** A handler whose caller is gone has brought a future. From the handler's thread. */
+    /** The handler's thread says that a handler whose caller is gone has brought a future. */
     void awaitsForNobody(ServerCall call) {
         inLoopOrHere(() -> {
             if (call.isAwaiting() && call.isCancelled()) {
@@ -852,7 +942,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         });
     }
 
-    /** Runs what a handler wants to be told of the end of its call, where the method's handlers run, and never within what ends the call. */
+    /**
+     * Runs what a handler wants to be told of the end of its call, where the method's handlers run, and never within
+     * what ends the call.
+     */
     void tell(RunOn.Place place, List<Runnable> told) {
         Runnable all = () -> told.forEach(Threads::runShared);
         if (place == RunOn.Place.EVENT_LOOP) {
@@ -861,12 +954,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         try {
             server.threads().run(loop(), place, all);
-        } catch (RejectedExecutionException stopped) {
+        } catch (RuntimeException | Error noThread) {
             inLoopOrHere(all);
         }
     }
 
-    /** Sends the items of what a handler returned. From the handler's thread; the publisher is subscribed where the handler runs. */
+    /**
+     * Sends the items of what a handler returned. It is called on the handler's thread; the publisher is subscribed
+     * where the handler runs.
+     */
     void stream(ServerCall call, @Nullable Object result) {
         if (!(result instanceof Flow.Publisher<?>)) {
             call.finish(null, ServerCall.failed(new IllegalStateException("no stream")));
@@ -903,9 +999,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             sender.onCredit(call.credit);
         }
         sender.subscribeTo(publisher);
+        // the stream may go on for long, and its handler's place is free
+        resumeIfWaiting();
     }
 
-    /** A request that came in one frame, for a handler on another thread. @return false if the call has been refused */
+    /**
+     * Keeps a request that came in one frame, for a handler on another thread.
+     *
+     * @return false if the call has been refused
+     */
     private boolean holdWhole(ServerCall call, ByteBuf request) {
         if (request.readableBytes() > Outbound.SMALL_BYTES) {
             return holdCounted(call, request);
@@ -929,12 +1031,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private void onCancel(int id) {
         ServerCall call = call(id);
         if (call != null && call.end()) {
-            drop(call);
+            boolean hasBegun = drop(call);
             refuse(
                     id,
                     RPCXException.Code.CANCELLED,
                     "cancelled",
-                    call.receiving ? RPCXException.Executed.NOT_EXECUTED : RPCXException.Executed.MAYBE);
+                    hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED);
         }
     }
 
@@ -950,9 +1052,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return abandon(call);
     }
 
-    /** Nobody waits for the call any more; it is recycled here or, where its handler runs, at the handler's end. @return as {@link #drop} */
+    /**
+     * Nobody waits for the call any more; it is recycled here or, where its handler runs, at the handler's end.
+     *
+     * @return as {@link #drop}
+     */
     private boolean abandon(ServerCall call) {
-        // before its stream ends, by which its handler may end here and now: then that has recycled the call
+        // the look comes before its stream ends, by which its handler may end here and now and recycle the call
         boolean handled = call.handling;
         boolean hasBegun = handled ? call.cancel() : call.hasBegun();
         endStreams(call);
@@ -1002,7 +1108,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Many refusals at once have no text from some on: they cost their peer's reader, and this side, hardly more than the requests did. */
+    /**
+     * Many refusals at once have no text from some on: they cost their peer's reader, and this side, hardly more than
+     * the requests did.
+     */
     private void refuse(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
         ByteBuf body = Unpooled.buffer(FIRST_ERROR_BYTES);
         WireError.write(body, new RPCXException(code, isBehind() ? "" : text, executed));
@@ -1026,8 +1135,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Whether a reply leaves now or later; what its handler's thread has charged for it counts. False if it is dropped, with its
-     * connection. While the client reads this is one look.
+     * Charges a reply that cannot leave now; what its handler's thread has charged for it counts. While the client
+     * reads this is one look.
+     *
+     * @return false if the reply is dropped, with its connection
      */
     boolean mayLeave(ServerCall call) {
         int bytes = call.body.readableBytes();
@@ -1047,36 +1158,36 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return true;
     }
 
-    /** Neither handler nor reply need it any more. */
+    /** Ends the use of a call that neither its handler nor its reply needs any more. */
     void recycle(ServerCall call) {
         handled(call);
-        if (call.postponed) {
-            call.postponed = false;
-            postponed.remove(call);
-        }
+        postponed.remove(call);
+        away.remove(call);
         if (call.resumed) {
             call.resumed = false;
             resumed--;
         }
         endStreams(call);
         call.forget();
-        removeAway(call);
         call.requestBytes.release();
         call.replyBytes.release();
-        if (isClosed()) {
-            if (away == null && lookTimer != null) {
-                stopLooking();
-            }
-            places.release(1);
-            return;
+        if (isClosed() && away.isEmpty()) {
+            stopLooking();
         }
-        keep(call);
-        if (congested) {
-            resume();
+        if (call.isPlaceLeft) {
+            // this object has no other use, as its place is not this connection's any more
+            places.handOver(1);
+        } else if (isClosed()) {
+            places.release(1);
+        } else {
+            keep(call);
+        }
+        if (!isClosed()) {
+            resumeIfWaiting();
         }
     }
 
-    /** For the next call. */
+    /** Keeps a place for the next call. */
     private void keep(ServerCall call) {
         if (free.size() >= MAX_FREE) {
             places.release(1);
@@ -1129,6 +1240,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
+    /**
+     * Ends one of several calls. What that throws, such as a stream's end that finds no thread, does not keep the
+     * others from theirs.
+     */
+    private void abandonSafely(ServerCall call) {
+        try {
+            abandon(call);
+        } catch (Throwable t) {
+            Threads.report(t);
+        }
+    }
+
     @Override
     void onClosed(String why) {
         beforeRead();
@@ -1138,12 +1261,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         timers.release();
         for (ServerCall call : calls) {
             if (call != null) {
-                abandon(call);
+                abandonSafely(call);
             }
         }
         Arrays.fill(calls, null);
         slotBytes.release();
-        for (ServerCall call = away; call != null && !loop().isShuttingDown(); call = call.nextAway) {
+        for (ServerCall call = away.first(); call != null && !loop().isShuttingDown(); call = call.following) {
             watch(call.awayUntilNanos);
         }
         underWay = 0;

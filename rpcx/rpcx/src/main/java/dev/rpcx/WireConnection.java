@@ -110,6 +110,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** {@link #gathered} and {@link #cut}, where they have grown. */
     private final Charge kept;
 
+    /** What {@link #cut} may grow to, from where a frame is more than what is not counted until its end has come. */
+    private final Charge frame;
+
     private long keptBytes;
     private boolean unsentWatched;
     private boolean owesPong;
@@ -127,6 +130,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         this.account = account;
         this.unsent = account.charge(Resource.REPLY_BYTES);
         this.kept = account.charge(Resource.KEPT_BYTES);
+        this.frame = account.charge(Resource.FRAME_BYTES);
         this.loop = channel.eventLoop();
         this.ticker = loop.ticker();
         this.turn = new WriteTurn(channel);
@@ -499,24 +503,31 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         long bytes = gathered.length + cut.capacity();
-        if (bytes > Outbound.SMALL_BYTES && !kept.set(bytes) && gatheredBytes == 0) {
-            gathered = new byte[FIRST_BATCH_BYTES];
+        boolean isCharged = bytes <= Outbound.SMALL_BYTES || kept.set(bytes);
+        if (!isCharged) {
+            shrinkBuffers();
             bytes = gathered.length + cut.capacity();
         }
-        if (bytes <= Outbound.SMALL_BYTES) {
+        if (!isCharged || bytes <= Outbound.SMALL_BYTES) {
             kept.release();
         }
-        keptBytes = bytes;
+        // what is in use and could not be charged is looked at again
+        keptBytes = isCharged || bytes <= Outbound.SMALL_BYTES ? bytes : 0;
     }
 
-    /** Nothing has been heard for a while: buffers that have grown are given up. On the event loop. */
-    void rest() {
+    /** Buffers that have grown and hold nothing are given up. */
+    private void shrinkBuffers() {
         if (gatheredBytes == 0) {
             gathered = new byte[FIRST_BATCH_BYTES];
         }
         if (!cut.isReadable()) {
             cut.clear().capacity(FIRST_CUT_BYTES);
         }
+    }
+
+    /** Nothing has been heard for a while: buffers that have grown are given up. On the event loop. */
+    void rest() {
+        shrinkBuffers();
         keepBuffers();
     }
 
@@ -557,7 +568,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 } else if (!isLarge(arrived)) {
                     readFrames(arrived);
                 } else if (!readFrame(arrived)) {
-                    cut.writeBytes(arrived);
+                    keepCut(arrived, arrived.readableBytes());
                 }
             }
         } catch (WireFault fault) {
@@ -579,14 +590,43 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         in.writeBytes(arrived);
         while (in.isReadable() && !closed) {
             if (!readFrame(in)) {
-                cut.writeBytes(in);
+                keepCut(in, in.readableBytes());
             }
         }
+    }
+
+    /**
+     * Keeps bytes of a frame whose end has not arrived. A frame that is more than a little is charged before it is
+     * kept: where there is no room, its connection ends, as nothing smaller than the connection could be refused.
+     */
+    private void keepCut(ByteBuf in, int bytes) {
+        int before = cut.writerIndex();
+        if (before + bytes > Outbound.SMALL_BYTES) {
+            if (frame.held() == 0 && !frame.add(cut.maxCapacity())) {
+                fail(RPCXException.Code.OVERLOADED, "no room for the begin of a frame whose end has not come");
+                return;
+            }
+            if (before <= Outbound.SMALL_BYTES) {
+                frameWaits();
+            }
+        }
+        cut.writeBytes(in, bytes);
+    }
+
+    /** A frame that is charged has begun to arrive, and its end is missing. On the event loop. */
+    void frameWaits() {}
+
+    /** Whether a frame that is charged waits for its end. On the event loop. */
+    final boolean isFrameWaiting() {
+        return cut.readableBytes() > Outbound.SMALL_BYTES;
     }
 
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
         reading = false;
+        if (!cut.isReadable()) {
+            frame.release();
+        }
         flush();
     }
 
@@ -621,8 +661,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         int wanted = headerOf(length) + length - cut.readableBytes();
-        cut.writeBytes(in, Math.min(wanted, in.readableBytes()));
-        if (readFrame(cut)) {
+        keepCut(in, Math.min(wanted, in.readableBytes()));
+        if (!closed && readFrame(cut)) {
             cut.clear();
         }
     }
@@ -693,9 +733,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** Ends the connection over something the peer did, and tells it what. */
     final void fail(String why) {
+        fail(RPCXException.Code.PROTOCOL, why);
+    }
+
+    private void fail(RPCXException.Code code, String why) {
         if (!closed && greeted) {
             ByteBuf body = Unpooled.buffer();
-            WireError.write(body, new RPCXException(RPCXException.Code.PROTOCOL, why, RPCXException.Executed.MAYBE));
+            WireError.write(body, new RPCXException(code, why, RPCXException.Executed.MAYBE));
             gather(new Outbound.Control(Wire.ERROR, 0, body));
         }
         close(why);
@@ -722,6 +766,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 // behind all that was written: closing at once would throw away what the socket has not taken yet
                 channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
                 kept.release();
+                frame.release();
                 unsent.release();
                 linger();
             }

@@ -84,7 +84,7 @@ class ChargeTest {
     @ParameterizedTest
     @EnumSource(
             value = Resource.class,
-            names = {"KEPT_BYTES", "CALLS", "HANDLERS", "STREAMS", "TIMERS"})
+            names = {"KEPT_BYTES", "FRAME_BYTES", "CALLS", "HANDLERS", "STREAMS", "TIMERS"})
     void whatIsNotCountedInBytesGoesBackAtOnce(Resource kind) {
         Charge one = account.charge(kind);
         one.add(3);
@@ -94,6 +94,26 @@ class ChargeTest {
         assertThat(account.held(kind)).isEqualTo(2);
         one.release();
         assertThat(ledger.held(kind)).isZero();
+    }
+
+    @Test
+    void whatIsHandedOverStaysTakenAndIsNobodyElsesToGiveBack() {
+        Charge bytes = account.charge(Resource.OBJECT_BYTES);
+        bytes.add(STEP + 1);
+        assertThat(bytes.handOver()).isEqualTo(2 * STEP);
+        assertThat(bytes.held()).isZero();
+        bytes.release();
+        assertThat(ledger.held(Resource.OBJECT_BYTES)).isEqualTo(2 * STEP);
+        account.give(Resource.OBJECT_BYTES, 2 * STEP);
+        Charge places = account.charge(Resource.CALLS);
+        places.add(3);
+        places.handOver(1);
+        assertThat(places.held()).isEqualTo(2);
+        places.release();
+        assertThat(ledger.held(Resource.CALLS)).isEqualTo(1);
+        assertThatThrownBy(() -> places.handOver(1)).isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> bytes.handOver(0)).isInstanceOf(IllegalArgumentException.class);
+        account.give(Resource.CALLS, 1);
     }
 
     @Test

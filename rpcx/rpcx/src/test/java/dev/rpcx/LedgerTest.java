@@ -378,7 +378,8 @@ class LedgerTest {
                 Resource.REPLY_BYTES,
                 Resource.ITEM_BYTES_IN,
                 Resource.ITEM_BYTES_OUT,
-                Resource.KEPT_BYTES)) {
+                Resource.KEPT_BYTES,
+                Resource.FRAME_BYTES)) {
             bytes += ledger.most(kind);
         }
         // 2 KiB each
@@ -398,6 +399,7 @@ class LedgerTest {
         assertThat(server.most(Resource.ITEM_BYTES_IN)).isEqualTo(heap / 16);
         assertThat(server.most(Resource.ITEM_BYTES_OUT)).isEqualTo(heap / 16);
         assertThat(server.most(Resource.KEPT_BYTES)).isEqualTo(heap / 16);
+        assertThat(server.most(Resource.FRAME_BYTES)).isEqualTo(heap / 32);
         assertThat(server.most(Resource.CONNECTIONS)).isEqualTo(7);
         assertThat(server.most(Resource.CALLS)).isEqualTo(heap / 8 / 2048);
         assertThat(server.most(Resource.STREAMS)).isEqualTo(heap / 16 / 2048);

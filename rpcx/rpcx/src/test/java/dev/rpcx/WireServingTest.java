@@ -539,7 +539,7 @@ class WireServingTest {
     void aCallThatIsCancelledBeforeItsHandlerBeginsIsNotHandled() {
         call(FIRST, "echo");
         send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
-        expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
+        expectError(FIRST, Code.CANCELLED, Executed.NOT_EXECUTED, "cancelled");
         handle();
         assertThat(service.begun).isZero();
         send(Wire.REQUEST | Wire.NAMED | Wire.MORE, FIRST + 1, RawPeer.prelude("hand", "echo"));

@@ -1,0 +1,63 @@
+package dev.rpcx;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A list of calls of one connection, in the order in which they came. The links are the calls' own, so adding and
+ * removing cost the same however many calls there are, and a call is in one list at most. Event loop only.
+ */
+final class CallList {
+    private @Nullable ServerCall first;
+    private @Nullable ServerCall last;
+
+    @Nullable
+    ServerCall first() {
+        return first;
+    }
+
+    boolean isEmpty() {
+        return first == null;
+    }
+
+    boolean contains(ServerCall call) {
+        return call.list == this;
+    }
+
+    /** Adds a call behind the last one. */
+    void add(ServerCall call) {
+        if (call.list != null) {
+            throw new IllegalStateException("a call that is in a list already (expected: in none)");
+        }
+        ServerCall before = last;
+        call.list = this;
+        call.previous = before;
+        if (before == null) {
+            first = call;
+        } else {
+            before.following = call;
+        }
+        last = call;
+    }
+
+    /** Takes a call out of this list, if it is there. */
+    void remove(ServerCall call) {
+        if (call.list != this) {
+            return;
+        }
+        ServerCall before = call.previous;
+        ServerCall after = call.following;
+        if (before == null) {
+            first = after;
+        } else {
+            before.following = after;
+        }
+        if (after == null) {
+            last = before;
+        } else {
+            after.previous = before;
+        }
+        call.list = null;
+        call.previous = null;
+        call.following = null;
+    }
+}

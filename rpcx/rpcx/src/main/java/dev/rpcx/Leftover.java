@@ -1,0 +1,45 @@
+package dev.rpcx;
+
+import java.lang.ref.PhantomReference;
+import java.lang.ref.ReferenceQueue;
+
+/**
+ * A charge that stays when a call has been given up whose handler's future has not ended: the future may hold what the
+ * request was read into. The charge is given back once, when the future ends, or when nobody can reach the future any
+ * more. Thread-safe.
+ */
+final class Leftover extends PhantomReference<Object> {
+    private final Ledger ledger;
+    private final Account account;
+    private final long objectBytes;
+    private final int places;
+    private boolean isOver;
+
+    /** @param holder what the future holds as long as it has not ended, and nothing else does */
+    Leftover(
+            Ledger ledger,
+            Account account,
+            Object holder,
+            ReferenceQueue<Object> collected,
+            long objectBytes,
+            int places) {
+        super(holder, collected);
+        this.ledger = ledger;
+        this.account = account;
+        this.objectBytes = objectBytes;
+        this.places = places;
+    }
+
+    /** Gives back what is held. A second time does nothing. */
+    void end() {
+        synchronized (this) {
+            if (isOver) {
+                return;
+            }
+            isOver = true;
+        }
+        ledger.over(this);
+        account.give(Resource.OBJECT_BYTES, objectBytes);
+        account.give(Resource.CALLS, places);
+    }
+}

@@ -1,0 +1,112 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The order of calls in a list, and how much of it is looked at. */
+@Timeout(60)
+class CallListTest {
+    @RPCXServer("list")
+    static final class Service {
+        @Method
+        void nothing() {}
+    }
+
+    private final HandPlatform platform = new HandPlatform();
+    private final Server server = Server.builder(RegistryServer.registry(new Service()))
+            .platform(platform)
+            .build()
+            .start();
+    private final EmbeddedChannel channel = platform.accept();
+    private final Account account =
+            Objects.requireNonNull(Ledger.ofClient("list").open(null));
+    private final ServerConnection connection = new ServerConnection(channel, server, account);
+    private final CallList list = new CallList();
+
+    @AfterEach
+    void end() {
+        connection.close("the test is over");
+        channel.close();
+        platform.pass(channel, 2, TimeUnit.HOURS);
+        channel.releaseOutbound();
+        account.close();
+    }
+
+    private ServerCall call() {
+        return new ServerCall(connection, account);
+    }
+
+    private List<ServerCall> calls(int count) {
+        List<ServerCall> calls = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            calls.add(call());
+            list.add(calls.get(i));
+        }
+        return calls;
+    }
+
+    private List<ServerCall> inOrder() {
+        List<ServerCall> found = new ArrayList<>();
+        ServerCall before = null;
+        for (ServerCall call = list.first(); call != null; call = call.following) {
+            assertThat(call.previous).isSameAs(before);
+            assertThat(list.contains(call)).isTrue();
+            found.add(call);
+            before = call;
+        }
+        return found;
+    }
+
+    @Test
+    void callsStandInTheOrderInWhichTheyCameWhicheverAreTakenOut() {
+        List<ServerCall> calls = calls(6);
+        for (int taken : new int[] {2, 0, 3}) {
+            list.remove(calls.remove(taken));
+            assertThat(inOrder()).isEqualTo(calls);
+        }
+        calls.add(call());
+        list.add(calls.get(calls.size() - 1));
+        assertThat(inOrder()).isEqualTo(calls);
+        while (!calls.isEmpty()) {
+            list.remove(calls.remove(calls.size() - 1));
+            assertThat(inOrder()).isEqualTo(calls);
+        }
+        assertThat(list.isEmpty()).isTrue();
+    }
+
+    @Test
+    void aCallIsInOneListAtMost() {
+        ServerCall call = calls(1).get(0);
+        CallList other = new CallList();
+        assertThatThrownBy(() -> other.add(call)).isInstanceOf(IllegalStateException.class);
+        other.remove(call);
+        assertThat(inOrder()).containsExactly(call);
+        list.remove(call);
+        list.remove(call);
+        assertThat(list.contains(call)).isFalse();
+        other.add(call);
+        assertThat(other.contains(call)).isTrue();
+    }
+
+    @Test
+    void whatIsTakenOutHasItsNeighboursLookedAtAndNoOther() {
+        List<ServerCall> calls = calls(7);
+        // whoever goes along the list from either end, or from the call, never comes back from here
+        calls.get(1).following = calls.get(1);
+        calls.get(1).previous = calls.get(1);
+        calls.get(5).following = calls.get(5);
+        calls.get(5).previous = calls.get(5);
+        list.remove(calls.get(3));
+        assertThat(calls.get(2).following).isSameAs(calls.get(4));
+        assertThat(calls.get(4).previous).isSameAs(calls.get(2));
+    }
+}

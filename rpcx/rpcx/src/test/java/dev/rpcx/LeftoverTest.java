@@ -1,0 +1,183 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What stays counted of calls whose callers are gone and whose handlers' futures go on, under a hand clock. */
+@Timeout(60)
+class LeftoverTest {
+    private static final int ID = 1 << 16;
+    private static final int LARGE = 100_000;
+
+    @RPCXServer("left")
+    static final class Service {
+        final ArrayDeque<CompletableFuture<Integer>> kept = new ArrayDeque<>();
+
+        /** A future that holds its argument, as a handler's own work does. */
+        @Method
+        CompletableFuture<Integer> keeps(String text) {
+            CompletableFuture<Integer> result = new CompletableFuture<>();
+            kept.add(result);
+            return result.thenApply(more -> text.length() + more);
+        }
+
+        /** A future that nobody will ever end. */
+        @Method
+        CompletableFuture<Integer> loses(String text) {
+            return new CompletableFuture<Integer>().thenApply(more -> text.length() + more);
+        }
+    }
+
+    private final HandPlatform platform = new HandPlatform();
+    private final Service service = new Service();
+    private final Server server = Server.builder(RegistryServer.registry(service))
+            .platform(platform)
+            .build()
+            .start();
+    private final EmbeddedChannel channel = platform.accept();
+
+    @BeforeEach
+    void greet() {
+        send(RawPeer.preface());
+    }
+
+    @AfterEach
+    void end() {
+        channel.close();
+        while (!service.kept.isEmpty()) {
+            service.kept.remove().complete(1);
+        }
+        platform.handleAll(channel);
+        platform.pass(channel, 2, TimeUnit.HOURS);
+        channel.releaseOutbound();
+    }
+
+    private void send(ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        platform.read(channel, all, 0, all.length);
+    }
+
+    /** A call that is cancelled when its handler has returned, and then forgotten. */
+    private void startAndCancel(int id, String method, int bytes) {
+        ByteBuf body = RawPeer.text("x".repeat(bytes));
+        ByteBuf part = RawPeer.prelude("left", method);
+        int head = Wire.REQUEST | Wire.NAMED;
+        do {
+            part.writeBytes(body, Math.min(10_000, body.readableBytes()));
+            send(RawPeer.frame(body.isReadable() ? head | Wire.MORE : head, id, part));
+            part.clear();
+            head = Wire.PART;
+        } while (body.isReadable());
+        platform.handleAll(channel);
+        assertThat(server.running()).isEqualTo(1);
+        send(RawPeer.frame(Wire.CANCEL, id, Unpooled.EMPTY_BUFFER));
+        // the handler is told
+        platform.handleAll(channel);
+        platform.pass(channel, 1_500, TimeUnit.MILLISECONDS);
+        assertThat(server.running()).isZero();
+        HandPlatform.written(channel);
+    }
+
+    private long held(Resource kind) {
+        return server.ledger().held(kind);
+    }
+
+    /** Takes so much of this that not even the smallest amount is left. */
+    private List<Charge> takeAll(Resource kind) {
+        List<Charge> taken = new ArrayList<>();
+        for (long part = server.ledger().most(kind); part > 0; ) {
+            Charge charge = Objects.requireNonNull(server.ledger().open(null)).charge(kind);
+            if (charge.add(part)) {
+                taken.add(charge);
+            } else {
+                part /= 2;
+            }
+        }
+        return taken;
+    }
+
+    @Test
+    void whatALargeRequestWasReadIntoStaysChargedUntilTheFutureEnds() {
+        startAndCancel(ID, "keeps", LARGE);
+        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(LARGE);
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+        channel.close();
+        platform.settle(channel);
+        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(LARGE);
+        service.kept.remove().complete(1);
+        assertThat(held(Resource.OBJECT_BYTES)).isZero();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    @Test
+    void manySmallRequestsAreChargedTooWhenTheirPlacesAreGivenBack() {
+        int calls = 20;
+        for (int i = 1; i <= calls; i++) {
+            startAndCancel(i * ID, "keeps", 1_000);
+        }
+        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(calls * 1_000);
+        assertThat(held(Resource.CALLS)).isEqualTo(1);
+        while (!service.kept.isEmpty()) {
+            service.kept.remove().complete(1);
+        }
+        assertThat(held(Resource.OBJECT_BYTES)).isZero();
+    }
+
+    @Test
+    void whatNobodyCanReachIsGivenBackThoughItNeverEnds() {
+        startAndCancel(ID, "loses", LARGE);
+        await().until(() -> {
+            System.gc();
+            return server.ledger().audit().isEmpty();
+        });
+    }
+
+    @Test
+    void whatTheCollectorHasFoundIsGivenBackBeforeAnybodyIsRefused() {
+        startAndCancel(ID, "loses", LARGE);
+        List<Charge> taken = takeAll(Resource.OBJECT_BYTES);
+        Charge other = Objects.requireNonNull(server.ledger().open(null)).charge(Resource.OBJECT_BYTES);
+        await().until(() -> {
+            System.gc();
+            return other.add(1);
+        });
+        other.release();
+        taken.forEach(Charge::release);
+        assertThat(held(Resource.OBJECT_BYTES)).isZero();
+    }
+
+    @Test
+    void aGivenUpCallKeepsItsPlaceWhereItsObjectsCannotBeCharged() {
+        List<Charge> taken = takeAll(Resource.OBJECT_BYTES);
+        for (int i = 1; i <= 3; i++) {
+            startAndCancel(i * ID, "keeps", 1_000);
+        }
+        assertThat(held(Resource.CALLS)).isEqualTo(3);
+        service.kept.remove().complete(1);
+        assertThat(held(Resource.CALLS)).isEqualTo(2);
+        channel.close();
+        platform.settle(channel);
+        assertThat(held(Resource.CALLS)).isEqualTo(2);
+        while (!service.kept.isEmpty()) {
+            service.kept.remove().complete(1);
+        }
+        assertThat(held(Resource.CALLS)).isZero();
+        taken.forEach(Charge::release);
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+}

@@ -1,0 +1,263 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Calls that wait until their caller has read the replies before theirs, under a hand clock. */
+@Timeout(60)
+class PostponedCallsTest {
+    private static final int GENERATION = 1 << 16;
+    private static final int LARGE_BYTES = 2 << 20;
+    private static final int LARGE_SLOT = 4000;
+    private static final int MANY = 40;
+    private static final int GIVEN_MILLIS = 2_000;
+
+    @RPCXServer("postponed")
+    static final class Service {
+        final ArrayDeque<CompletableFuture<String>> waiting = new ArrayDeque<>();
+
+        @Method
+        String large(int bytes) {
+            return "x".repeat(bytes);
+        }
+
+        @Method
+        String quick() {
+            return "quick";
+        }
+
+        @Method
+        CompletableFuture<String> waits() {
+            CompletableFuture<String> result = new CompletableFuture<>();
+            waiting.add(result);
+            return result;
+        }
+
+        void endAll() {
+            waiting.forEach(result -> result.complete("done"));
+            waiting.clear();
+        }
+    }
+
+    /** A client that is a channel without a socket. */
+    private final class Peer {
+        final EmbeddedChannel channel = platform.accept();
+        private int sent;
+
+        Peer() {
+            send(RawPeer.preface());
+            HandPlatform.written(channel);
+            peers.add(this);
+        }
+
+        /** The bytes arrive also while the server does not want to read: then it has read them before that. */
+        void send(ByteBuf bytes) {
+            channel.config().setAutoRead(true);
+            byte[] all = ByteBufUtil.getBytes(bytes);
+            platform.read(channel, all, 0, all.length);
+        }
+
+        void request(int slot, String method) {
+            ByteBuf payload = RawPeer.prelude("postponed", method);
+            Varint.write(payload, GIVEN_MILLIS * 1000L);
+            if (method.equals("large")) {
+                payload.writeByte(1 << 3);
+                Varint.write(payload, LARGE_BYTES);
+            }
+            send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME, id(slot), payload));
+        }
+
+        /** Makes so many calls, each in the next slot; each comes to the thread where its handler would run. */
+        void requests(int count, String method) {
+            for (int i = 0; i < count; i++) {
+                request(sent++, method);
+                platform.handleAll(channel);
+            }
+        }
+
+        /** From here on the server holds a large reply that this client does not read. */
+        void stopReading() {
+            platform.reads(channel, false);
+            request(LARGE_SLOT, "large");
+            platform.handleAll(channel);
+            assertThat(server.ledger().held(Resource.REPLY_BYTES)).isGreaterThan(1 << 20);
+        }
+
+        void read() {
+            platform.reads(channel, true);
+        }
+
+        /** What each call was told at its end, by slot: REPLY, or the error's code. */
+        Map<Integer, Object> ends() {
+            Map<Integer, Object> ends = new HashMap<>();
+            ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+            while (in.isReadable()) {
+                ByteBuf frame = in.readSlice((int) Varint.read(in));
+                int head = frame.readUnsignedByte();
+                int slot = frame.readInt() & Wire.SLOT_MASK;
+                switch (head) {
+                    case Wire.REPLY -> ends.put(slot, "REPLY");
+                    case Wire.ERROR -> {
+                        RPCXException error = WireError.read(frame);
+                        if (slot != LARGE_SLOT) {
+                            assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                        }
+                        ends.put(slot, error.code());
+                    }
+                    default -> {
+                        // settings, the dictionary, the parts of the large reply
+                    }
+                }
+            }
+            return ends;
+        }
+    }
+
+    private final HandPlatform platform = new HandPlatform();
+    private final Service service = new Service();
+    private final List<Peer> peers = new ArrayList<>();
+    private Server server = server(10_000);
+
+    private static int id(int slot) {
+        return GENERATION | slot;
+    }
+
+    private Server server(int maxRunning) {
+        return Server.builder(RegistryServer.registry(service))
+                .platform(platform)
+                .maxRunning(maxRunning)
+                .build()
+                .start();
+    }
+
+    private AdmissionLimit limit(String method) {
+        ServerMethod found = server.method(MethodDictionary.key("postponed", method));
+        return Objects.requireNonNull(Objects.requireNonNull(found).admission());
+    }
+
+    @AfterEach
+    void end() {
+        for (Peer peer : peers) {
+            peer.channel.close();
+            platform.handleAll(peer.channel);
+            service.endAll();
+            platform.handleAll(peer.channel);
+            platform.pass(peer.channel, 2, TimeUnit.HOURS);
+            peer.channel.releaseOutbound();
+        }
+        assertThat(server.running()).isZero();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    @Test
+    void allCallsThatHaveWaitedRunAtOnceWhenTheirCallerHasRead() {
+        Peer peer = new Peer();
+        peer.stopReading();
+        peer.requests(MANY, "waits");
+        assertThat(service.waiting).isEmpty();
+        assertThat(server.running()).isZero();
+        peer.read();
+        platform.handleAll(peer.channel);
+        assertThat(service.waiting).hasSize(MANY);
+        assertThat(server.running()).isEqualTo(MANY);
+    }
+
+    @Test
+    void callsThatHaveWaitedTakeTheirPlacesOneAfterTheOtherWhereNotAllCanRunAtOnce() {
+        server = server(20);
+        Peer peer = new Peer();
+        peer.stopReading();
+        peer.requests(MANY, "quick");
+        assertThat(peer.ends()).isEmpty();
+        peer.read();
+        assertThat(server.running()).isLessThan(MANY / 2);
+        platform.handleAll(peer.channel);
+        Map<Integer, Object> ends = peer.ends();
+        assertThat(ends).hasSize(MANY).doesNotContainValue(RPCXException.Code.OVERLOADED);
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void aCallThatHasWaitedIsRefusedWhereItsConnectionRunsNothingAndNoPlaceIsLeft() {
+        server = server(4);
+        Peer peer = new Peer();
+        peer.stopReading();
+        peer.requests(1, "quick");
+        // the places of all handlers go to others meanwhile
+        new Peer().requests(3, "waits");
+        new Peer().requests(1, "waits");
+        assertThat(server.running()).isEqualTo(4);
+        peer.read();
+        assertThat(peer.ends()).containsEntry(0, RPCXException.Code.OVERLOADED);
+    }
+
+    @Test
+    void aCallThatIsCancelledWhileItWaitsEndsAtOnceWhereverItStands() {
+        Peer peer = new Peer();
+        peer.stopReading();
+        peer.requests(5, "quick");
+        for (int slot : new int[] {2, 0, 4}) {
+            peer.send(RawPeer.frame(Wire.CANCEL, id(slot), Unpooled.EMPTY_BUFFER));
+        }
+        peer.read();
+        platform.handleAll(peer.channel);
+        RPCXException.Code cancelled = RPCXException.Code.CANCELLED;
+        assertThat(peer.ends())
+                .containsEntry(0, cancelled)
+                .containsEntry(1, "REPLY")
+                .containsEntry(2, cancelled)
+                .containsEntry(3, "REPLY")
+                .containsEntry(4, cancelled);
+    }
+
+    @Test
+    void aCallWhoseTimeIsOverWhileItWaitsIsNotExecuted() {
+        Peer peer = new Peer();
+        peer.stopReading();
+        peer.requests(1, "waits");
+        platform.pass(peer.channel, GIVEN_MILLIS + 1, TimeUnit.MILLISECONDS);
+        peer.read();
+        platform.handleAll(peer.channel);
+        assertThat(service.waiting).isEmpty();
+        assertThat(peer.ends()).containsEntry(0, RPCXException.Code.DEADLINE_EXCEEDED);
+    }
+
+    @Test
+    void theTimeThatACallWaitsForItsCallerToReadDoesNotLowerTheLimitOfItsMethod() {
+        Peer other = new Peer();
+        // one runs all the time: a handler that is alone says nothing to the limit
+        other.requests(1, "waits");
+        CompletableFuture<String> first = service.waiting.remove();
+        Peer peer = new Peer();
+        int most = limit("waits").limit();
+        platform.pass(peer.channel, 150, TimeUnit.MILLISECONDS);
+        peer.requests(MANY, "waits");
+        service.endAll();
+        platform.handleAll(peer.channel);
+        peer.stopReading();
+        peer.requests(MANY, "waits");
+        platform.pass(peer.channel, GIVEN_MILLIS - 50, TimeUnit.MILLISECONDS);
+        peer.read();
+        platform.handleAll(peer.channel);
+        assertThat(service.waiting).hasSize(MANY);
+        service.endAll();
+        platform.handleAll(peer.channel);
+        assertThat(limit("waits").limit()).isEqualTo(most);
+        first.complete("done");
+    }
+}

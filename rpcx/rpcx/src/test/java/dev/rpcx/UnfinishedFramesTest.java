@@ -1,0 +1,153 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Frames whose ends do not come: what is kept of them is charged before that, and not for ever. */
+@Timeout(60)
+class UnfinishedFramesTest {
+    private static final int LENGTH_BYTES = 3;
+
+    @RPCXServer("unfinished")
+    static final class Service {
+        @Method
+        void nothing() {}
+    }
+
+    private final HandPlatform platform = new HandPlatform();
+    private final Server server = Server.builder(RegistryServer.registry(new Service()))
+            .platform(platform)
+            .build()
+            .start();
+    private final EmbeddedChannel channel = platform.accept();
+    private final ByteBuf ping = RawPeer.frame(Wire.PING, 7, Unpooled.buffer().writeZero(Wire.MAX_PAYLOAD_BYTES));
+
+    @BeforeEach
+    void greet() {
+        send(RawPeer.preface());
+        HandPlatform.written(channel);
+    }
+
+    @AfterEach
+    void end() {
+        channel.close();
+        platform.pass(channel, 2, TimeUnit.HOURS);
+        channel.releaseOutbound();
+        assertThat(server.ledger().held(Resource.FRAME_BYTES)).isZero();
+        assertThat(server.ledger().held(Resource.KEPT_BYTES)).isZero();
+    }
+
+    private void send(ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        platform.read(channel, all, 0, all.length);
+    }
+
+    private long held() {
+        return server.ledger().held(Resource.FRAME_BYTES);
+    }
+
+    /** Takes so much of this that not even the smallest amount is left. */
+    private List<Charge> takeAll(Resource kind) {
+        List<Charge> taken = new ArrayList<>();
+        for (long part = server.ledger().most(kind); part > 0; ) {
+            Charge charge = Objects.requireNonNull(server.ledger().open(null)).charge(kind);
+            if (charge.add(part)) {
+                taken.add(charge);
+            } else {
+                part /= 2;
+            }
+        }
+        return taken;
+    }
+
+    /** The frame that the server has sent, and no other. */
+    private RawPeer.Frame answer() {
+        ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        ByteBuf frame = in.readSlice((int) Varint.read(in));
+        RawPeer.Frame answer =
+                new RawPeer.Frame(frame.readUnsignedByte(), frame.readInt(), ByteBufUtil.getBytes(frame));
+        assertThat(in.isReadable()).isFalse();
+        return answer;
+    }
+
+    private RPCXException end(RawPeer.Frame last) {
+        assertThat(last.type()).isEqualTo(Wire.ERROR);
+        assertThat(last.id()).isZero();
+        assertThat(channel.isActive()).isFalse();
+        return WireError.read(Unpooled.wrappedBuffer(last.payload()));
+    }
+
+    @Test
+    void theBeginOfALargeFrameIsChargedUntilItsEndHasCome() {
+        send(ping.readSlice(Outbound.SMALL_BYTES));
+        assertThat(held()).isZero();
+        send(ping.readSlice(1));
+        assertThat(held()).isEqualTo(Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
+        send(ping.readSlice(5_000));
+        assertThat(held()).isEqualTo(Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
+        send(ping);
+        assertThat(answer().type()).isEqualTo(Wire.PONG);
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void whereThereIsNoRoomForTheBeginOfAFrameItsConnectionEndsAndIsToldWhy() {
+        List<Charge> taken = takeAll(Resource.FRAME_BYTES);
+        long before = held();
+        send(ping.readSlice(12_000));
+        RPCXException why = end(answer());
+        assertThat(why.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+        assertThat(why.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        assertThat(held()).isEqualTo(before);
+        taken.forEach(Charge::release);
+    }
+
+    @Test
+    void whereThereIsNoRoomForKeptBuffersAFrameInPiecesArrivesAllTheSameAndItsBufferIsGivenUp() {
+        List<Charge> taken = takeAll(Resource.KEPT_BYTES);
+        long before = server.ledger().held(Resource.KEPT_BYTES);
+        for (int i = 0; i < 3; i++) {
+            send(ping.slice(0, 12_000));
+            send(ping.slice(12_000, ping.readableBytes() - 12_000));
+            assertThat(answer().type()).isEqualTo(Wire.PONG);
+        }
+        assertThat(server.ledger().held(Resource.KEPT_BYTES)).isEqualTo(before);
+        assertThat(held()).isZero();
+        taken.forEach(Charge::release);
+    }
+
+    @Test
+    void aFrameThatComesByteForByteEndsItsConnection() {
+        send(ping.readSlice(Outbound.SMALL_BYTES + LENGTH_BYTES));
+        for (int second = 0; second < 30; second++) {
+            platform.pass(channel, 1, TimeUnit.SECONDS);
+            send(ping.readSlice(1));
+            assertThat(channel.isActive()).isTrue();
+        }
+        platform.pass(channel, 2, TimeUnit.SECONDS);
+        assertThat(end(answer()).code()).isEqualTo(RPCXException.Code.PROTOCOL);
+    }
+
+    @Test
+    void framesThatComeInTimeHaveTheirTimeEach() {
+        for (int i = 0; i < 10; i++) {
+            send(ping.slice(0, 12_000));
+            platform.pass(channel, 19, TimeUnit.SECONDS);
+            send(ping.slice(12_000, ping.readableBytes() - 12_000));
+            assertThat(answer().type()).isEqualTo(Wire.PONG);
+        }
+        assertThat(channel.isActive()).isTrue();
+    }
+}

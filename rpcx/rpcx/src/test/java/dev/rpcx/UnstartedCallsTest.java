@@ -1,0 +1,264 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.EventLoop;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.concurrent.Ticker;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Calls that end before their handlers have begun: each is told so once, and nothing is left. */
+@Timeout(60)
+class UnstartedCallsTest {
+    private static final int ID = 1 << 16;
+    private static final int MAX_BYTES = 100;
+
+    @RPCXServer("unstarted")
+    static final class Service {
+        @Method
+        String echo(String text) {
+            return text;
+        }
+
+        @Method
+        CompletableFuture<Integer> takes(Flow.Publisher<String> items) {
+            FuzzService.Taker taker = new FuzzService.Taker(3);
+            items.subscribe(taker);
+            return taker.count;
+        }
+    }
+
+    /** What keeps a handler from being started. */
+    private enum Failure {
+        STOPPED(() -> new RejectedExecutionException("the server has stopped")),
+        NO_THREAD(() -> new OutOfMemoryError("unable to create native thread")),
+        NO_STACK(() -> new StackOverflowError("injected")),
+        OTHER(() -> new IllegalStateException("injected"));
+
+        private final Supplier<Throwable> thrown;
+
+        Failure(Supplier<Throwable> thrown) {
+            this.thrown = thrown;
+        }
+    }
+
+    /** Threads that fail instead of running what they are given, where a test wants that. */
+    private final class FailingThreads extends Threads {
+        FailingThreads() {
+            super(1);
+        }
+
+        @Override
+        void run(EventLoop loop, RunOn.Place place, Runnable handler) {
+            Throwable thrown = failure == null ? null : failure.thrown.get();
+            if (thrown instanceof Error error) {
+                throw error;
+            } else if (thrown instanceof RuntimeException refusal) {
+                throw refusal;
+            }
+            handlers.add(() -> runShared(handler));
+        }
+    }
+
+    private final class FailingPlatform implements Platform {
+        @Override
+        public Loops loops(int count, String name, boolean inProcess) {
+            return hand.loops(count, name, inProcess);
+        }
+
+        @Override
+        public Threads threads(int poolSize) {
+            return new FailingThreads();
+        }
+
+        @Override
+        public Ticker ticker() {
+            return hand.ticker();
+        }
+
+        @Override
+        public RandomGenerator random() {
+            return hand.random();
+        }
+    }
+
+    private final HandPlatform hand = new HandPlatform();
+    private final ArrayDeque<Runnable> handlers = new ArrayDeque<>();
+
+    /** What the interceptor does before the handler. */
+    private Runnable before = () -> {};
+
+    private @Nullable Failure failure;
+    private final Server server = Server.builder(RegistryServer.registry(new Service()))
+            .platform(new FailingPlatform())
+            .maxMessageBytes(MAX_BYTES)
+            .interceptor((call, next) -> {
+                before.run();
+                return next.proceed(call);
+            })
+            .build()
+            .start();
+    private final EmbeddedChannel channel = hand.accept();
+
+    @BeforeEach
+    void greet() {
+        send(RawPeer.preface());
+        answers();
+    }
+
+    @AfterEach
+    void end() {
+        channel.close();
+        runHandlers();
+        hand.pass(channel, 2, TimeUnit.HOURS);
+        channel.releaseOutbound();
+        assertThat(server.running()).isZero();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    private void send(ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        hand.read(channel, all, 0, all.length);
+    }
+
+    private void runHandlers() {
+        hand.settle(channel);
+        while (!handlers.isEmpty()) {
+            handlers.remove().run();
+            hand.settle(channel);
+        }
+    }
+
+    /** What the server has said since the last look, but for its settings and its dictionary. */
+    private List<RawPeer.Frame> answers() {
+        byte[] written = HandPlatform.written(channel);
+        ByteBuf in = Unpooled.wrappedBuffer(written);
+        List<RawPeer.Frame> frames = new ArrayList<>();
+        if (in.isReadable() && in.getByte(0) == 'R') {
+            in.skipBytes(Wire.PREFACE_BYTES);
+        }
+        while (in.isReadable()) {
+            ByteBuf frame = in.readSlice((int) Varint.read(in));
+            int head = frame.readUnsignedByte();
+            int id = frame.readInt();
+            if (head != Wire.SETTINGS && head != Wire.DICTIONARY) {
+                frames.add(new RawPeer.Frame(head, id, ByteBufUtil.getBytes(frame)));
+            }
+        }
+        return frames;
+    }
+
+    private RPCXException error(int id) {
+        List<RawPeer.Frame> answers = answers();
+        assertThat(answers).hasSize(1);
+        return error(answers.get(0), id);
+    }
+
+    private static RPCXException error(RawPeer.Frame answer, int id) {
+        assertThat(answer.head()).isEqualTo(Wire.ERROR);
+        assertThat(answer.id()).isEqualTo(id);
+        return WireError.read(Unpooled.wrappedBuffer(answer.payload()));
+    }
+
+    private static ByteBuf echo(int head, int id) {
+        return RawPeer.frame(head | Wire.NAMED, id, RawPeer.prelude("unstarted", "echo"));
+    }
+
+    private static ByteBuf takes() {
+        return RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("unstarted", "takes"));
+    }
+
+    private static ByteBuf largeItem() {
+        return RawPeer.frame(Wire.ITEM, ID, Unpooled.buffer().writeZero(MAX_BYTES + 1));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aCallForWhichThereIsNoThreadEndsOnceAndIsNotCounted(Failure given) {
+        failure = given;
+        List<ByteBuf> requests = List.of(
+                echo(Wire.REQUEST, ID),
+                Unpooled.wrappedBuffer(
+                        echo(Wire.REQUEST | Wire.MORE, 2 * ID),
+                        RawPeer.frame(Wire.PART, 2 * ID, Unpooled.EMPTY_BUFFER)),
+                RawPeer.frame(Wire.REQUEST | Wire.NAMED, 3 * ID, RawPeer.prelude("unstarted", "takes")));
+        int id = 0;
+        for (ByteBuf request : requests) {
+            id += ID;
+            send(request);
+            RPCXException error = error(id);
+            assertThat(error.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+            assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            assertThat(server.running()).isZero();
+        }
+        // and the connection goes on
+        failure = null;
+        send(echo(Wire.REQUEST, id + ID));
+        runHandlers();
+        assertThat(answers())
+                .singleElement()
+                .satisfies(frame -> assertThat(frame.head()).isEqualTo(Wire.REPLY));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aNoticeForWhichThereIsNoThreadIsTakenAndNotCounted(Failure given) {
+        failure = given;
+        send(echo(Wire.NOTICE, ID));
+        assertThat(answers())
+                .singleElement()
+                .satisfies(frame -> assertThat(frame.head()).isEqualTo(Wire.REPLY));
+        assertThat(server.running()).isZero();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    @Test
+    void anItemThatIsTooLargeBeforeItsHandlerHasBegunSaysThatNothingWasExecuted() {
+        send(Unpooled.wrappedBuffer(takes(), largeItem()));
+        RPCXException error = error(ID);
+        assertThat(error.code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+        assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        runHandlers();
+        assertThat(answers()).isEmpty();
+    }
+
+    @Test
+    void anItemThatIsTooLargeBeforeAnInterceptorHasLetItsCallPassMayHaveBeenExecuted() {
+        send(takes());
+        before = () -> send(largeItem());
+        hand.settle(channel);
+        handlers.remove().run();
+        RPCXException error = error(answers().get(0), ID);
+        assertThat(error.code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+        assertThat(error.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+    }
+
+    @Test
+    void anItemThatIsTooLargeBehindItsCreditSaysThatTheHandlerWasExecuted() {
+        send(takes());
+        runHandlers();
+        assertThat(answers())
+                .singleElement()
+                .satisfies(frame -> assertThat(frame.head()).isEqualTo(Wire.CREDIT));
+        send(largeItem());
+        assertThat(error(ID).executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+    }
+}
