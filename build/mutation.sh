@@ -15,15 +15,16 @@ parts() {
   cat <<'PARTS'
 charge    Charge,Account,Ledger,Ledger$*,RetryBudget                 ChargeTest,LedgerTest,RetryBudgetTest
 slots     CallSlots                                                  CallSlotsAloneTest,CallSlotsTest,ClientMemoryTest
-admission AdmissionLimit,GivenTimes                                  AdmissionLimitTest,GivenTimesTest
-numbers   Varint,Wire,WireError,ProtoFields                          VarintTest,WireErrorTest
+admission AdmissionLimit,GivenTimes                                  AdmissionStepsTest,GivenTimesTest
+numbers   Varint,WireError,ProtoFields                               VarintTest,WireErrorTest
 streams   StreamSender*,StreamReceiver*,Serial                       StreamSenderTest,StreamReceiverTest,SerialTest
-calls     ClientStream*,Streams,Streams$*                            SimulationTest,StreamsTest,MethodShapeTest,RetriesTest
-wire      WireConnection*,Outbox,Outbound*                           WireConnectionTest,WireBodiesTest,SimulationTest,WireSizesTest
-server    ServerConnection*,FloodGuard                               SimulationTest,WireFirstFramesTest,WireStatesTest,HostilePeerTest
-client    ClientConnection*,KeepAlive                                SimulationTest,ClientStatesTest,ClientErrorsTest,KeepAliveTest
-classic   ClassicFrames*,ClassicWire,ClassicConnection*              ClassicServerConnectionTest,ClassicClientConnectionTest
-classic2  ClassicServer*,ClassicClientConnection*,ClassicMethod*     ClassicServerConnectionTest,ClassicClientConnectionTest,ClassicClientTest,ClassicAttackTest
+wire      WireConnection*,Outbound*                                  WireFramesTest,WireConnectionTest,WireServingTest,ClientWireTest,WriteTurnTest,SimulationTest
+small     KeepAlive,FloodGuard,Outbox,Streams,Streams$*              KeepAliveLooksTest,FloodGuardTest,OutboxTest,StreamMethodsTest
+server    ServerConnection*                                          WireServingTest,SimulationTest
+client    ClientConnection*,ClientStream*                            ClientWireTest,SimulationTest
+classic   ClassicFrames*,ClassicWire*,ClassicConnection*             ClassicFramesTest,ClassicWireTest,ClassicConnectionTest,ClassicClientTest
+classic2  ClassicServer*                                             ClassicServingTest,ClassicServerConnectionTest
+classic3  ClassicClientConnection*,ClassicMethod*                    ClassicClientConnectionTest,ClassicClientTest
 PARTS
 }
 

@@ -115,6 +115,7 @@ class ClientWireTest {
     @AfterEach
     void nothingIsLeft() {
         hand.end(client, channel(), calls);
+        assertThat(client.ledger().held(Resource.CONNECTIONS)).isZero();
     }
 
     private EmbeddedChannel channel() {
@@ -393,6 +394,94 @@ class ClientWireTest {
         assertThat(failure(call).executed()).isEqualTo(Executed.MAYBE);
         assertThat(connection().isUsable()).isFalse();
         assertThat(connection().load()).isZero();
+    }
+
+    @Test
+    void aServerThatIsSilentIsAskedAndLeft() {
+        open();
+        pass(200_000);
+        expectNothing();
+        pass(200_000);
+        expect(Wire.PING);
+        pass(200_000);
+        assertThat(channel().isOpen()).isFalse();
+        assertThat(connection().lostError(Executed.MAYBE)).hasMessageContaining("not been heard");
+    }
+
+    @Test
+    void aRequestTellsItsTimeWhereItIsNotTheUsualOne() {
+        open();
+        CompletableFuture<String> usual = echo("a");
+        Frame plain = next();
+        assertThat(plain.head())
+                .as("by its number, with the time that the settings say")
+                .isEqualTo(Wire.REQUEST);
+        send(Wire.REPLY, plain.id(), RawPeer.text("b"));
+        assertThat(usual).isCompletedWithValue("b");
+        assertThat(connection().defaultNanos()).isEqualTo(TimeUnit.SECONDS.toNanos(10));
+        CompletableFuture<String> brief = remote.brief("c");
+        calls.add(brief);
+        hand.settle(channel());
+        Frame timed = next();
+        assertThat(timed.head()).isEqualTo(Wire.REQUEST | Wire.NAMED | Wire.TIME);
+        ByteBuf payload = Unpooled.wrappedBuffer(timed.payload()).skipBytes(1 + "hand".length() + 1 + "brief".length());
+        assertThat(Varint.read(payload)).isEqualTo(1_000_000);
+        send(Wire.REPLY, timed.id(), RawPeer.text("d"));
+        assertThat(brief).isCompletedWithValue("d");
+        // a call in the time of another has what is left of that
+        CallContext.set(new CallContext(
+                hand.ticker().nanoTime() + TimeUnit.MILLISECONDS.toNanos(300), Metadata.EMPTY, null, hand.ticker()));
+        CompletableFuture<String> bound;
+        try {
+            bound = echo("e");
+        } finally {
+            CallContext.set(null);
+        }
+        Frame inner = next();
+        assertThat(inner.head()).isEqualTo(Wire.REQUEST | Wire.TIME);
+        assertThat(Varint.read(Unpooled.wrappedBuffer(inner.payload()).skipBytes(1)))
+                .isEqualTo(300_000);
+        send(Wire.REPLY, inner.id(), RawPeer.text("f"));
+        assertThat(bound).isCompletedWithValue("f");
+    }
+
+    @Test
+    void aConnectionThatIsRetiredFinishesWhatIsUnderWay() {
+        open();
+        CompletableFuture<String> call = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        connection().retire();
+        hand.settle(channel());
+        expect(Wire.GOAWAY);
+        assertThat(channel().isOpen()).isTrue();
+        send(Wire.REPLY, id, RawPeer.text("b"));
+        assertThat(call).isCompletedWithValue("b");
+        assertThat(channel().isOpen()).isFalse();
+    }
+
+    @Test
+    void aRequestThatHasNotLeftIsNotSentToAServerThatLeaves() {
+        open();
+        hand.reads(channel(), false);
+        CompletableFuture<String> call = echo("x".repeat(50_000));
+        expectNothing();
+        EmbeddedChannel old = channel();
+        // what the peer says is read also while it takes nothing
+        ByteBuf away = RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER);
+        old.config().setAutoRead(true);
+        byte[] bytes = ByteBufUtil.getBytes(away);
+        hand.read(old, bytes, 0, bytes.length);
+        assertThat(hand.opened).as("it goes to the next connection").hasSizeGreaterThan(1);
+        hand.reads(old, true);
+        connecting();
+        frames.clear();
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        dictionary(Wire.DICTIONARY, "echo");
+        look();
+        assertThat(frames).hasSizeGreaterThan(1);
+        send(Wire.REPLY, frames.getFirst().id(), RawPeer.text("b"));
+        assertThat(call).isCompletedWithValue("b");
     }
 
     // ---- calls
