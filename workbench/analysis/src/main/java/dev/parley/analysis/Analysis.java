@@ -16,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
-import java.util.SplittableRandom;
 import java.util.function.Predicate;
 
 /** All that a run's report says, computed once from its rows. */
@@ -107,16 +106,16 @@ public final class Analysis {
         return distributions.getOrDefault(new Cell(technology, situation), Distribution.merged(List.of()));
     }
 
-    /** A metric with its draws; empty where it was not measured. */
+    /** A metric restart by restart; empty where it was not measured. */
     public Optional<Redrawn> redrawn(String technology, Situation situation, Metric metric) {
         Cell cell = new Cell(technology, situation);
         return Optional.ofNullable(samples.get(cell))
                 .map(own -> own.of(metric))
                 .filter(sample -> sample.count() > 0)
-                .map(this::redrawn);
+                .map(sample -> Redrawn.of(sample, Estimate.isMean(metric)));
     }
 
-    /** The same of one service, hop or step; of the mean of several where {@code subject} takes several. */
+    /** The same of one service, hop or step; of the mean of several, in restarts that have all of them, where {@code subject} takes several. */
     public Optional<Redrawn> redrawn(String technology, Situation situation, Metric metric, Predicate<String> subject) {
         Cell cell = new Cell(technology, situation);
         List<Redrawn> parts = new ArrayList<>();
@@ -125,28 +124,10 @@ public final class Analysis {
                 .orElse(Map.of())
                 .forEach((part, sample) -> {
                     if (subject.test(part) && sample.count() > 0) {
-                        parts.add(redrawn(sample));
+                        parts.add(Redrawn.of(sample, Estimate.isMean(metric)));
                     }
                 });
-        if (parts.isEmpty()) {
-            return Optional.empty();
-        }
-        double[] draws = new double[Sample.DRAWS];
-        for (int i = 0; i < draws.length; i++) {
-            int draw = i;
-            draws[i] =
-                    parts.stream().mapToDouble(p -> p.draws()[draw]).average().orElse(Double.NaN);
-        }
-        return Optional.of(new Redrawn(
-                parts.stream().mapToDouble(Redrawn::value).average().orElse(Double.NaN),
-                draws,
-                parts.stream().mapToInt(Redrawn::restarts).min().orElse(0)));
-    }
-
-    /** All from one seed: a draw takes the same restarts of every technology, so that what slows a whole block is no difference. */
-    private Redrawn redrawn(Sample sample) {
-        return new Redrawn(
-                sample.median(), sample.draws(new SplittableRandom(rows.run().seed())), sample.count());
+        return Redrawn.mean(parts).filter(mean -> mean.count() > 0);
     }
 
     private void summarise(Cell cell, CellSamples samples) {
@@ -172,6 +153,7 @@ public final class Analysis {
                 subject,
                 Estimate.of(metric, sample, seed(cell, metric.key() + subject)),
                 sample.count(),
+                sample.tried(),
                 validity(cell, samples, metric, sample),
                 empty(metric).orElse(Double.NaN));
     }
@@ -182,22 +164,23 @@ public final class Analysis {
         if (sample.count() == 0) {
             return "void: " + whyNothing(all);
         }
-        if (dependsOnLoad(metric) && counted.stream().noneMatch(JudgedTrial::isValid)) {
+        if (CellSamples.dependsOnLoad(metric) && counted.stream().noneMatch(JudgedTrial::isValid)) {
             return why(counted);
         }
+        if (2 * sample.count() <= sample.tried()) {
+            return Summary.TOO_FEW + sample.count() + " of " + sample.tried() + " restarts";
+        }
         List<String> hints = new ArrayList<>();
-        if (sample.count() < Validity.ENOUGH_RESTARTS) {
+        if (sample.count() < sample.tried()) {
+            hints.add(sample.count() + " of " + sample.tried() + " restarts");
+        } else if (sample.count() < Validity.ENOUGH_RESTARTS) {
             hints.add(sample.count() + (sample.count() == 1 ? " restart" : " restarts"));
         }
         long wanted = Validity.samplesWanted(metric);
         if (wanted > 0 && subject(metric).equals("client") && samples.leastSamples() < wanted) {
             hints.add(samples.leastSamples() + " samples of " + wanted);
         }
-        long left = all.stream().filter(t -> !t.isValid()).count();
-        if (dependsOnLoad(metric) && left > 0) {
-            hints.add(left + " of " + all.size() + " trials left out");
-        }
-        if (dependsOnLoad(metric) && counted.stream().anyMatch(this::isColdStart)) {
+        if (CellSamples.dependsOnLoad(metric) && counted.stream().anyMatch(this::isColdStart)) {
             hints.addFirst(Summary.COLD_START);
             return String.join("; ", hints);
         }
@@ -237,21 +220,6 @@ public final class Analysis {
                     GENERATOR_LATENESS_P99,
                     GENERATOR_CEILING -> true;
             default -> Metric.OF_SOME_LOADS.contains(metric);
-        };
-    }
-
-    /** Boot, size and bytes stay true when the generator was too busy or a percentile cannot be believed. */
-    private static boolean dependsOnLoad(Metric metric) {
-        return switch (metric) {
-            case BOOT_TIME,
-                    INSTALLED_SIZE,
-                    MEMORY_AFTER_BOOT,
-                    WIRE_OUT,
-                    WIRE_BACK,
-                    PAYLOAD_OUT,
-                    PAYLOAD_BACK,
-                    FIRST_CALL -> false;
-            default -> true;
         };
     }
 
@@ -311,7 +279,7 @@ public final class Analysis {
                         r.second(),
                         r.ratio(),
                         r.p(),
-                        r.tieBand(),
+                        Contest.TIE_BAND,
                         r.noiseFloor(),
                         indicative,
                         r.verdict()));

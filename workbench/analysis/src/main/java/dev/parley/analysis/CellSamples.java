@@ -25,6 +25,7 @@ final class CellSamples {
     private final RunRows rows;
     private final Cell cell;
     private final List<JudgedTrial> counted;
+    private final int tried;
     private final Map<Integer, TrialWindow> windows = new TreeMap<>();
     private final Map<Metric, Sample> fromSeconds = new EnumMap<>(Metric.class);
 
@@ -32,6 +33,8 @@ final class CellSamples {
         this.rows = rows;
         this.cell = cell;
         this.counted = RunRows.counted(all);
+        this.tried =
+                (int) all.stream().map(t -> t.row().spec().restart()).distinct().count();
         for (JudgedTrial trial : counted) {
             int id = trial.row().spec().id();
             windows.put(
@@ -71,6 +74,11 @@ final class CellSamples {
         return counted;
     }
 
+    /** Restarts in which a trial of the cell ended, whatever became of it. */
+    int tried() {
+        return tried;
+    }
+
     /** The fewest samples that any one restart's percentiles rest on. */
     long leastSamples() {
         return windows.values().stream().mapToLong(TrialWindow::samples).min().orElse(0);
@@ -78,6 +86,14 @@ final class CellSamples {
 
     /** The cell's own figure of a metric: of all services where they make one sum, of a typical service otherwise. */
     Sample of(Metric metric) {
+        return ofTried(metric, counted(metric));
+    }
+
+    private Sample ofTried(Metric metric, Sample sample) {
+        return dependsOnLoad(metric) ? sample.ofTried(tried) : sample;
+    }
+
+    private Sample counted(Metric metric) {
         Sample measured = fromSeconds.get(metric);
         return measured != null
                 ? measured
@@ -105,7 +121,7 @@ final class CellSamples {
         Map<String, Sample> parts = new TreeMap<>();
         if (metric == Metric.HOP_MEAN || metric == Metric.HOP_MEDIAN || metric == Metric.HOP_P99) {
             for (String hop : hops()) {
-                parts.put(hop, ofHop(metric, h -> h.subject().equals(hop)));
+                parts.put(hop, ofTried(metric, ofHop(metric, h -> h.subject().equals(hop))));
             }
             return parts;
         }
@@ -116,9 +132,24 @@ final class CellSamples {
                 .filter(s -> !s.equals(FigureRow.SYSTEM))
                 .collect(Collectors.toCollection(TreeSet::new));
         if (subjects.size() > 1) {
-            subjects.forEach(subject -> parts.put(subject, fromFigures(metric, ids, subject::equals)));
+            subjects.forEach(subject -> parts.put(subject, ofTried(metric, fromFigures(metric, ids, subject::equals))));
         }
         return parts;
+    }
+
+    /** Boot, size and bytes stay true when the generator was too busy or a percentile cannot be believed. */
+    static boolean dependsOnLoad(Metric metric) {
+        return switch (metric) {
+            case BOOT_TIME,
+                    INSTALLED_SIZE,
+                    MEMORY_AFTER_BOOT,
+                    WIRE_OUT,
+                    WIRE_BACK,
+                    PAYLOAD_OUT,
+                    PAYLOAD_BACK,
+                    FIRST_CALL -> false;
+            default -> true;
+        };
     }
 
     /** True where the figure belongs to a fresh start of the services, whatever was sent to them afterwards. */

@@ -1,7 +1,6 @@
 package dev.parley.analysis;
 
 import dev.parley.model.Metric;
-import java.util.Arrays;
 import java.util.SplittableRandom;
 
 /**
@@ -14,19 +13,25 @@ public record Estimate(double value, double low, double high) {
     static final Estimate NONE = new Estimate(Double.NaN, Double.NaN, Double.NaN);
 
     static Estimate of(Sample sample, long seed) {
-        return around(sample.median(), sample, seed);
+        return of(sample, false, seed);
     }
 
     static Estimate of(Metric metric, Sample sample, long seed) {
-        return around(metric == Metric.SUCCESS_SHARE ? sample.mean() : sample.median(), sample, seed);
+        return of(sample, isMean(metric), seed);
     }
 
-    private static Estimate around(double value, Sample sample, long seed) {
+    /** Of a share of requests the middle is the mean over restarts, of all else the median. */
+    static boolean isMean(Metric metric) {
+        return metric == Metric.SUCCESS_SHARE;
+    }
+
+    /** Value and interval are of one thing: the mean has the interval of a mean. */
+    private static Estimate of(Sample sample, boolean isMean, long seed) {
         if (sample.count() == 0) {
             return NONE;
         }
-        double[] draws = sample.draws(new SplittableRandom(seed));
-        Arrays.sort(draws);
+        double value = sample.middle(isMean);
+        double[] draws = sample.draws(new SplittableRandom(seed), isMean);
         // redrawn seconds may miss the value itself where the distribution is lumpy; an interval always holds its
         // estimate
         return new Estimate(

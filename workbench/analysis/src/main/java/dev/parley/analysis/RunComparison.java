@@ -10,11 +10,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * One stored run held against another: each technology against itself, in every situation that both measured. The rules are those of
  * {@link Contest}: a difference is one only where the interval excludes 1, bootstrap and t-test are both sure after Holm's correction
- * over all rows of a metric, and the effect is above tie band and noise floor.
+ * over all rows of a metric, and the effect is above tie band and noise floor of the row.
  */
 public final class RunComparison {
     private final Run baseline;
@@ -26,6 +28,7 @@ public final class RunComparison {
      * @param baseline in the metric's unit; absent where it has no valid figure
      * @param ratio run divided by baseline
      * @param verdict on the run
+     * @param survivors {@code 3 of 5 restarts} of whichever run has figures of fewer restarts than it had; empty as a rule
      */
     public record Row(
             String technology,
@@ -34,7 +37,8 @@ public final class RunComparison {
             Estimate baseline,
             Estimate run,
             Estimate ratio,
-            Verdict verdict) {}
+            Verdict verdict,
+            String survivors) {}
 
     private record Key(Cell cell, Metric metric) {}
 
@@ -74,7 +78,8 @@ public final class RunComparison {
                             Estimate.of(both.second(), seed),
                             Estimate.of(both.first(), seed),
                             Estimate.NONE,
-                            new Verdict(CellSamples.noVerdict(first.counted(), second.counted()), 0)));
+                            new Verdict(CellSamples.noVerdict(first.counted(), second.counted()), 0),
+                            survivors(both)));
                 }
             }
         }
@@ -94,12 +99,21 @@ public final class RunComparison {
                         Estimate.of(both.second(), run.run().seed()),
                         Estimate.of(both.first(), run.run().seed()),
                         result.ratio(),
-                        result.verdict()));
+                        result.verdict(),
+                        survivors(both)));
             });
         }
         Set<String> uncommon = new TreeSet<>();
         before.keySet().stream().filter(c -> !after.containsKey(c)).forEach(c -> uncommon.add(c.toString()));
         return new RunComparison(baseline.run(), run.run(), rows, uncommon.size());
+    }
+
+    private static String survivors(Contest.Sides both) {
+        return Stream.of(both.second(), both.first())
+                .filter(side -> side.count() < side.tried())
+                .map(side -> side.count() + " of " + side.tried() + " restarts")
+                .distinct()
+                .collect(Collectors.joining(" → "));
     }
 
     private static boolean isSound(CellSamples cell, Sample sample) {

@@ -15,13 +15,17 @@ import java.util.stream.IntStream;
  * @param restarts which restart each point belongs to: the same restart of two technologies is the same block of interleaved boots
  * @param points as measured, one a restart
  * @param pools per restart, values from redrawn seconds; a single value where a restart has no seconds to draw from
+ * @param tried restarts that ended, with a point here or without: where they are more, the points are those that survived
  */
-record Sample(int[] restarts, double[] points, List<double[]> pools) {
+record Sample(int[] restarts, double[] points, List<double[]> pools, int tried) {
     /** Enough for the ends of a 95 % interval to move by less than a percent of its width. */
     static final int DRAWS = 2_000;
 
     /** Redrawn values kept a restart: the outer draw picks among them. */
     static final int POOL = 120;
+
+    /** Nothing was measured. */
+    static final Sample NONE = ofPoints();
 
     /** Points of restarts 1, 2, 3 and so on. */
     static Sample ofPoints(double... points) {
@@ -39,12 +43,23 @@ record Sample(int[] restarts, double[] points, List<double[]> pools) {
         return new Sample(
                 finite.keySet().stream().mapToInt(Integer::intValue).toArray(),
                 finite.values().stream().mapToDouble(Double::doubleValue).toArray(),
-                finite.values().stream().map(value -> new double[] {value}).toList());
+                finite.values().stream().map(value -> new double[] {value}).toList(),
+                finite.size());
+    }
+
+    /** The same, of a cell whose trials ended in so many restarts. */
+    Sample ofTried(int ended) {
+        return new Sample(restarts, points, pools, Math.max(ended, points.length));
+    }
+
+    /** A logarithm can be taken of every point: none is of a restart in which nothing was answered. */
+    boolean isPositive() {
+        return Arrays.stream(points).allMatch(point -> point > 0 && Double.isFinite(point));
     }
 
     /** The same points, with values from redrawn seconds for each of them. */
     Sample redrawn(List<double[]> each) {
-        return each.size() == points.length ? new Sample(restarts, points, each) : this;
+        return each.size() == points.length ? new Sample(restarts, points, each, tried) : this;
     }
 
     int count() {
@@ -53,7 +68,7 @@ record Sample(int[] restarts, double[] points, List<double[]> pools) {
 
     /**
      * Restart by restart, how this one stands to another: the blocks that both have, as measured and as redrawn. What slows a whole block
-     * slows both, and is no difference between them.
+     * slows both, and is no difference between them. A restart that only one of the two has is left out of both.
      */
     Sample over(Sample other, SplittableRandom random) {
         int[] both = IntStream.range(0, points.length)
@@ -71,7 +86,8 @@ record Sample(int[] restarts, double[] points, List<double[]> pools) {
             }
             redrawn.add(pool);
         }
-        return new Sample(IntStream.of(both).map(i -> restarts[i]).toArray(), ratios, redrawn);
+        return new Sample(
+                IntStream.of(both).map(i -> restarts[i]).toArray(), ratios, redrawn, Math.max(tried, other.tried));
     }
 
     private int indexOf(int restart) {
@@ -101,24 +117,35 @@ record Sample(int[] restarts, double[] points, List<double[]> pools) {
         return pools.stream().flatMapToDouble(Arrays::stream).max().orElse(Double.NaN);
     }
 
-    double mean() {
-        return Arrays.stream(points).average().orElse(Double.NaN);
-    }
-
-    /** Medians over restarts, each of one draw. */
-    double[] draws(SplittableRandom random) {
-        double[] medians = new double[DRAWS];
-        Arrays.setAll(medians, draw -> draw(random));
-        return medians;
+    /** Middles over restarts drawn again, ascending. */
+    double[] draws(SplittableRandom random, boolean isMean) {
+        double[] middles = new double[DRAWS];
+        Arrays.setAll(middles, draw -> middle(picked(random), isMean));
+        Arrays.sort(middles);
+        return middles;
     }
 
     /** The median over restarts drawn again, each with what its seconds drawn again made of it. */
     double draw(SplittableRandom random) {
+        return median(picked(random));
+    }
+
+    private double[] picked(SplittableRandom random) {
         double[] picked = new double[points.length];
         for (int i = 0; i < picked.length; i++) {
             picked[i] = any(pools.get(random.nextInt(pools.size())), random);
         }
-        return median(picked);
+        return picked;
+    }
+
+    /** The middle over restarts as measured. */
+    double middle(boolean isMean) {
+        return middle(points.clone(), isMean);
+    }
+
+    /** Sorts what it is given. */
+    private static double middle(double[] values, boolean isMean) {
+        return isMean ? Arrays.stream(values).average().orElse(Double.NaN) : median(values);
     }
 
     /** Sorts what it is given. */

@@ -2,6 +2,7 @@ package dev.parley.analysis;
 
 import dev.parley.model.Load;
 import dev.parley.model.Metric;
+import java.util.stream.Stream;
 
 /**
  * One figure of the report: a technology, in one topology, with one message, under one load.
@@ -10,8 +11,9 @@ import dev.parley.model.Metric;
  *     {@code generator}; in details a service's or hop's own name
  * @param estimate in {@link Metric#unit()}, median over restarts with a 95 % interval
  * @param restarts how many fresh starts it rests on
- * @param validity {@code valid}, or {@code indicative: …}, {@code cold: …}, {@code unknown: …} or {@code void: …} with
- *     the reasons; {@code cold start} of a trial that is cold by design, which counts
+ * @param tried how many there were: where they are more, the figure is that of those that survived
+ * @param validity {@code valid}, or {@code indicative: …}, {@code too few: …}, {@code cold: …}, {@code unknown: …} or
+ *     {@code void: …} with the reasons; {@code cold start} of a trial that is cold by design, which counts
  * @param empty the same figure of the empty service; NaN where there is none
  */
 public record Summary(
@@ -23,6 +25,7 @@ public record Summary(
         String subject,
         Estimate estimate,
         int restarts,
+        int tried,
         String validity,
         double empty) {
 
@@ -34,6 +37,12 @@ public record Summary(
 
     /** How the validity begins of a figure of services that were cold because the study asks how they begin. */
     public static final String COLD_START = "cold start";
+
+    /**
+     * How the validity begins of a figure of half of the restarts or fewer: survivors, which are shown, and never
+     * compared.
+     */
+    public static final String TOO_FEW = "too few: ";
 
     public boolean isCold() {
         return validity.startsWith(COLD);
@@ -47,14 +56,23 @@ public record Summary(
         return validity.startsWith(COLD_START);
     }
 
+    public boolean isTooFew() {
+        return validity.startsWith(TOO_FEW);
+    }
+
     /** Whether a figure of this validity may stand in a ratio, an order or a verdict. */
     public static boolean counts(String validity) {
-        return !validity.startsWith("void") && !validity.startsWith(COLD) && !validity.startsWith(UNKNOWN);
+        return Stream.of("void", COLD, UNKNOWN, TOO_FEW).noneMatch(validity::startsWith);
     }
 
     /** True where the figure may stand in a ratio, an order or a headline. */
     public boolean counts() {
         return counts(validity);
+    }
+
+    /** {@code 3 of 5}, of a figure that does not rest on every restart there was; empty for any other. */
+    public String survivors() {
+        return restarts > 0 && restarts < tried ? restarts + " of " + tried : "";
     }
 
     public boolean isVoid() {

@@ -12,9 +12,9 @@ import org.apache.commons.statistics.distribution.TDistribution;
  * @param freedom degrees of freedom; under 1 where too few restarts can be used to know anything
  */
 record TTest(double mean, double error, double freedom) {
-    private static final TTest NONE = new TTest(0, Double.NaN, 0);
+    static final TTest NONE = new TTest(0, Double.NaN, 0);
 
-    /** Of ratios within a restart each. */
+    /** Of ratios within a restart each; of nothing where one of them has no logarithm. */
     static TTest paired(double[] ratios) {
         double[] logs = logs(ratios);
         return logs.length < 2 ? NONE : new TTest(mean(logs), Math.sqrt(variance(logs) / logs.length), logs.length - 1);
@@ -47,14 +47,32 @@ record TTest(double mean, double error, double freedom) {
         return 2 * TDistribution.of(freedom).survivalProbability(Math.abs(mean) / error);
     }
 
+    /**
+     * How likely a ratio looks as near to 1 as this one where it is as far from 1 as the border, whichever way: two one-sided tests, of which
+     * the less sure counts. Source: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 1987.
+     *
+     * @param border of the ratio's logarithm, above 0
+     */
+    double pBeyond(double border) {
+        if (freedom < 1) {
+            return 1;
+        }
+        double within = border - Math.abs(mean);
+        if (error == 0) {
+            return within > 0 ? 0 : 1;
+        }
+        return TDistribution.of(freedom).survivalProbability(within / error);
+    }
+
     /** What it would come to with {@code factor} times as many restarts that go as these did. */
     TTest times(double factor) {
         return new TTest(mean, error / Math.sqrt(factor), (freedom + 1) * factor - 1);
     }
 
-    /** A restart in which nothing was answered has no ratio. */
+    /** None where a restart has no ratio: a test of those that are left would be of other restarts than the figure beside it. */
     private static double[] logs(double[] values) {
-        return Arrays.stream(values).map(Math::log).filter(Double::isFinite).toArray();
+        double[] logs = Arrays.stream(values).map(Math::log).toArray();
+        return Arrays.stream(logs).allMatch(Double::isFinite) ? logs : new double[0];
     }
 
     private static double mean(double[] values) {

@@ -6,8 +6,9 @@ import java.util.Locale;
  * What a comparison of one technology with another came to.
  *
  * @param moreRestarts for {@link Kind#UNDECIDED}, about how many restarts more would decide it; otherwise 0
+ * @param why for {@link Kind#UNDECIDED}, what more restarts alone do not mend; empty as a rule
  */
-public record Verdict(Kind kind, int moreRestarts) {
+public record Verdict(Kind kind, int moreRestarts, String why) {
     /** Nobody makes more. */
     static final int MANY = 1_000;
 
@@ -15,7 +16,7 @@ public record Verdict(Kind kind, int moreRestarts) {
     public enum Kind {
         BETTER,
         WORSE,
-        /** The interval of the ratio lies inside the tie band. */
+        /** Shown to differ by less than the tie band: never merely not shown to differ. */
         EQUIVALENT,
         UNDECIDED,
         /** One side has no valid figure. */
@@ -26,10 +27,23 @@ public record Verdict(Kind kind, int moreRestarts) {
         UNKNOWN
     }
 
+    public Verdict(Kind kind, int moreRestarts) {
+        this(kind, moreRestarts, "");
+    }
+
+    static Verdict undecided(String why) {
+        return new Verdict(Kind.UNDECIDED, 0, why);
+    }
+
     @Override
     public String toString() {
         String word = kind.name().toLowerCase(Locale.ROOT);
-        String more = moreRestarts == MANY ? MANY + " or more" : moreRestarts + " more";
-        return kind == Kind.UNDECIDED ? word + " (" + more + " restarts)" : word;
+        return kind == Kind.UNDECIDED ? word + " (" + (why.isEmpty() ? more() : why) + ")" : word;
+    }
+
+    private String more() {
+        return moreRestarts == MANY
+                ? MANY + " or more restarts"
+                : moreRestarts + (moreRestarts == 1 ? " more restart" : " more restarts");
     }
 }

@@ -206,7 +206,8 @@ class AnalysisTest {
         Analysis analysis = Analysis.of(store);
         Summary rest = find(analysis, "rest", "text:10", Metric.LATENCY_MEAN);
         assertThat(rest.estimate().value()).isCloseTo(1, within(0.01));
-        assertThat(rest.validity()).isEqualTo("indicative: 1 restart; 1 of 2 trials left out");
+        assertThat(rest.validity()).isEqualTo("too few: 1 of 2 restarts");
+        assertThat(rest.counts()).isFalse();
         Summary grpc = find(analysis, "grpc", "text:10", Metric.LATENCY_MEAN);
         assertThat(grpc.estimate().value()).isCloseTo(2, within(0.01));
         assertThat(grpc.validity()).isEqualTo("void: 3 wrong replies; swap seen");
@@ -337,7 +338,80 @@ class AnalysisTest {
         finished(spec(2, "rest", "text:10", 3), 9, 1, List.of(), compiling(2, 30));
         Summary mean = find(Analysis.of(store), "rest", "text:10", Metric.LATENCY_MEAN);
         assertThat(mean.estimate().value()).isCloseTo(1, within(0.01));
-        assertThat(mean.validity()).isEqualTo("indicative: 1 restart; 2 of 3 trials left out");
+        assertThat(mean.validity()).isEqualTo("too few: 1 of 3 restarts");
+    }
+
+    @Test
+    void survivorsAreCountedBesideWhatTheyAreOf() {
+        List<TrialSpec> plan = new ArrayList<>();
+        for (int restart = 1; restart <= 6; restart++) {
+            plan.add(spec(plan.size(), "rest", "text:10", restart));
+            plan.add(spec(plan.size(), "grpc", "text:10", restart));
+        }
+        store.appendPlan(plan);
+        for (TrialSpec spec : plan) {
+            boolean isRest = spec.technology().equals("rest");
+            // of REST the first restart was cold and the sixth never ended, of gRPC the last four were cold
+            boolean isCold = isRest ? spec.restart() == 1 : spec.restart() > 2;
+            if (isRest && spec.restart() == 6) {
+                continue;
+            }
+            finished(
+                    spec,
+                    isRest ? 4 : 2,
+                    0,
+                    List.of(),
+                    compiling(spec.id(), isCold ? 30 : 2),
+                    new FigureRow(spec.id(), Metric.BOOT_TIME, "m1", 500));
+        }
+        Analysis analysis = Analysis.of(store);
+        Summary rest = find(analysis, "rest", "text:10", Metric.LATENCY_MEDIAN);
+        assertThat(rest.survivors()).isEqualTo("4 of 5");
+        assertThat(rest.validity()).isEqualTo("indicative: 4 of 5 restarts");
+        assertThat(rest.counts()).isTrue();
+        Summary grpc = find(analysis, "grpc", "text:10", Metric.LATENCY_MEDIAN);
+        assertThat(grpc.validity()).isEqualTo("too few: 2 of 6 restarts");
+        assertThat(grpc.counts()).isFalse();
+        assertThat(find(analysis, "grpc", "text:10", Metric.BOOT_TIME).validity())
+                .as("cold by nature")
+                .isEqualTo("valid");
+        assertThat(analysis.comparisons())
+                .filteredOn(c -> c.metric() == Metric.LATENCY_MEDIAN)
+                .singleElement()
+                .satisfies(c -> assertThat(c.verdict())
+                        .hasToString("undecided (1 of 6 restarts count, and more than half must)"))
+                .satisfies(c -> assertThat(c.reversed().verdict()).isEqualTo(c.verdict()));
+    }
+
+    /** Restart 2 was slow for both, and REST alone lost it. */
+    @Test
+    void figuresToComputeWithKnowTheirRestarts() {
+        store.appendPlan(List.of(
+                spec(0, "rest", "text:10", 1),
+                spec(1, "rest", "text:10", 2),
+                spec(2, "rest", "text:10", 3),
+                spec(3, "grpc", "text:10", 2)));
+        finished(spec(0, "rest", "text:10", 1), 1, 0, List.of());
+        finished(spec(1, "rest", "text:10", 2), 9, 1, List.of());
+        finished(spec(2, "rest", "text:10", 3), 2, 0, List.of());
+        finished(spec(3, "grpc", "text:10", 2), 10, 0, List.of());
+        Situation situation = Situation.of(spec(0, "rest", "text:10", 1));
+        Redrawn rest = Analysis.of(store)
+                .redrawn("rest", situation, Metric.LATENCY_MEAN)
+                .orElseThrow();
+        assertThat(rest.byRestart()).containsOnlyKeys(1, 3);
+        assertThat(rest.tried()).isEqualTo(3);
+        assertThat(rest.isMean()).isFalse();
+        assertThat(Analysis.of(store)
+                        .redrawn("rest", situation, Metric.SUCCESS_SHARE)
+                        .orElseThrow()
+                        .isMean())
+                .isTrue();
+        assertThat(Analysis.of(store)
+                        .redrawn("grpc", situation, Metric.LATENCY_MEAN)
+                        .orElseThrow()
+                        .byRestart())
+                .containsOnlyKeys(2);
     }
 
     @Test

@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -17,7 +18,7 @@ class ContestTest {
     private static final Contest LATENCY = new Contest(Metric.LATENCY_MEDIAN, 7);
 
     /** Restarts differ by 2 %, seconds within a restart by 4 %, as on a quiet machine. */
-    private static Sample synthetic(SplittableRandom random, double typical, int restarts, double restartSpread) {
+    static Sample synthetic(SplittableRandom random, double typical, int restarts, double restartSpread) {
         double[] points = new double[restarts];
         List<double[]> pools = new ArrayList<>();
         for (int r = 0; r < restarts; r++) {
@@ -85,6 +86,8 @@ class ContestTest {
         assertThat(verdict.kind()).isEqualTo(Kind.UNDECIDED);
         assertThat(verdict.moreRestarts()).isPositive();
         assertThat(verdict).hasToString("undecided (" + verdict.moreRestarts() + " more restarts)");
+        assertThat(new Verdict(Kind.UNDECIDED, 1)).hasToString("undecided (1 more restart)");
+        assertThat(new Verdict(Kind.UNDECIDED, Verdict.MANY)).hasToString("undecided (1000 or more restarts)");
     }
 
     @Test
@@ -166,16 +169,80 @@ class ContestTest {
     }
 
     @Test
-    void theTieBandWidensToTheMachinesOwnNoise() {
-        SplittableRandom random = new SplittableRandom(10);
-        Contest.Result noisy = LATENCY.of(inOrder(synthetic(random, 10, 10, 0.2), synthetic(random, 10, 10, 0.2)))
-                .getFirst();
-        assertThat(noisy.noiseFloor()).isGreaterThan(0.1);
-        assertThat(noisy.tieBand()).isEqualTo(noisy.noiseFloor());
-        Contest.Result few = LATENCY.of(inOrder(Sample.ofPoints(1, 1, 1), Sample.ofPoints(1, 1, 1)))
-                .getFirst();
-        assertThat(few.noiseFloor()).isNaN();
-        assertThat(few.tieBand()).isEqualTo(Contest.TIE_BAND);
+    void aNoisyTechnologyMakesNoOthersEquivalent() {
+        SplittableRandom random = new SplittableRandom(21);
+        Sample noisy = synthetic(random, 10, 10, 0.5);
+        Sample slow = synthetic(random, 11.5, 10, 0.02);
+        Sample fast = synthetic(random, 10, 10, 0.02);
+        assertThat(LATENCY.of(inOrder(slow, fast, noisy)).getFirst())
+                .satisfies(r -> assertThat(r.verdict().kind()).isEqualTo(Kind.WORSE))
+                .satisfies(r -> assertThat(r.noiseFloor()).isLessThan(0.05));
+    }
+
+    @Test
+    void aRestartWithoutAnAnswerIsNoVerdictAndTouchesNoOthers() {
+        Sample silent = Sample.ofPoints(100, 0, 101, 99, 100);
+        Sample some = Sample.ofPoints(50, 51, 49, 50, 50.5);
+        Sample more = Sample.ofPoints(70, 71, 69, 70, 70.5);
+        List<Contest.Result> results = new Contest(Metric.THROUGHPUT, 3).of(inOrder(silent, some, more));
+        assertThat(results.subList(0, 2)).allSatisfy(r -> {
+            assertThat(r.verdict().kind()).isEqualTo(Kind.UNDECIDED);
+            assertThat(r.verdict()).hasToString("undecided (a restart without a figure above 0 has no ratio)");
+            assertThat(r.ratio().isPresent()).isFalse();
+        });
+        assertThat(results.get(2).verdict().kind()).isEqualTo(Kind.WORSE);
+        assertThat(results.get(2).noiseFloor()).isFinite();
+    }
+
+    @Test
+    void aRatioWithoutAnEndIsNoVerdict() {
+        List<double[]> pools = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            pools.add(new double[] {0, 10});
+        }
+        Sample halting = Sample.ofPoints(10, 10, 10, 10, 10).redrawn(pools);
+        assertThat(verdict(LATENCY, Sample.ofPoints(30, 30, 30, 30, 30), halting))
+                .hasToString("undecided (a ratio whose interval reaches 0 or has no end)");
+    }
+
+    @Test
+    void halfOfTheRestartsAreSurvivorsAndDecideNothing() {
+        Sample three = Sample.ofPoints(10, 10.1, 9.9);
+        Sample all = Sample.ofPoints(20, 20.1, 19.9, 20, 20);
+        assertThat(verdict(LATENCY, three.ofTried(5), all).kind()).isEqualTo(Kind.BETTER);
+        assertThat(verdict(LATENCY, three.ofTried(6), all.ofTried(6)))
+                .isEqualTo(Verdict.undecided("3 of 6 restarts count, and more than half must"));
+        Contest.Sides sides = new Contest.Sides(three.ofTried(6), all);
+        assertThat(LATENCY.eachAgainstItself(Map.of("row", sides)).values())
+                .singleElement()
+                .satisfies(
+                        r -> assertThat(r.verdict().why()).isEqualTo("3 of 6 restarts count, and more than half must"));
+    }
+
+    /** Each side kept three of five, and only one restart is common to both. */
+    @Test
+    void whatNoRestartHasInCommonIsNotHeldAgainstEachOther() {
+        Sample early =
+                Sample.of(new TreeMap<>(Map.of(1, 10.0, 2, 10.1, 3, 9.9))).ofTried(5);
+        Sample late =
+                Sample.of(new TreeMap<>(Map.of(3, 20.0, 4, 20.1, 5, 19.9))).ofTried(5);
+        assertThat(verdict(LATENCY, early, late))
+                .isEqualTo(Verdict.undecided("1 of 5 restarts count, and more than half must"));
+    }
+
+    /** What is said of one pair alone must be surer among many, of which some lie within the band by chance. */
+    @Test
+    void amongManyTechnologiesATieMustBeSurer() {
+        Sample[] many = new Sample[12];
+        for (int i = 0; i < many.length; i++) {
+            double typical = i < 2 ? 10 : 10 * Math.pow(3, i);
+            many[i] = Sample.ofPoints(
+                    typical * (i == 0 ? 1.03 : 1), typical, typical, typical, typical * (i == 0 ? 0.96 : 1));
+        }
+        assertThat(verdict(LATENCY, many[0], many[1]).kind()).isEqualTo(Kind.EQUIVALENT);
+        Verdict among = LATENCY.of(inOrder(many)).getFirst().verdict();
+        assertThat(among.kind()).isEqualTo(Kind.UNDECIDED);
+        assertThat(among.moreRestarts()).isBetween(1, 5);
     }
 
     @Test
@@ -193,6 +260,10 @@ class ContestTest {
     void aRestartInWhichNothingWasAnsweredShowsInTheShareThatWas() {
         Sample share = Sample.ofPoints(100, 0, 100);
         assertThat(Estimate.of(Metric.SUCCESS_SHARE, share, 1).value()).isEqualTo(200 / 3.0);
+        Estimate ofTen = Estimate.of(Metric.SUCCESS_SHARE, Sample.ofPoints(90, 90, 90, 90, 90, 90, 90, 90, 90, 0), 1);
+        assertThat(ofTen.low())
+                .as("the interval of a mean, which medians of draws would hide")
+                .isLessThan(80);
         assertThat(Estimate.of(Metric.THROUGHPUT, share, 1).value()).isEqualTo(100);
     }
 }

@@ -33,11 +33,27 @@ class TTestTest {
         assertThat(welch.p()).isCloseTo(0.07939, within(1e-5));
     }
 
+    /** Mean 0.01, standard error 0.01, nine degrees of freedom: the nearer border is t = 3.879 away. */
+    @Test
+    void whatLiesWellWithinTheBorderIsShownToLieThere() {
+        TTest test = new TTest(0.01, 0.01, 9);
+        assertThat(test.pBeyond(0.04879)).isCloseTo(0.0018685, within(1e-6));
+        assertThat(new TTest(-0.01, 0.01, 9).pBeyond(0.04879)).isEqualTo(test.pBeyond(0.04879));
+        assertThat(new TTest(0.05, 0.01, 9).pBeyond(0.04879)).isGreaterThan(0.5);
+        assertThat(new TTest(0, 1, 9).pBeyond(0.04879)).isGreaterThan(0.4);
+        assertThat(new TTest(0, 0, 9).pBeyond(0.04879)).isZero();
+        assertThat(new TTest(0.1, 0, 9).pBeyond(0.04879)).isEqualTo(1);
+        assertThat(TTest.NONE.pBeyond(0.04879)).isEqualTo(1);
+    }
+
     @Test
     void tooFewRestartsAndRestartsWithoutAnAnswerSayNothing() {
         assertThat(TTest.paired(new double[0]).p()).isEqualTo(1);
         assertThat(TTest.paired(exp(1)).p()).isEqualTo(1);
         assertThat(TTest.paired(new double[] {0, 2, Double.POSITIVE_INFINITY}).p())
+                .isEqualTo(1);
+        assertThat(TTest.paired(new double[] {0, 2, 2.1, 1.9, 2}).p())
+                .as("not of the four that are left")
                 .isEqualTo(1);
         assertThat(TTest.paired(new double[] {2, 2, 2}).p()).isZero();
         assertThat(TTest.paired(new double[] {1, 1, 1}).p()).isEqualTo(1);

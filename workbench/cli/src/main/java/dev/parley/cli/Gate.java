@@ -19,7 +19,7 @@ import picocli.CommandLine.Parameters;
         },
         footer = {
             "",
-            "Exit codes: 0 nothing is worse, 1 error, 2 no baseline, nothing in common, another machine or JDK, cells missing, void or cold, or under three restarts, 3 something is worse than the baseline."
+            "Exit codes: 0 nothing is worse, 1 error, 2 no baseline, nothing in common, another machine or JDK, cells missing, void, cold or of half of their restarts, or under three restarts, 3 something is worse than the baseline."
         })
 final class Gate implements Callable<Integer> {
     @Option(
@@ -58,6 +58,9 @@ final class Gate implements Callable<Integer> {
                 || has(comparison, Verdict.Kind.COLD)
                 || has(comparison, Verdict.Kind.UNKNOWN)) {
             return nothing("some cells of the baseline are missing, void, cold or of unknown warmth");
+        }
+        if (comparison.rows().stream().anyMatch(row -> !row.verdict().why().isEmpty())) {
+            return nothing("some cells answered nothing in a restart, or rest on half of their restarts or fewer");
         }
         // under three restarts no verdict can be other than undecided, with an interval all the same
         if (comparison.rows().stream().allMatch(row -> row.verdict().kind() == Verdict.Kind.UNDECIDED)) {

@@ -54,6 +54,7 @@ final class RunsCompared {
     private static String verdict(RunComparison.Row row) {
         Estimate ratio = row.ratio();
         return row.verdict()
+                + (row.survivors().isEmpty() ? "" : ", " + row.survivors())
                 + (ratio.isPresent()
                         ? String.format(
                                 Locale.ROOT, ", × %.3f (%.3f to %.3f)", ratio.value(), ratio.low(), ratio.high())

@@ -86,7 +86,8 @@ final class CriteriaTable {
         Measured ours = measured(criterion, technology);
         return ours.isMissing()
                 ? "–<small>" + Html.escaped(ours.missing()) + "</small>"
-                : "<b>" + Figures.brief(ours.value()) + "</b> " + Html.escaped(criterion.unit());
+                : "<b>" + Figures.brief(ours.value()) + "</b> " + Html.escaped(criterion.unit())
+                        + PaperPage.survivors(ours);
     }
 
     private Measured published(Criterion criterion, String technology) {

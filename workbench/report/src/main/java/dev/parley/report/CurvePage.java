@@ -7,12 +7,12 @@ import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Metric;
 import dev.parley.model.Topology;
+import dev.parley.report.PaperRun.Found;
 import dev.parley.report.PaperRun.PartRun;
 import dev.parley.report.PaperRun.Place;
 import dev.parley.report.Plot.Axis;
 import dev.parley.studies.Cell;
 import dev.parley.studies.Curve;
-import dev.parley.studies.Measured;
 import dev.parley.studies.Scale;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -37,7 +37,19 @@ final class CurvePage {
      * @param told technology, topology and so on, for panels and lines
      * @param theirs NaN where the paper gives none
      */
-    private record Point(Map<String, String> told, double x, double value, double low, double high, double theirs) {}
+    private record Point(Map<String, String> told, double x, Found ours, double theirs) {
+        double value() {
+            return ours.figure().value();
+        }
+
+        double low() {
+            return ours.figure().low();
+        }
+
+        double high() {
+            return ours.figure().high();
+        }
+    }
 
     CurvePage(PaperRun run, Curve curve) {
         this.run = run;
@@ -95,17 +107,21 @@ final class CurvePage {
     }
 
     private void point(Place place, double x, List<Point> all) {
+        point(place, x, curve.subject(), theirs(place), all);
+    }
+
+    private void point(Place place, double x, String subject, double theirs, List<Point> all) {
         Map<String, String> conditions = new LinkedHashMap<>();
         conditions.put("technology", place.technology());
         conditions.put("topology", place.situation().topology());
         conditions.put("message", place.situation().message());
         conditions.put("load", place.published().toString());
-        if (!curve.subject().isEmpty()) {
-            conditions.put("subject", curve.subject());
+        if (!subject.isEmpty()) {
+            conditions.put("subject", subject);
         }
-        Measured ours = run.found(place, new Cell(curve.metric(), conditions)).figure();
-        if (!ours.isMissing()) {
-            all.add(new Point(told(place), x, ours.value(), ours.low(), ours.high(), theirs(place)));
+        Found ours = run.found(place, new Cell(curve.metric(), conditions));
+        if (!ours.figure().isMissing()) {
+            all.add(new Point(told(place), x, ours, theirs));
         }
     }
 
@@ -141,15 +157,8 @@ final class CurvePage {
             if (step.metric() == metric
                     && step.technology().equals(place.technology())
                     && new Situation(step.topology(), step.message(), step.load()).equals(place.situation())
-                    && number.matches("\\d+")
-                    && step.estimate().isPresent()) {
-                all.add(new Point(
-                        told(place),
-                        Double.parseDouble(number),
-                        step.estimate().value(),
-                        step.estimate().low(),
-                        step.estimate().high(),
-                        Double.NaN));
+                    && number.matches("\\d+")) {
+                point(place, Double.parseDouble(number), step.subject(), Double.NaN, all);
             }
         }
     }
@@ -215,6 +224,7 @@ final class CurvePage {
                     "<polyline fill=none stroke-width=2 style=\"%s\" points=\"%s\" />",
                     style,
                     along.stream()
+                            .filter(p -> p.ours().decides())
                             .map(p -> String.format(
                                     java.util.Locale.ROOT, "%.1f,%.1f", plot.x(across, p.x()), plot.y(up, p.value())))
                             .collect(Collectors.joining(" ")));
@@ -230,17 +240,19 @@ final class CurvePage {
     private void mark(Plot plot, Axis across, Axis up, Point p, String line, String style) {
         String told = Html.escaped(line + " at " + Figures.brief(p.x()) + ": ours " + Figures.brief(p.value()) + " ("
                 + Figures.brief(p.low()) + " – " + Figures.brief(p.high()) + ")"
-                + (Double.isFinite(p.theirs()) ? ", theirs " + Figures.brief(p.theirs()) : "") + " " + curve.unit());
+                + (Double.isFinite(p.theirs()) ? ", theirs " + Figures.brief(p.theirs()) : "") + " " + curve.unit()
+                + p.ours().remark());
         plot.add(
-                "<line x1=%.1f y1=%.1f x2=%.1f y2=%.1f style=\"%s\" /><circle cx=%.1f cy=%.1f r=2.5 style=\"%s\"><title>%s</title></circle>",
+                "<line x1=%.1f y1=%.1f x2=%.1f y2=%.1f style=\"%s\" /><circle%s cx=%.1f cy=%.1f r=2.5 style=\"%s\"><title>%s</title></circle>",
                 plot.x(across, p.x()),
                 plot.y(up, p.low()),
                 plot.x(across, p.x()),
                 plot.y(up, p.high()),
-                style.replaceAll(";stroke" + DASHES + ".*", ""),
+                p.ours().decides() ? style.replaceAll(";stroke" + DASHES + ".*", "") : Plot.OPEN_STROKE,
+                p.ours().decides() ? "" : " class=open",
                 plot.x(across, p.x()),
                 plot.y(up, p.value()),
-                Plot.fill(p.told().getOrDefault("technology", "")),
+                p.ours().decides() ? Plot.fill(p.told().getOrDefault("technology", "")) : Plot.OPEN_FILL,
                 told);
         if (Double.isFinite(p.theirs())) {
             plot.add(
@@ -264,8 +276,8 @@ final class CurvePage {
     }
 
     private String csv() {
-        StringBuilder csv =
-                new StringBuilder("technology,topology,message,load,part,across,value,low,high,theirs,unit\n");
+        StringBuilder csv = new StringBuilder(
+                "technology,topology,message,load,part,across,value,low,high,theirs,unit,validity,restarts\n");
         for (Point p : points) {
             csv.append(List.of(
                                     p.told().getOrDefault("technology", ""),
@@ -278,7 +290,9 @@ final class CurvePage {
                                     Figures.exact(p.low()),
                                     Figures.exact(p.high()),
                                     Figures.exact(p.theirs()),
-                                    curve.unit())
+                                    curve.unit(),
+                                    p.ours().validity(),
+                                    p.ours().figure().count())
                             .stream()
                             .map(SummaryFiles::quoted)
                             .collect(Collectors.joining(",")))

@@ -34,9 +34,14 @@ final class MeasuredPage {
             "Technologies run interleaved in seeded random blocks, so that a machine that slows down "
                     + "slows all of them.",
             "Two technologies differ when the interval of their ratio excludes 1, bootstrap and t-test "
-                    + "are both sure after Holm's correction, and the effect is outside the tie band (5 %, or the "
-                    + "machine's own noise where that is more); they are equivalent when the interval lies inside "
-                    + "it; otherwise the comparison is undecided.",
+                    + "are both sure after Holm's correction, and the effect is more than 5 % and more than these two "
+                    + "differ from themselves. They are equivalent when two one-sided t-tests and the interval show "
+                    + "that they differ by less than 5 %, and not because the machine is too noisy to tell them "
+                    + "apart. Otherwise the comparison is undecided.",
+            "Where trials of a technology are cold, void or failed, its figures are those of the restarts "
+                    + "that are left: “3 of 5 restarts” stands beside them. Half of the restarts or fewer have no "
+                    + "ratio and no verdict, and no verdict follows from fewer than three, nor where a restart "
+                    + "answered nothing.",
             "A trial is void when its generator, the machine or its own rows contradict it. It is kept, "
                     + "left out of the figures, and listed below. Where every trial of a technology is void its "
                     + "figures are shown and marked void.",

@@ -39,7 +39,8 @@ final class PaperPage {
             "part",
             "our_load",
             "validity",
-            "note");
+            "note",
+            "restarts");
 
     private static final Map<String, Double> BYTES = Map.of("B", 1.0, "MB", 1e6, "MiB", 1024.0 * 1024, "GB", 1e9);
 
@@ -235,7 +236,7 @@ final class PaperPage {
         StringBuilder html =
                 new StringBuilder("<section id=curves><h2>Curves</h2>\n<p class=lead>The paper's charts of what "
                         + "grows, from our figures: the median over restarts with its 95 % interval. Hollow marks are the paper's own, "
-                        + "where it gives numbers.</p>\n");
+                        + "where it gives numbers; grey points decide nothing, and no line runs through them.</p>\n");
         for (Curve curve : paper.curves()) {
             CurvePage drawn = new CurvePage(run, curve);
             html.append(
@@ -258,11 +259,12 @@ final class PaperPage {
                     + "</td><td class=number>" + Html.escaped(f.isDrawn() ? "only drawn" : f.written() + " " + f.unit())
                     + (f.note().isEmpty() ? "" : "<small>" + Html.escaped(f.note()) + "</small>") + "</td>");
             if (row.isMeasured()) {
-                html.append("<td class=number>" + Figures.brief(row.ours().value())
+                html.append("<td class=" + (PaperRun.decides(row.validity()) ? "number" : "'number cold'") + ">"
+                        + Figures.brief(row.ours().value())
                         + (f.isDrawn() ? " " + Html.escaped(f.unit()) : "") + " <span class=interval>"
                         + Figures.brief(row.ours().low()) + " – "
                         + Figures.brief(row.ours().high())
-                        + "</span></td><td class=number>"
+                        + "</span>" + survivors(row.ours()) + "</td><td class=number>"
                         + (f.unit().equals("%") || !row.isBoth() ? "" : Figures.brief(row.ratio())) + "</td>");
             } else {
                 html.append("<td>–<small>" + Html.escaped(row.ours().missing()) + "</small></td><td></td>");
@@ -275,6 +277,11 @@ final class PaperPage {
                     + "</td></tr>\n");
         }
         return html.append("</tbody></table>").toString();
+    }
+
+    /** Beside a figure that does not rest on every restart there was. */
+    static String survivors(Measured ours) {
+        return ours.survivors().isEmpty() ? "" : "<small class=hint>" + ours.survivors() + " restarts</small>";
     }
 
     private static String condition(PublishedFigure f) {
@@ -373,7 +380,8 @@ final class PaperPage {
                                     row.isMeasured()
                                             ? row.validity()
                                             : row.ours().missing(),
-                                    f.note())
+                                    f.note(),
+                                    row.ours().count())
                             .stream()
                             .map(SummaryFiles::quoted)
                             .collect(Collectors.joining(",")))

@@ -20,7 +20,11 @@ import dev.parley.studies.StudyText;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
 
 /** A paper and what was measured of it here: finds a figure for what its claims and tables ask for. */
 public final class PaperRun {
@@ -94,11 +98,23 @@ public final class PaperRun {
         boolean decides() {
             return PaperRun.decides(validity);
         }
+
+        /** What follows on the figure where it is told: how many restarts survived, and why nothing follows from it; empty as a rule. */
+        String remark() {
+            return PaperRun.remark(figure, validity);
+        }
     }
 
     /** Whether a figure of this validity may stand in a ratio, an order or a verdict. */
     static boolean decides(String validity) {
         return Summary.counts(validity) && !validity.startsWith(UNDECIDED);
+    }
+
+    /** As {@link Found#remark()}. */
+    static String remark(Measured figure, String validity) {
+        return decides(validity)
+                ? (figure.survivors().isEmpty() ? "" : "; " + figure.survivors() + " restarts")
+                : "; " + validity;
     }
 
     /** @param sittings in which it was run, the first first */
@@ -200,18 +216,27 @@ public final class PaperRun {
                     .filter(validity -> !validity.equals("valid"))
                     .ifPresent(invalid::add);
             return redrawn(analysis, technology, place.situation(), metric, inner.condition("subject"))
-                    .map(r -> Measured.of(r.value(), r.draws(), r.restarts()))
+                    .map(PaperRun::measured)
                     .orElseGet(() -> Measured.missing(metric.absence()
                             .filter(_ -> analysis.redrawn(technology, place.situation(), Metric.SUCCESS_SHARE)
                                     .isPresent())
                             .orElse("not measured: " + inner)));
         });
-        String validity = invalid.stream()
-                .filter(v -> v.startsWith("void"))
+        return new Found(place, figure, worst(invalid));
+    }
+
+    /** A figure made of several is as good as the worst of them: one that is void, else one that decides nothing, else the first with a remark. */
+    private static String worst(List<String> invalid) {
+        return Stream.<Predicate<String>>of(v -> v.startsWith("void"), v -> !decides(v), _ -> true)
+                .flatMap(wanted -> invalid.stream().filter(wanted).limit(1))
                 .findFirst()
-                .or(() -> invalid.stream().findFirst())
                 .orElse("valid");
-        return new Found(place, figure, validity);
+    }
+
+    private static Measured measured(Redrawn redrawn) {
+        Map<Integer, Measured.Restart> byRestart = new TreeMap<>();
+        redrawn.byRestart().forEach((number, r) -> byRestart.put(number, new Measured.Restart(r.value(), r.redrawn())));
+        return Measured.of(byRestart, redrawn.tried(), redrawn.isMean());
     }
 
     /** Why a figure may be shown and decides nothing, as it follows on {@value #UNDECIDED}. */

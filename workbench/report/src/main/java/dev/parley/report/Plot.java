@@ -9,6 +9,11 @@ final class Plot {
     private static final List<String> COLOURS =
             List.of("rest", "grpc", "rpcx", "openfeign", "graphql", "websocket", "rabbitmq", "kafka");
 
+    /** What decides nothing is drawn in grey, whatever its technology. */
+    static final String OPEN_FILL = "fill:var(--soft);opacity:.6";
+
+    static final String OPEN_STROKE = "stroke:var(--soft);opacity:.6";
+
     /** An axis that spans more than this is drawn in powers of ten. */
     private static final double WIDE = 40;
 

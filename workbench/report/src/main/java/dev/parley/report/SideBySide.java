@@ -72,24 +72,28 @@ final class SideBySide {
         String colour = Plot.colour(f.technology());
         String told = Html.escaped(f.technology() + ", " + String.join(", ", conditions(row)) + ": theirs "
                 + (f.isDrawn() ? "only drawn" : f.written() + " " + unit) + ", ours "
-                + (row.isMeasured() ? Figures.brief(row.ours().value()) + " " + unit : "not measured"));
+                + (row.isMeasured()
+                        ? Figures.brief(row.ours().value()) + " " + unit + PaperRun.remark(row.ours(), row.validity())
+                        : "not measured"));
         if (!f.isDrawn() && f.value() >= 0) {
             plot.add(
                     "<circle class=theirs cx=%.1f cy=%.1f r=4 style=\"stroke:var(%s)\"><title>%s</title></circle>",
                     plot.x(axis, f.value()), at, colour, told);
         }
         if (row.isMeasured() && row.ours().value() >= 0) {
+            boolean decides = PaperRun.decides(row.validity());
             plot.add(
-                    "<line x1=%.1f y1=%.1f x2=%.1f y2=%.1f style=\"stroke:var(%s)\" /><circle cx=%.1f cy=%.1f r=3.5"
+                    "<line x1=%.1f y1=%.1f x2=%.1f y2=%.1f style=\"%s\" /><circle%s cx=%.1f cy=%.1f r=3.5"
                             + " style=\"%s\"><title>%s</title></circle>",
                     plot.x(axis, Math.max(0, row.ours().low())),
                     at,
                     plot.x(axis, Math.max(0, row.ours().high())),
                     at,
-                    colour,
+                    decides ? "stroke:var(" + colour + ")" : Plot.OPEN_STROKE,
+                    decides ? "" : " class=open",
                     plot.x(axis, row.ours().value()),
                     at,
-                    Plot.fill(f.technology()),
+                    decides ? Plot.fill(f.technology()) : Plot.OPEN_FILL,
                     told);
         }
     }
@@ -104,7 +108,7 @@ final class SideBySide {
             at += 24 + 7 * technology.length();
         }
         plot.add(
-                "<circle class=theirs cx=%d cy=10 r=4 style=\"stroke:var(--soft)\"/><text x=%d y=14>theirs, hollow</text>",
+                "<circle class=theirs cx=%d cy=10 r=4 style=\"stroke:var(--soft)\"/><text x=%d y=14>theirs, hollow; grey decides nothing</text>",
                 at, at + 8);
     }
 

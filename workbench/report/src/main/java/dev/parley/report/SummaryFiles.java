@@ -15,7 +15,7 @@ import tools.jackson.databind.json.JsonMapper;
 /** {@code summary.csv} and {@code summary.json}. Columns may be added at the end; those that are there stay. */
 final class SummaryFiles {
     private static final String HEADER =
-            "technology,topology,message,clients,metric,value,unit,low,high,restarts,validity,subject,load,empty\n";
+            "technology,topology,message,clients,metric,value,unit,low,high,restarts,validity,subject,load,empty,tried\n";
 
     private SummaryFiles() {}
 
@@ -38,7 +38,8 @@ final class SummaryFiles {
                             quoted(s.validity()),
                             quoted(s.subject()),
                             quoted(s.load().toString()),
-                            Figures.exact(s.empty())))
+                            Figures.exact(s.empty()),
+                            Integer.toString(s.tried())))
                     .append('\n');
         }
         return text.toString();
@@ -114,7 +115,8 @@ final class SummaryFiles {
                 "metric", s.metric().key(),
                 "subject", s.subject());
         row.putAll(estimate("value", s.estimate()));
-        row.putAll(map("unit", s.metric().unit(), "restarts", s.restarts(), "validity", s.validity()));
+        row.putAll(
+                map("unit", s.metric().unit(), "restarts", s.restarts(), "tried", s.tried(), "validity", s.validity()));
         if (Double.isFinite(s.empty())) {
             row.put("empty", s.empty());
         }
@@ -132,6 +134,9 @@ final class SummaryFiles {
                 "verdict", c.verdict().kind().name().toLowerCase(java.util.Locale.ROOT),
                 "moreRestarts", c.verdict().moreRestarts(),
                 "indicative", c.indicative());
+        if (!c.verdict().why().isEmpty()) {
+            row.put("why", c.verdict().why());
+        }
         row.putAll(estimate("ratio", c.ratio()));
         if (Double.isFinite(c.p())) {
             row.put("p", c.p());

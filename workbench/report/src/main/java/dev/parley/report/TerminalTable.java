@@ -4,6 +4,7 @@ import dev.parley.analysis.Analysis;
 import dev.parley.analysis.JudgedTrial;
 import dev.parley.analysis.Situation;
 import dev.parley.analysis.Summary;
+import dev.parley.analysis.Validity;
 import dev.parley.model.Metric;
 import dev.parley.model.Technology;
 import java.util.ArrayList;
@@ -68,6 +69,14 @@ final class TerminalTable {
     private void append(StringBuilder text, Situation situation, List<Column> wanted, String gap, Set<String> notes) {
         List<List<String>> lines = new ArrayList<>();
         List<String> head = new ArrayList<>(List.of(""));
+        boolean hasSurvivors = wanted.equals(COLUMNS)
+                && analysis.summaries().stream()
+                        .anyMatch(s -> decidesVoid(s.metric())
+                                && !s.survivors().isEmpty()
+                                && new Situation(s.topology(), s.message(), s.load()).equals(situation));
+        if (hasSurvivors) {
+            head.add("restarts");
+        }
         wanted.forEach(c -> head.add(c.title()));
         lines.add(head);
         for (Technology technology : analysis.run().technologies()) {
@@ -76,7 +85,11 @@ final class TerminalTable {
                     .filter(s -> new Situation(s.topology(), s.message(), s.load()).equals(situation))
                     .toList();
             if (!own.isEmpty()) {
-                lines.add(line(technology.name(), situation, wanted, own, notes));
+                List<String> line = line(technology.name(), situation, wanted, own, notes);
+                if (hasSurvivors) {
+                    line.add(1, restarts(own));
+                }
+                lines.add(line);
             }
         }
         int columns = head.size();
@@ -128,24 +141,38 @@ final class TerminalTable {
                 continue;
             }
             double value = summary.estimate().value();
-            line.add(column.metric().unit().equals("B") ? Figures.bytes(value) : Figures.brief(value));
+            line.add((column.metric().unit().equals("B") ? Figures.bytes(value) : Figures.brief(value))
+                    + (COLUMNS.contains(column) || summary.survivors().isEmpty()
+                            ? ""
+                            : " (" + summary.survivors() + ")"));
             if (decidesVoid(column.metric())) {
                 if (summary.isVoid()) {
                     notes.add("! " + technology + ", " + summary.message() + ", " + summary.load() + ": "
                             + summary.validity());
+                } else if (summary.isTooFew()) {
+                    notes.add("~ " + technology + ", " + summary.message() + ", " + summary.load() + ": "
+                            + summary.validity() + "; figures of half of the restarts or fewer have no verdict");
                 } else if (summary.isColdStart()) {
                     notes.add("Figures of a cold start: services were not rehearsed, as the study asks.");
-                } else if (!summary.isValid()) {
-                    notes.add("Under " + dev.parley.analysis.Validity.ENOUGH_RESTARTS
-                            + " restarts all figures are indicative.");
+                } else if (!summary.isValid() && summary.restarts() < Validity.ENOUGH_RESTARTS) {
+                    notes.add("Under " + Validity.ENOUGH_RESTARTS + " restarts all figures are indicative.");
                 }
             }
         }
         boolean isVoid = own.stream().anyMatch(s -> decidesVoid(s.metric()) && s.isVoid());
-        boolean isCold = own.stream().anyMatch(s -> decidesVoid(s.metric()) && (s.isCold() || s.isUnknown()));
-        line.addFirst((isVoid ? "! " : isCold ? "~ " : "  ")
+        boolean isOpen = own.stream().anyMatch(s -> decidesVoid(s.metric()) && !s.counts());
+        line.addFirst((isVoid ? "! " : isOpen ? "~ " : "  ")
                 + (technology.length() > 16 ? technology.substring(0, 15) + "…" : technology));
         return line;
+    }
+
+    /** Beside figures that do not rest on every restart there was. */
+    private static String restarts(List<Summary> own) {
+        return own.stream()
+                .filter(s -> s.metric() == Metric.THROUGHPUT)
+                .findFirst()
+                .map(s -> s.survivors().isEmpty() ? Integer.toString(s.restarts()) : s.survivors())
+                .orElse("");
     }
 
     private static boolean decidesVoid(Metric metric) {

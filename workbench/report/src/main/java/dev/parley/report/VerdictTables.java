@@ -64,8 +64,12 @@ final class VerdictTables {
         Summary s = own.get();
         String figures = "<b>" + Figures.brief(s.estimate().value()) + "</b> <span class=interval>"
                 + Figures.brief(s.estimate().low()) + " – "
-                + Figures.brief(s.estimate().high()) + "</span>";
-        return "<td" + (s.isCold() || s.isUnknown() ? " class=cold" : "") + "><div>" + figures
+                + Figures.brief(s.estimate().high()) + "</span>"
+                + (s.survivors().isEmpty()
+                        ? ""
+                        : " <small class=hint title=\"" + Html.escaped(s.validity()) + "\">" + s.survivors()
+                                + " restarts</small>");
+        return "<td" + (s.isCold() || s.isUnknown() || s.isTooFew() ? " class=cold" : "") + "><div>" + figures
                 + standing(situation, s, metric) + (s.isColdStart() ? "<small>cold start</small>" : "") + "</div></td>";
     }
 
@@ -78,6 +82,9 @@ final class VerdictTables {
         }
         if (own.isUnknown()) {
             return "<small title=\"" + Html.escaped(own.validity()) + "\">warmth unknown</small>";
+        }
+        if (own.isTooFew()) {
+            return "<small title=\"" + Html.escaped(own.validity()) + "\">too few</small>";
         }
         if (analysis.run().technologies().size() == 1 || !Analysis.COMPARED.contains(metric)) {
             return "";
@@ -97,20 +104,29 @@ final class VerdictTables {
     }
 
     private static String verdict(Comparison c) {
+        if (!c.ratio().isPresent()) {
+            return "<small title=\"" + Html.escaped(c.verdict().toString()) + "\">"
+                    + c.verdict().kind().name().toLowerCase(Locale.ROOT) + "</small>";
+        }
         String ratio = String.format(Locale.ROOT, "×%.2f", c.ratio().value());
         String hint = String.format(
-                Locale.ROOT,
-                "ratio %.3f, 95 %% interval %.3f to %.3f, p %.3f after Holm, tie band %.0f %%",
-                c.ratio().value(),
-                c.ratio().low(),
-                c.ratio().high(),
-                c.p(),
-                100 * c.tieBand());
+                        Locale.ROOT,
+                        "ratio %.3f, 95 %% interval %.3f to %.3f, p %.3f after Holm, tie band %.0f %%",
+                        c.ratio().value(),
+                        c.ratio().low(),
+                        c.ratio().high(),
+                        c.p(),
+                        100 * c.tieBand())
+                + (Double.isNaN(c.noiseFloor())
+                        ? ""
+                        : String.format(Locale.ROOT, ", noise floor of the two %.0f %%", 100 * c.noiseFloor()))
+                + (c.verdict().why().isEmpty() ? "" : "; " + c.verdict().why());
         String word = switch (c.verdict().kind()) {
             case BETTER -> "better";
             case WORSE -> "worse";
             case EQUIVALENT -> "equivalent";
-            case UNDECIDED -> "undecided, +" + c.verdict().moreRestarts() + " restarts";
+            case UNDECIDED ->
+                c.verdict().why().isEmpty() ? "undecided, +" + c.verdict().moreRestarts() + " restarts" : "undecided";
             case VOID -> "void";
             case COLD -> "cold";
             case UNKNOWN -> "warmth unknown";

@@ -36,11 +36,11 @@ class ReportTest {
         List<String> lines = Files.readAllLines(folder.resolve("well/summary.csv"));
         assertThat(lines.getFirst())
                 .isEqualTo(
-                        "technology,topology,message,clients,metric,value,unit,low,high,restarts,validity,subject,load,empty");
+                        "technology,topology,message,clients,metric,value,unit,low,high,restarts,validity,subject,load,empty,tried");
         Set<String> keys = new HashSet<>();
         for (String line : lines.subList(1, lines.size())) {
             String[] cells = line.split(",", -1);
-            assertThat(cells).as(line).hasSize(14);
+            assertThat(cells).as(line).hasSize(15);
             assertThat(keys.add(String.join(",", cells[0], cells[1], cells[2], cells[3], cells[4])))
                     .as(line)
                     .isTrue();
@@ -48,6 +48,7 @@ class ReportTest {
             assertThat(Double.parseDouble(cells[7])).as(line).isLessThanOrEqualTo(value);
             assertThat(Double.parseDouble(cells[8])).as(line).isGreaterThanOrEqualTo(value);
             assertThat(cells[9]).isEqualTo("5");
+            assertThat(cells[14]).isEqualTo("5");
         }
         for (String technology : List.of("rest", "grpc", "rpcx")) {
             for (String message : List.of("text:1000", "types:100")) {
@@ -61,7 +62,7 @@ class ReportTest {
                 }
             }
         }
-        assertThat(lines).anyMatch(l -> l.startsWith("rest,line:5,text:1000,1,boot_time,") && l.endsWith(",210"));
+        assertThat(lines).anyMatch(l -> l.startsWith("rest,line:5,text:1000,1,boot_time,") && l.endsWith(",210,5"));
     }
 
     @Test

@@ -41,6 +41,7 @@ final class SampleStore {
     private final boolean troubled;
     private String rules = Integer.toString(Rules.VERSION);
     private final List<String> cold;
+    private int coldRestarts = Integer.MAX_VALUE;
 
     private SampleStore(
             String topology,
@@ -102,6 +103,20 @@ final class SampleStore {
                         false,
                         List.of("rest"))
                 .write(folder.resolve("results.duckdb"));
+    }
+
+    /** REST was cold in its first restarts, and in no other. */
+    static Path coldAtFirst(Path folder, int coldRestarts, int restarts) {
+        SampleStore sample = new SampleStore(
+                "line:5",
+                List.of("rest", "grpc", "rpcx"),
+                List.of("text:1000", "types:100"),
+                List.of(new Load.Closed(1), new Load.Closed(16)),
+                restarts,
+                false,
+                List.of("rest"));
+        sample.coldRestarts = coldRestarts;
+        return sample.write(folder.resolve("results.duckdb"));
     }
 
     /** Eight technologies and messages of very different size, with void, failed and missing trials and hostile names. */
@@ -311,7 +326,7 @@ final class SampleStore {
                 new FigureRow(id, Metric.PAYLOAD_BACK, "m1>m2", payload),
                 new FigureRow(id, Metric.WIRE_OUT, "m1>m2", payload + framing),
                 new FigureRow(id, Metric.WIRE_BACK, "m1>m2", payload + framing / 2.0),
-                new FigureRow(id, Metric.COMPILING_SHARE, FigureRow.SYSTEM, cold.contains(spec.technology()) ? 34 : 4),
+                new FigureRow(id, Metric.COMPILING_SHARE, FigureRow.SYSTEM, isCold(spec) ? 34 : 4),
                 new FigureRow(id, Metric.REHEARSAL_TIME, FigureRow.SYSTEM, 12),
                 new FigureRow(id, Metric.FIRST_CALL, "client", 90 + typicalMs),
                 new FigureRow(id, Metric.GENERATOR_CPU, "generator", 31),
@@ -331,6 +346,10 @@ final class SampleStore {
             figures.add(new FigureRow(id, Metric.MEMORY_AFTER_LOAD, FigureRow.EMPTY, 51));
         }
         return figures;
+    }
+
+    private boolean isCold(TrialSpec spec) {
+        return cold.contains(spec.technology()) && spec.restart() <= coldRestarts;
     }
 
     /** As the lab makes them of steps: rates that grow by the number of the step. */

@@ -218,6 +218,14 @@ sealed interface Expression {
                     ratio.restarts() + (ratio.restarts() == 1 ? " restart" : " restarts") + " of "
                             + Judgement.LEAST_RESTARTS + " that a verdict needs");
         }
+        if (!ratio.isOfMost()) {
+            return open(
+                    what,
+                    left,
+                    right,
+                    ratio,
+                    ratio.survivors() + " restarts count on both sides, and a verdict needs more than half");
+        }
         boolean isWithin = isWithin(ratio.low(), ratio.high(), least, most);
         boolean isOutside = isOutside(ratio.low(), ratio.high(), least, most);
         String interval = String.format(

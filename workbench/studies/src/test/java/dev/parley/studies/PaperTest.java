@@ -201,7 +201,7 @@ class PaperTest {
                         && f.technology().equals(wanted)
                         && f.load().equals(cell.condition("load")))
                 .findFirst()
-                .map(f -> Measured.of(f.value(), new double[] {f.value()}, Judgement.LEAST_RESTARTS))
+                .map(f -> Measured.ofRestarts(f.value(), f.value(), f.value()))
                 .orElse(Measured.missing("not published: " + cell));
     }
 

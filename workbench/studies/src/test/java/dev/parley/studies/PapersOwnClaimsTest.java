@@ -23,7 +23,7 @@ class PapersOwnClaimsTest {
 
     /** A figure without doubt: all of its restarts agree. */
     private static Measured sure(double value) {
-        return Measured.of(value, new double[] {value}, 5);
+        return Measured.ofRestarts(value, value, value, value, value);
     }
 
     private static Measured printed(Paper paper, Cell cell) {

@@ -1,0 +1,132 @@
+package dev.parley.studies;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.parley.studies.Judgement.Verdict;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class MeasuredTest {
+    /** In the long form as many as docs/studies.md tells of: {@code -Dparley.long=true}. */
+    private static final int CLAIMS = Boolean.getBoolean("parley.long") ? 5_000 : 300;
+
+    /** Five per cent is nominal; so much more is what chance makes of it in one case of a thousand. */
+    private static final double MOST = 0.05 + 3.1 * Math.sqrt(0.05 * 0.95 / CLAIMS);
+
+    private static Measured of(Map<Integer, Double> values, int tried) {
+        Map<Integer, Measured.Restart> byRestart = new TreeMap<>();
+        values.forEach((restart, value) -> byRestart.put(restart, new Measured.Restart(value, new double[] {value})));
+        return Measured.of(byRestart, tried, false);
+    }
+
+    private static Measured over(Measured left, Measured right) {
+        return left.with(right, (x, y) -> x / y);
+    }
+
+    /** A machine that grows slower slows both sides of a restart, and is no doubt about their ratio. */
+    @Test
+    void aRatioIsTheMedianOfTheRatiosWithinRestarts() {
+        Measured ratio = over(Measured.ofRestarts(20, 40, 100), Measured.ofRestarts(10, 20, 50));
+        assertThat(ratio.value()).isEqualTo(2);
+        assertThat(ratio.low()).isEqualTo(2);
+        assertThat(ratio.high()).isEqualTo(2);
+        Measured apart = over(Measured.ofRestarts(10, 20, 30), Measured.ofRestarts(40, 4, 10));
+        assertThat(apart.value())
+                .as("of 0.25, 5 and 3; of the medians it would be 2")
+                .isEqualTo(3);
+        assertThat(apart.low()).isEqualTo(0.25);
+        assertThat(apart.high()).isEqualTo(5);
+    }
+
+    @Test
+    void aRestartThatOneSideLostIsLeftOutOfBoth() {
+        // the block of restart 2 was slow for both; paired by place instead of by number, it would be a difference
+        Measured left = of(Map.of(1, 10.0, 2, 90.0, 3, 10.0, 4, 10.0), 4);
+        Measured right = of(Map.of(1, 10.0, 3, 10.0, 4, 10.0), 4);
+        Measured ratio = over(left, right);
+        assertThat(ratio.value()).isEqualTo(1);
+        assertThat(ratio.low()).isEqualTo(1);
+        assertThat(ratio.high()).isEqualTo(1);
+        assertThat(ratio.restarts()).isEqualTo(3);
+        assertThat(ratio.survivors()).isEqualTo("3 of 4");
+    }
+
+    @Test
+    void noRestartInCommonAndNothingToDivideByAreNoFigure() {
+        assertThat(over(of(Map.of(1, 10.0), 2), of(Map.of(2, 10.0), 2)).missing())
+                .isEqualTo("no restart has both sides");
+        assertThat(over(Measured.ofRestarts(1, 1), Measured.ofRestarts(1, 0)).missing())
+                .isEqualTo("a division by nothing");
+        assertThat(over(Measured.number(1), Measured.number(0)).missing()).isEqualTo("a division by nothing");
+    }
+
+    @Test
+    void aShareIsTheMeanOverRestartsAndSoIsItsInterval() {
+        Map<Integer, Measured.Restart> byRestart = new TreeMap<>();
+        double[] shares = {100, 0, 100};
+        for (int i = 0; i < shares.length; i++) {
+            byRestart.put(i, new Measured.Restart(shares[i], new double[] {shares[i]}));
+        }
+        Measured share = Measured.of(byRestart, 3, true);
+        assertThat(share.value()).isCloseTo(200.0 / 3, within(1e-9));
+        assertThat(share.low()).isEqualTo(0);
+        assertThat(share.high()).isEqualTo(100);
+    }
+
+    @Test
+    void survivorsOfHalfOfTheRestartsDecideNothing() {
+        assertThat(judge(of(Map.of(1, 1.0, 2, 1.0, 3, 1.0), 5), Measured.number(2))
+                        .verdict())
+                .isEqualTo(Verdict.HOLDS);
+        Judgement few = judge(of(Map.of(1, 1.0, 2, 1.0, 3, 1.0), 6), Measured.ofRestarts(2, 2, 2, 2, 2, 2));
+        assertThat(few.verdict()).isEqualTo(Verdict.NOT_DECIDED);
+        assertThat(few.findings().getFirst().why())
+                .isEqualTo("3 of 6 restarts count on both sides, and a verdict needs more than half");
+    }
+
+    /**
+     * What docs/studies.md says of equal technologies. Restarts differ by 10 %, and what seconds make of one by 1 %.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {3, 5, 10})
+    void claimsOnEqualsAreRarelyDecidedForSure(int restarts) {
+        SplittableRandom random = new SplittableRandom(40 + restarts);
+        int decided = 0;
+        int sure = 0;
+        for (int i = 0; i < CLAIMS; i++) {
+            Judgement judgement = judge(drawn(random, restarts), drawn(random, restarts));
+            decided += judgement.verdict() == Verdict.NOT_DECIDED ? 0 : 1;
+            sure += judgement.verdict() == Verdict.NOT_DECIDED || judgement.isIndicative() ? 0 : 1;
+        }
+        System.out.printf(
+                java.util.Locale.ROOT,
+                "claims on equals, %d restarts: %.1f %% decided, of all %.1f %% not merely indicative%n",
+                restarts,
+                100.0 * decided / CLAIMS,
+                100.0 * sure / CLAIMS);
+        assertThat(sure).isLessThanOrEqualTo((int) (CLAIMS * MOST));
+    }
+
+    private static Measured drawn(SplittableRandom random, int restarts) {
+        Map<Integer, Measured.Restart> byRestart = new TreeMap<>();
+        for (int restart = 1; restart <= restarts; restart++) {
+            double value = 10 * Math.exp(0.1 * random.nextGaussian());
+            double[] redrawn = new double[50];
+            for (int i = 0; i < redrawn.length; i++) {
+                redrawn[i] = value * (1 + 0.01 * random.nextGaussian());
+            }
+            byRestart.put(restart, new Measured.Restart(value, redrawn));
+        }
+        return Measured.of(byRestart, restarts, false);
+    }
+
+    private static Judgement judge(Measured left, Measured right) {
+        return new Claim("it", "here", "is so", "a[technology=l] < a[technology=r]", "", "")
+                .judge(cell -> cell.condition("technology").equals("l") ? left : right);
+    }
+}
