@@ -2,7 +2,7 @@
 """Derives published figures and verdicts of a run again, from the raw rows of its store, and says of each whether both agree.
 
 Nothing of Parley stands between: the store is read by DuckDB's own library, histograms are decoded here from their bytes, and
-percentiles, medians, bootstrap, t-test and Holm's correction are written here after docs/measuring.md.
+percentiles, medians, bootstrap, t-tests and Holm's correction are written here after docs/measuring.md.
 """
 import argparse
 import csv
@@ -29,8 +29,14 @@ PERCENTILES = {"latency_min": 0, "latency_median": 50, "latency_p95": 95, "laten
 FROM_SECONDS = set(PERCENTILES) | {"latency_mean", "throughput", "success_share"}
 HOPS = {"hop_mean", "hop_median", "hop_p99"}
 OF_GENERATOR = {"generator_cpu", "generator_ceiling", "generator_lateness_p99"}
+NOT_OF_LOAD = OF_BOOT | OF_MESSAGE | {"first_call"}
+OF_WARMTH = ("cold: ", "unknown: ")
+MAX_COMPILING = 10
+MAX_FALL = 0.10
+ENOUGH_SAMPLES = 400
 DRAWS = 2000
 LEVEL = 0.05
+TIE_BAND = 0.05
 # An end of a 95 % interval is the 2.5 % quantile of a random draw: where it falls among draws of our own, it may be anywhere here.
 END_AMONG_DRAWS = (0.002, 0.10)
 
@@ -126,7 +132,16 @@ class Store:
             for row in rows("measured"):
                 self.measured[row["trial_id"], row["metric"]].append((row["subject"], row["value"]))
         for trial in self.trials:
-            trial["valid"] = trial["state"] == "FINISHED" and not trial["void_reasons"] and not self.is_void(trial)
+            trial["counts_as"] = self.counts_as(trial) if trial["state"] == "FINISHED" else ""
+            trial["valid"] = trial["counts_as"] == "valid"
+
+    def counts_as(self, trial):
+        """valid, or void, cold or unknown: by the reasons that stand with it, and by its rows."""
+        stored = trial["void_reasons"]
+        if any(not reason.startswith(OF_WARMTH) for reason in stored) or self.is_void(trial):
+            return "void"
+        kinds = {reason.split(":")[0] for reason in stored} | self.warmth(trial)
+        return "cold" if "cold" in kinds else "unknown" if kinds else "valid"
 
     def is_void(self, trial):
         """What the rows themselves tell: wrong replies, too many unsent, nothing due, Little's law of closed clients."""
@@ -146,14 +161,66 @@ class Store:
                 return abs(in_system / int(closed[1]) - 1) > 0.05 + edges
         return False
 
-    def counted(self, technology, topology, message, load):
-        cell = [t for t in self.trials if t["state"] == "FINISHED" and (t["technology"], t["topology"], t["message"],
-                                                                       t["load"]) == (technology, topology, message, load)]
-        return [t for t in cell if t["valid"]] or cell
+    def warmth(self, trial):
+        """What speaks against warm services: compilers took over a tenth of their processor time, or latency still fell."""
+        rows = self.measured[trial["trial_id"], "rehearsal_time"]
+        if any(v == 0 for _, v in rows) and trial["warm_up_most_ns"] == 0 and re.match(r"(burst|rounds):", trial["load"]):
+            return set()  # a cold start, which is what the study asks for
+        shares = [v for subject, v in self.measured[trial["trial_id"], "compiling_share"] if subject == "system"]
+        kinds = {"unknown"} if not shares else {"cold"} if max(shares) > MAX_COMPILING else set()
+        if re.match(r"(closed|open):", trial["load"]):
+            kinds |= fall(*self.halves(trial))
+        return kinds
+
+    def halves(self, trial):
+        kept = [merged([h for kind, _, h in self.histograms[trial["trial_id"]] if kind == half])
+                for half in ("FIRST_HALF", "SECOND_HALF")]
+        if any(kept):
+            return kept
+        seconds = self.seconds[trial["trial_id"]]
+        half = len(seconds) // 2
+        return [merged([s["times"] for s in some]) for some in (seconds[:half], seconds[len(seconds) - half:])]
+
+    def cell(self, technology, topology, message, load):
+        return [t for t in self.trials if (t["technology"], t["topology"], t["message"],
+                                           t["load"]) == (technology, topology, message, load)]
+
+    def counted(self, *cell):
+        """The trials that figures rest on: the valid, else the cold, else all that finished."""
+        finished = [t for t in self.cell(*cell) if t["state"] == "FINISHED"]
+        return ([t for t in finished if t["valid"]]
+                or [t for t in finished if t["counts_as"] in ("cold", "unknown")] or finished)
+
+    def tried(self, *cell):
+        """In how many restarts a trial ended, whatever became of it."""
+        return len({t["restart"] for t in self.cell(*cell) if t["state"] != "PLANNED"})
 
     def window_seconds(self, trial):
         own = self.measured[trial["trial_id"], "window_length"]
         return own[0][1] if own else trial["window_ns"] / 1e9
+
+
+def fall(first, second):
+    """{cold}, {unknown} or nothing: whether the median still fell from one half of a window to the other."""
+    if min(sum(first.values()), sum(second.values())) >= ENOUGH_SAMPLES:
+        return {"cold"} if percentile(second, 50) < percentile(first, 50) * (1 - MAX_FALL) else set()
+    early, late = median_interval(first), median_interval(second)
+    if early is None or late is None:
+        return {"unknown"}
+    if late[0] >= early[1] * (1 - MAX_FALL):
+        return set()
+    return {"cold"} if late[1] < early[0] * (1 - MAX_FALL) else {"unknown"}
+
+
+def median_interval(counts):
+    """The values of those ranks between which the median lies at 95 %."""
+    total = sum(counts.values())
+    low = math.floor(total / 2 - 0.98 * math.sqrt(total))
+    high = math.ceil(1 + total / 2 + 0.98 * math.sqrt(total))
+    if low < 1 or high > total:
+        return None
+    values = [value for value in sorted(counts) for _ in range(counts[value])]
+    return values[low - 1], values[high - 1]
 
 
 def of_seconds(store, metric, trial, seconds):
@@ -222,8 +289,25 @@ def points(store, cell, metric, part=None):
     if metric in OF_BOOT or metric == "first_call":
         return of_rows(store, metric, everywhere, wanted)
     found = of_rows(store, metric, trials, wanted)
+    if metric == "cpu_per_request" and not found:
+        return cpu_per_request(store, trials)
     if metric in OF_MESSAGE and not found:
         return of_rows(store, metric, [t for t in everywhere if t["message"] == message], wanted)
+    return found
+
+
+def cpu_per_request(store, trials):
+    """{restart: milliseconds} from shares of cores, where no row has it: all services' cores times the window, over what was answered."""
+    found = {}
+    for restart, own in by_restart(trials).items():
+        values = []
+        for trial in own:
+            shares = of_rows(store, "cpu_share", [trial], lambda subject: subject not in ("empty", "generator"))
+            answered = sum(s["replied"] + s["late"] + s["wrong"] for s in store.seconds[trial["trial_id"]])
+            if shares and answered:
+                values.append(shares[restart] / 100 * store.window_seconds(trial) * 1000 / answered)
+        if values:
+            found[restart] = statistics.median(values)
     return found
 
 
@@ -284,16 +368,24 @@ def incomplete_beta(a, b, x):
     return front * fraction / a
 
 
-def t_test(ratios):
-    logs = [math.log(r) for r in ratios if r > 0]
+def upper_tail(t, freedom):
+    """How likely Student's t is above t."""
+    both = incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t)) if t else 1.0
+    return both / 2 if t >= 0 else 1 - both / 2
+
+
+def t_tests(ratios, border):
+    """p of a ratio of 1, and p of one that is as far from 1 as the border or further: the less sure of two one-sided tests."""
+    logs = [math.log(r) for r in ratios]
     if len(logs) < 2:
-        return 1.0
+        return 1.0, 1.0
     error = statistics.stdev(logs) / math.sqrt(len(logs))
     middle = statistics.fmean(logs)
     if error == 0:
-        return 1.0 if middle == 0 else 0.0
+        return (1.0 if middle == 0 else 0.0), (0.0 if abs(middle) < border else 1.0)
     freedom = len(logs) - 1
-    return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + (middle / error) ** 2))
+    return (2 * upper_tail(abs(middle) / error, freedom),
+            max(upper_tail((border - middle) / error, freedom), upper_tail((border + middle) / error, freedom)))
 
 
 # ---- verdicts ----
@@ -315,55 +407,79 @@ def contest(store, situation, metric, chance):
     """{(one, other): its ratio, interval, p and verdict} of all pairs of technologies under one condition."""
     order = [t for t in store.technologies
              if any((x["technology"], x["topology"], x["message"], x["load"]) == (t, *situation) for x in store.trials)]
-    sound, pooled = {}, {}
+    sound, pooled, unsound = {}, {}, {}
     for technology in order:
         cell = (technology, *situation)
         own = points(store, cell, metric)
-        if own and statistics.median(own.values()) > 0 and any(t["valid"] for t in store.counted(*cell)):
+        counted = store.counted(*cell)
+        if own and statistics.median(own.values()) > 0 and any(t["valid"] for t in counted):
             sound[technology] = own
             pooled[technology] = pools(store, cell, metric, chance)
-    floor = noise_floor([list(own.values()) for own in sound.values()], chance)
-    band = max(0.05, floor or 0)
+        else:
+            unsound[technology] = without_verdict(counted)
     results, names = {}, list(sound)
     comparisons = len(names) * (len(names) - 1) // 2
     for i, one in enumerate(names):
         for other in names[i + 1:]:
-            both = sorted(sound[one].keys() & sound[other].keys())
-            ratios = [sound[one][r] / sound[other][r] for r in both]
-            if not both:
-                results[one, other] = dict(restarts=0, p=1.0, ratio=None, low=None, high=None)
-                continue
-            number = max(DRAWS, math.ceil(20 * comparisons / LEVEL))
-            drawn = sorted(statistics.median([chance.choice(pooled[one][r]) / chance.choice(pooled[other][r])
-                                              for r in chance.choices(both, k=len(both))]) for _ in range(number))
-            beyond = min(sum(d <= 1 for d in drawn), sum(d >= 1 for d in drawn))
-            ratio = statistics.median(ratios)
-            results[one, other] = dict(
-                restarts=len(both), ratio=ratio, drawn=drawn,
-                low=min(ratio, drawn[math.ceil(0.025 * number) - 1]), high=max(ratio, drawn[math.ceil(0.975 * number) - 1]),
-                p=max(min(1, 2 * (beyond + 1) / (number + 1)), t_test(ratios)))
+            results[one, other] = pair(store, situation, sound, pooled, one, other, comparisons, chance)
     least = 0
-    for nth, pair in enumerate(sorted(results, key=lambda pair: results[pair]["p"])):
-        least = max(least, min(1, results[pair]["p"] * (len(results) - nth)))
-        results[pair]["corrected"] = least
+    for nth, key in enumerate(sorted(results, key=lambda key: results[key]["p"])):
+        least = max(least, min(1, results[key]["p"] * (len(results) - nth)))
+        results[key]["corrected"] = least
     for result in results.values():
-        result["band"] = band
-        result["verdict"] = verdict(result, metric)
+        result["verdict"] = verdict(result, metric, LEVEL / max(1, len(names) - 1))
     for i, one in enumerate(order):
         for other in order[i + 1:]:
-            if one not in sound or other not in sound:
-                results[one, other] = dict(verdict="void", ratio=None, restarts=0)
+            kinds = {unsound[t] for t in (one, other) if t in unsound}
+            if kinds:
+                worst = min(kinds, key=["cold", "unknown", "void"].index)
+                results[one, other] = dict(verdict=worst, ratio=None, restarts=0)
     return results
 
 
-def verdict(result, metric):
-    if result["restarts"] < 3:
+def without_verdict(counted):
+    """What stands in its place where a side has no trial that counts."""
+    kinds = {t["counts_as"] for t in counted}
+    if kinds and kinds <= {"cold", "unknown"}:
+        return "cold" if "cold" in kinds else "unknown"
+    return "void"
+
+
+def pair(store, situation, sound, pooled, one, other, comparisons, chance):
+    both = sorted(sound[one].keys() & sound[other].keys())
+    tried = max(store.tried(one, *situation), store.tried(other, *situation))
+    values = list(sound[one].values()) + list(sound[other].values())
+    open_pair = dict(restarts=len(both), is_open=True, p=1.0, ratio=None)
+    if 2 * len(both) <= tried or not all(v > 0 for v in values):
+        return open_pair
+    ratios = [sound[one][r] / sound[other][r] for r in both]
+    number = max(DRAWS, math.ceil(20 * comparisons / LEVEL))
+    drawn = sorted(statistics.median([over(chance.choice(pooled[one][r]), chance.choice(pooled[other][r]))
+                                      for r in chance.choices(both, k=len(both))]) for _ in range(number))
+    beyond_1 = min(sum(d <= 1 for d in drawn), sum(d >= 1 for d in drawn))
+    ratio = statistics.median(ratios)
+    low = min(ratio, drawn[math.ceil(0.025 * number) - 1])
+    high = max(ratio, drawn[math.ceil(0.975 * number) - 1])
+    if low <= 0 or math.isinf(high):
+        return open_pair
+    of_one, of_border = t_tests(ratios, math.log1p(TIE_BAND))
+    floor = noise_floor([list(sound[one].values()), list(sound[other].values())], chance)
+    return dict(restarts=len(both), is_open=False, ratio=ratio, drawn=drawn, low=low, high=high, beyond=of_border,
+                least=max(TIE_BAND, floor or 0), p=max(min(1, 2 * (beyond_1 + 1) / (number + 1)), of_one))
+
+
+def over(one, other):
+    return one / other if other else math.inf
+
+
+def verdict(result, metric, tie_level):
+    if result["is_open"] or result["restarts"] < 3:
         return "undecided"
-    low, high, ratio, band = result["low"], result["high"], result["ratio"], result["band"]
-    if low > 1 / (1 + band) and high < 1 + band:
+    low, high, ratio, least = result["low"], result["high"], result["ratio"], result["least"]
+    if low > 1 / (1 + TIE_BAND) and high < 1 + TIE_BAND and result["beyond"] < tie_level:
         return "equivalent"
-    is_outside = ratio > 1 + band or ratio < 1 / (1 + band)
-    if result["corrected"] < LEVEL and (low > 1 or high < 1) and is_outside:
+    is_far = ratio > 1 + least or ratio < 1 / (1 + least)
+    if result["corrected"] < LEVEL and (low > 1 or high < 1) and is_far:
         return "better" if (ratio > 1) == (metric in HIGHER_IS_BETTER) else "worse"
     return "undecided"
 
@@ -377,22 +493,37 @@ def audit_figure(store, row, is_part, in_csv, seed):
     found = points(store, cell, metric, part)
     if not found:
         return None, ["nothing in the raw rows"]
-    value = (statistics.fmean if metric == "success_share" else statistics.median)(found.values())
+    middle = statistics.fmean if metric == "success_share" else statistics.median
+    value = middle(found.values())
+    tried = len(found) if metric in NOT_OF_LOAD else max(store.tried(*cell), len(found))
     faults = []
     if not math.isclose(value, row["value"], rel_tol=1e-9, abs_tol=1e-12):
         faults.append(f"value {row['value']!r}")
     if len(found) != row["restarts"]:
         faults.append(f"restarts {row['restarts']}, here {len(found)}")
+    if tried != row["tried"]:
+        faults.append(f"of {row['tried']} restarts, here of {tried}")
+    if metric not in NOT_OF_LOAD:
+        kind = state(store.counted(*cell), len(found), tried)
+        if not row["validity"].startswith(kind):
+            faults.append(f"validity {row['validity']!r}, here {kind}")
     if in_csv is not None and not math.isclose(value, in_csv, rel_tol=1e-5, abs_tol=1e-9):
         faults.append(f"in the CSV {in_csv!r}")
     chance = random.Random(seed)
     pool = {r: [v] for r, v in found.items()} if is_part else pools(store, cell, metric, chance)
-    among = draws(pool, chance)
+    among = draws(pool, chance, middle)
     if not is_end(among, row["low"], row["value"], 0.025, True):
         faults.append(f"low end {row['low']!r}, here {among[49]!r}")
     if not is_end(among, row["high"], row["value"], 0.975, False):
         faults.append(f"high end {row['high']!r}, here {among[-50]!r}")
     return value, faults
+
+
+def state(counted, restarts, tried):
+    """How the published validity must begin."""
+    if not any(t["valid"] for t in counted):
+        return without_verdict(counted)
+    return "too few" if 2 * restarts <= tried else "indicative" if restarts < max(5, tried) else ""
 
 
 def audit_verdict(store, row, contests, seed):

@@ -12,7 +12,7 @@ WITH last_end AS (
     SELECT trial_id, state, void_reasons, session,
            row_number() OVER (PARTITION BY trial_id ORDER BY session DESC, ended_at_utc DESC) AS nth
     FROM raw.trial)
-SELECT p.trial_id, p.technology, p.topology, p.message, p.load, p.restart, p.window_ns, p.limit_ns,
+SELECT p.trial_id, p.technology, p.topology, p.message, p.load, p.restart, p.window_ns, p.warm_up_most_ns, p.limit_ns,
        coalesce(e.state, 'PLANNED') AS state, coalesce(e.void_reasons, []) AS void_reasons
 FROM raw.plan p LEFT JOIN last_end e ON e.trial_id = p.trial_id AND e.nth = 1
 ORDER BY p.trial_id;
@@ -28,7 +28,7 @@ ORDER BY s.trial_id, s.second;
 SELECT h.trial_id, h.kind, h.subject, h.histogram
 FROM raw.histogram h
 LEFT JOIN (SELECT trial_id, max(session) AS session FROM raw.trial GROUP BY trial_id) e ON e.trial_id = h.trial_id
-WHERE h.kind IN ('HOP', 'ERROR', 'SEND_DELAY') AND (e.session IS NULL OR e.session = h.session);
+WHERE h.kind IN ('HOP', 'ERROR', 'SEND_DELAY', 'FIRST_HALF', 'SECOND_HALF') AND (e.session IS NULL OR e.session = h.session);
 
 -- name: measured
 SELECT f.trial_id, f.metric, f.subject, f.value
