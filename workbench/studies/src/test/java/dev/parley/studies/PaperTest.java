@@ -72,9 +72,9 @@ class PaperTest {
         assertThat(Paper.named("niswar").parts()).hasSize(4).allSatisfy(part -> {
             Study study = published(part);
             String first = part.name().replace("-page", "");
-            List<String> technologies = part.name().endsWith("-page")
-                    ? List.of("rest", "graphql", "grpc")
-                    : List.of("rest", "rest-jetty", "rest-h2", "graphql", "grpc");
+            List<String> technologies = part.name().equals("flat")
+                    ? List.of("rest", "rest-jetty", "rest-h2", "graphql", "grpc")
+                    : List.of("rest", "graphql", "grpc");
             assertThat(study.technologies()).isEqualTo(technologies);
             assertThat(study.messages())
                     .extracting(Object::toString)
