@@ -115,7 +115,10 @@ public final class Analysis {
                 .map(sample -> Redrawn.of(sample, Estimate.isMean(metric)));
     }
 
-    /** The same of one service, hop or step; of the mean of several, in restarts that have all of them, where {@code subject} takes several. */
+    /**
+     * The same of one service, hop or step; of the mean of several, in restarts that have all of them, where {@code
+     * subject} takes several.
+     */
     public Optional<Redrawn> redrawn(String technology, Situation situation, Metric metric, Predicate<String> subject) {
         Cell cell = new Cell(technology, situation);
         List<Redrawn> parts = new ArrayList<>();
@@ -193,7 +196,9 @@ public final class Analysis {
         return Warmth.isColdStart(spec, rows.figures().getOrDefault(spec.id(), List.of()));
     }
 
-    /** What compilers took of the services' processor time in a trial's window, in percent; empty where it is not known. */
+    /**
+     * What compilers took of the services' processor time in a trial's window, in percent; empty where it is not known.
+     */
     public OptionalDouble compilingShare(JudgedTrial trial) {
         return Warmth.compilingShare(
                 rows.figures().getOrDefault(trial.row().spec().id(), List.of()));

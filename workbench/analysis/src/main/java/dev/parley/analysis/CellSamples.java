@@ -18,7 +18,9 @@ import java.util.function.ToDoubleFunction;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Every metric of one cell as a {@link Sample}: one value a restart, with what redrawn seconds would have made of it. */
+/**
+ * Every metric of one cell as a {@link Sample}: one value a restart, with what redrawn seconds would have made of it.
+ */
 final class CellSamples {
     private static final String GENERATOR = "generator";
 
@@ -51,7 +53,10 @@ final class CellSamples {
                 .findFirst();
     }
 
-    /** True where there are figures, none of them of services that are known to be warm, and some of services that were still warming up. */
+    /**
+     * True where there are figures, none of them of services that are known to be warm, and some of services that were
+     * still warming up.
+     */
     static boolean isCold(List<JudgedTrial> counted) {
         return counted.stream().allMatch(t -> t.isCold() || t.isUnknown())
                 && counted.stream().anyMatch(JudgedTrial::isCold);
@@ -280,7 +285,10 @@ final class CellSamples {
         return Sample.of(points);
     }
 
-    /** A figure of the whole system as it is; otherwise processor use summed over the services, anything else of the typical one. */
+    /**
+     * A figure of the whole system as it is; otherwise processor use summed over the services, anything else of the
+     * typical one.
+     */
     private static double aggregate(Metric metric, List<FigureRow> figures) {
         double[] system = figures.stream()
                 .filter(f -> f.subject().equals(FigureRow.SYSTEM))

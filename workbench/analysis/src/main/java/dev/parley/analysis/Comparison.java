@@ -6,10 +6,11 @@ import dev.parley.model.Metric;
  * One technology held against another, in one metric and one situation.
  *
  * @param ratio {@code technology} divided by {@code against}, with its 95 % interval
- * @param p two-sided, the larger of the bootstrap's and the t-test's, corrected after Holm for all pairs of the same situation and metric
+ * @param p two-sided, the larger of the bootstrap's and the t-test's, corrected after Holm for all pairs of the same
+ *     situation and metric
  * @param tieBand share by which two may differ at most to be equivalent, such as 0.05
- * @param noiseFloor share that these two differ from themselves on this machine, at 95 %; NaN under four restarts. What differs by less is not
- *     told apart
+ * @param noiseFloor share that these two differ from themselves on this machine, at 95 %; NaN under four restarts. What
+ *     differs by less is not told apart
  * @param indicative true where either side has fewer than five restarts
  */
 public record Comparison(

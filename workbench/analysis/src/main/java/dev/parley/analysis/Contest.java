@@ -14,13 +14,17 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
- * All pairs of technologies in one situation and metric. Two differ only when the interval of their ratio excludes 1, a bootstrap and a
- * t-test are both sure after Holm's correction, and the effect is above the tie band and above the noise floor of these two. They are
- * equivalent only when two one-sided t-tests and the interval show that they differ by less than the tie band, which is the same on a quiet
- * machine and on a noisy one. Otherwise the comparison is undecided. Why: docs/decisions/0020-equivalence-is-shown.md.
+ * All pairs of technologies in one situation and metric. Two differ only when the interval of their ratio excludes 1, a
+ * bootstrap and a t-test are both sure after Holm's correction, and the effect is above the tie band and above the
+ * noise floor of these two. They are equivalent only when two one-sided t-tests and the interval show that they differ
+ * by less than the tie band, which is the same on a quiet machine and on a noisy one. Otherwise the comparison is
+ * undecided. Why: docs/decisions/0020-equivalence-is-shown.md.
  */
 final class Contest {
-    /** Two technologies within 5 % of each other serve an architect alike. Never widened: noise is no evidence that two things are alike. */
+    /**
+     * Two technologies within 5 % of each other serve an architect alike. Never widened: noise is no evidence that two
+     * things are alike.
+     */
     static final double TIE_BAND = 0.05;
 
     private static final double LEVEL = 0.05;
@@ -32,7 +36,9 @@ final class Contest {
 
     private static final int SPLITS = 200;
 
-    /** So many draws beyond 1 tell how rare they are; fewer, and more are drawn where Holm's correction needs to know. */
+    /**
+     * So many draws beyond 1 tell how rare they are; fewer, and more are drawn where Holm's correction needs to know.
+     */
     private static final int TAIL = 10;
 
     private final Metric metric;
@@ -105,7 +111,10 @@ final class Contest {
         return new Result(pair.first(), pair.second(), pair.ratio(), p, pair.noiseFloor(), verdict(pair, p, tieLevel));
     }
 
-    /** Among so many comparisons Holm's correction asks the surest for a p of {@link #LEVEL} / comparisons: draws enough to see one. */
+    /**
+     * Among so many comparisons Holm's correction asks the surest for a p of {@link #LEVEL} / comparisons: draws enough
+     * to see one.
+     */
     private static int drawsMost(int comparisons) {
         return Math.max(Sample.DRAWS, (int) Math.ceil(2 * TAIL * comparisons / LEVEL));
     }
@@ -134,8 +143,8 @@ final class Contest {
     }
 
     /**
-     * The ratio is the median over restarts of the ratio within each: boots are interleaved in blocks, one a restart, and a machine that
-     * grows slower slows both of a block.
+     * The ratio is the median over restarts of the ratio within each: boots are interleaved in blocks, one a restart,
+     * and a machine that grows slower slows both of a block.
      */
     private Pair pair(String a, String b, Map<String, Sample> samples, SplittableRandom random, int drawsMost) {
         Sides sides = new Sides(samples.getOrDefault(a, Sample.NONE), samples.getOrDefault(b, Sample.NONE));
@@ -152,8 +161,8 @@ final class Contest {
     }
 
     /**
-     * Whether those that are left may speak for all: where half of the restarts or more were cold, void or failed, the others are survivors,
-     * and what they survived may be what the comparison is about.
+     * Whether those that are left may speak for all: where half of the restarts or more were cold, void or failed, the
+     * others are survivors, and what they survived may be what the comparison is about.
      *
      * @return empty where they may
      */
@@ -161,12 +170,15 @@ final class Contest {
         return 2 * counted > tried ? "" : counted + " of " + tried + " restarts count, and more than half must";
     }
 
-    /** @param isOneSided no draw can be on the other side of 1: what more of them would find is known without drawing */
+    /**
+     * @param isOneSided no draw can be on the other side of 1: what more of them would find is known without drawing
+     */
     private record Draws(DoubleSupplier ratio, boolean isOneSided, int most) {}
 
     /**
-     * Draws until it is known how rare ratios on the other side of 1 are, after Besag and Clifford (Biometrika 1991). A restart in which
-     * nothing was answered has no ratio, and without it the others are not all that was measured: there is none at all then.
+     * Draws until it is known how rare ratios on the other side of 1 are, after Besag and Clifford (Biometrika 1991). A
+     * restart in which nothing was answered has no ratio, and without it the others are not all that was measured:
+     * there is none at all then.
      */
     private Pair pair(
             String a,
@@ -280,8 +292,8 @@ final class Contest {
     }
 
     /**
-     * How far the two are from themselves: the restarts of each split in two at random, again and again, and the halves compared. Halves are
-     * noisier than wholes by √2, which is taken out. NaN where neither has four restarts.
+     * How far the two are from themselves: the restarts of each split in two at random, again and again, and the halves
+     * compared. Halves are noisier than wholes by √2, which is taken out. NaN where neither has four restarts.
      */
     private double noiseFloor(Sides sides) {
         SplittableRandom random = new SplittableRandom(seed);

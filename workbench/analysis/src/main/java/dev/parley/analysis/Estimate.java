@@ -4,8 +4,8 @@ import dev.parley.model.Metric;
 import java.util.SplittableRandom;
 
 /**
- * A median over restarts with its 95 % interval; of a share of requests the mean, since a restart in which next to none was answered must
- * not vanish behind two in which all were.
+ * A median over restarts with its 95 % interval; of a share of requests the mean, since a restart in which next to none
+ * was answered must not vanish behind two in which all were.
  *
  * @param value NaN where nothing was measured
  */

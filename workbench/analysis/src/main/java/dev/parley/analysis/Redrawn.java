@@ -7,8 +7,9 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * A metric of one technology in one situation, restart by restart, for whoever computes with figures: what is computed within each restart is
- * a figure of that restart again, and its median over restarts and the interval of that median are of one thing.
+ * A metric of one technology in one situation, restart by restart, for whoever computes with figures: what is computed
+ * within each restart is a figure of that restart again, and its median over restarts and the interval of that median
+ * are of one thing.
  *
  * @param byRestart as measured and as redrawn, by the number of the restart
  * @param tried restarts that ended, with a figure or without

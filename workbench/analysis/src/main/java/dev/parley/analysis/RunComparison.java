@@ -14,9 +14,9 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * One stored run held against another: each technology against itself, in every situation that both measured. The rules are those of
- * {@link Contest}: a difference is one only where the interval excludes 1, bootstrap and t-test are both sure after Holm's correction
- * over all rows of a metric, and the effect is above tie band and noise floor of the row.
+ * One stored run held against another: each technology against itself, in every situation that both measured. The rules
+ * are those of {@link Contest}: a difference is one only where the interval excludes 1, bootstrap and t-test are both
+ * sure after Holm's correction over all rows of a metric, and the effect is above tie band and noise floor of the row.
  */
 public final class RunComparison {
     private final Run baseline;
@@ -28,7 +28,8 @@ public final class RunComparison {
      * @param baseline in the metric's unit; absent where it has no valid figure
      * @param ratio run divided by baseline
      * @param verdict on the run
-     * @param survivors {@code 3 of 5 restarts} of whichever run has figures of fewer restarts than it had; empty as a rule
+     * @param survivors {@code 3 of 5 restarts} of whichever run has figures of fewer restarts than it had; empty as a
+     *     rule
      */
     public record Row(
             String technology,
@@ -140,7 +141,10 @@ public final class RunComparison {
         return uncommon;
     }
 
-    /** What of machine, JDK and JVM flags differs, so that figures of the two cannot be held against each other; empty where nothing does. */
+    /**
+     * What of machine, JDK and JVM flags differs, so that figures of the two cannot be held against each other; empty
+     * where nothing does.
+     */
     public List<String> differences() {
         List<String> differences = new ArrayList<>();
         Set<String> facts = new TreeSet<>(baseline.machine().keySet());

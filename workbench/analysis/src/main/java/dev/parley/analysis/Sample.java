@@ -9,13 +9,16 @@ import java.util.TreeMap;
 import java.util.stream.IntStream;
 
 /**
- * One metric of one technology in one situation: a value a restart, and for each restart what it would have been with its seconds drawn
- * again. The bootstrap is hierarchical, restarts first, then seconds, after Kalibera and Jones (ISMM 2013).
+ * One metric of one technology in one situation: a value a restart, and for each restart what it would have been with
+ * its seconds drawn again. The bootstrap is hierarchical, restarts first, then seconds, after Kalibera and Jones (ISMM
+ * 2013).
  *
- * @param restarts which restart each point belongs to: the same restart of two technologies is the same block of interleaved boots
+ * @param restarts which restart each point belongs to: the same restart of two technologies is the same block of
+ *     interleaved boots
  * @param points as measured, one a restart
  * @param pools per restart, values from redrawn seconds; a single value where a restart has no seconds to draw from
- * @param tried restarts that ended, with a point here or without: where they are more, the points are those that survived
+ * @param tried restarts that ended, with a point here or without: where they are more, the points are those that
+ *     survived
  */
 record Sample(int[] restarts, double[] points, List<double[]> pools, int tried) {
     /** Enough for the ends of a 95 % interval to move by less than a percent of its width. */
@@ -67,8 +70,9 @@ record Sample(int[] restarts, double[] points, List<double[]> pools, int tried) 
     }
 
     /**
-     * Restart by restart, how this one stands to another: the blocks that both have, as measured and as redrawn. What slows a whole block
-     * slows both, and is no difference between them. A restart that only one of the two has is left out of both.
+     * Restart by restart, how this one stands to another: the blocks that both have, as measured and as redrawn. What
+     * slows a whole block slows both, and is no difference between them. A restart that only one of the two has is left
+     * out of both.
      */
     Sample over(Sample other, SplittableRandom random) {
         int[] both = IntStream.range(0, points.length)

@@ -7,8 +7,8 @@ import java.util.stream.Stream;
 /**
  * One figure of the report: a technology, in one topology, with one message, under one load.
  *
- * @param subject what it was measured on: {@code client}, {@code system} (all services), {@code service} (a typical one), {@code hop},
- *     {@code generator}; in details a service's or hop's own name
+ * @param subject what it was measured on: {@code client}, {@code system} (all services), {@code service} (a typical
+ *     one), {@code hop}, {@code generator}; in details a service's or hop's own name
  * @param estimate in {@link Metric#unit()}, median over restarts with a 95 % interval
  * @param restarts how many fresh starts it rests on
  * @param tried how many there were: where they are more, the figure is that of those that survived
@@ -32,7 +32,10 @@ public record Summary(
     /** How the validity begins of a figure of services that were still warming up: it is shown, and never compared. */
     public static final String COLD = "cold: ";
 
-    /** How the validity begins of a figure of services of which nothing tells whether they were warm: it is shown, and never compared. */
+    /**
+     * How the validity begins of a figure of services of which nothing tells whether they were warm: it is shown, and
+     * never compared.
+     */
     public static final String UNKNOWN = "unknown: ";
 
     /** How the validity begins of a figure of services that were cold because the study asks how they begin. */

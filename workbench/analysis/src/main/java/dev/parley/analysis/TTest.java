@@ -4,8 +4,8 @@ import java.util.Arrays;
 import org.apache.commons.statistics.distribution.TDistribution;
 
 /**
- * Student's t-test of whether a ratio is 1, on logarithms of restarts. A bootstrap draws from the restarts there are: three that lie on one
- * side of 1 by chance, as one in four triples does, make it sure of a difference.
+ * Student's t-test of whether a ratio is 1, on logarithms of restarts. A bootstrap draws from the restarts there are:
+ * three that lie on one side of 1 by chance, as one in four triples does, make it sure of a difference.
  *
  * @param mean of the ratio's logarithm
  * @param error standard error of that mean
@@ -48,8 +48,9 @@ record TTest(double mean, double error, double freedom) {
     }
 
     /**
-     * How likely a ratio looks as near to 1 as this one where it is as far from 1 as the border, whichever way: two one-sided tests, of which
-     * the less sure counts. Source: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 1987.
+     * How likely a ratio looks as near to 1 as this one where it is as far from 1 as the border, whichever way: two
+     * one-sided tests, of which the less sure counts. Source: Schuirmann, Journal of Pharmacokinetics and
+     * Biopharmaceutics 1987.
      *
      * @param border of the ratio's logarithm, above 0
      */
@@ -69,7 +70,10 @@ record TTest(double mean, double error, double freedom) {
         return new TTest(mean, error / Math.sqrt(factor), (freedom + 1) * factor - 1);
     }
 
-    /** None where a restart has no ratio: a test of those that are left would be of other restarts than the figure beside it. */
+    /**
+     * None where a restart has no ratio: a test of those that are left would be of other restarts than the figure
+     * beside it.
+     */
     private static double[] logs(double[] values) {
         double[] logs = Arrays.stream(values).map(Math::log).toArray();
         return Arrays.stream(logs).allMatch(Double::isFinite) ? logs : new double[0];

@@ -96,7 +96,10 @@ class ContestTest {
         assertThat(verdict).isEqualTo(new Verdict(Kind.UNDECIDED, 1));
     }
 
-    /** Three restarts are what a quick run has: a bootstrap over them alone told some two apart in 93 of 100 such contests. */
+    /**
+     * Three restarts are what a quick run has: a bootstrap over them alone told some two apart in 93 of 100 such
+     * contests.
+     */
     @ParameterizedTest
     @ValueSource(ints = {3, 5, 10})
     void eightEqualTechnologiesAreToldApartInAtMostOneOfTwentyContests(int restarts) {

@@ -18,7 +18,10 @@ class TTestTest {
         assertThat(TTest.paired(exp(0.04, 0.08, 0.12)).times(2).p()).isLessThan(0.01);
     }
 
-    /** Student's own data, Biometrika 1908: hours of sleep gained by two drugs; t = −4.0621 paired, −1.8608 with 17.776 degrees of freedom unpaired. */
+    /**
+     * Student's own data, Biometrika 1908: hours of sleep gained by two drugs; t = −4.0621 paired, −1.8608 with 17.776
+     * degrees of freedom unpaired.
+     */
     @Test
     void studentsOwnDataGivesStudentsResult() {
         double[] first = {0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0};

@@ -21,7 +21,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** The charts that a paper prints of a metric against a growing number, drawn from ours; theirs where the paper gives them in figures. */
+/**
+ * The charts that a paper prints of a metric against a growing number, drawn from ours; theirs where the paper gives
+ * them in figures.
+ */
 final class CurvePage {
     private static final int LEFT = 64;
     private static final int WIDTH = 330;

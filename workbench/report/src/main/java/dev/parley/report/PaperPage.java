@@ -20,7 +20,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** A paper's tables with ours beside theirs, and its claims with our verdicts: one HTML file without script, and the same as CSV. */
+/**
+ * A paper's tables with ours beside theirs, and its claims with our verdicts: one HTML file without script, and the
+ * same as CSV.
+ */
 final class PaperPage {
     private static final List<String> COLUMNS = List.of(
             "place",

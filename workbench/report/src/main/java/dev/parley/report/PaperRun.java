@@ -68,7 +68,10 @@ public final class PaperRun {
             this(part, plan, plan.flatMap(p -> part.study(p.study().technologies())), analysis, why, stored);
         }
 
-        /** Why nothing of the run decides anything here, whatever its figures are; empty where it was measured as it would be now. */
+        /**
+         * Why nothing of the run decides anything here, whatever its figures are; empty where it was measured as it
+         * would be now.
+         */
         Optional<String> undecided() {
             if (analysis.isEmpty()) {
                 return Optional.empty();
@@ -99,7 +102,10 @@ public final class PaperRun {
             return PaperRun.decides(validity);
         }
 
-        /** What follows on the figure where it is told: how many restarts survived, and why nothing follows from it; empty as a rule. */
+        /**
+         * What follows on the figure where it is told: how many restarts survived, and why nothing follows from it;
+         * empty as a rule.
+         */
         String remark() {
             return PaperRun.remark(figure, validity);
         }
@@ -153,7 +159,10 @@ public final class PaperRun {
         });
     }
 
-    /** Every place where a condition was measured, in the order of the plan: one for each part and each load that stands for the paper's. */
+    /**
+     * Every place where a condition was measured, in the order of the plan: one for each part and each load that stands
+     * for the paper's.
+     */
     List<Place> places(Cell cell) {
         List<Place> places = new ArrayList<>();
         String technology = cell.condition("technology");
@@ -225,7 +234,10 @@ public final class PaperRun {
         return new Found(place, figure, worst(invalid));
     }
 
-    /** A figure made of several is as good as the worst of them: one that is void, else one that decides nothing, else the first with a remark. */
+    /**
+     * A figure made of several is as good as the worst of them: one that is void, else one that decides nothing, else
+     * the first with a remark.
+     */
     private static String worst(List<String> invalid) {
         return Stream.<Predicate<String>>of(v -> v.startsWith("void"), v -> !decides(v), _ -> true)
                 .flatMap(wanted -> invalid.stream().filter(wanted).limit(1))

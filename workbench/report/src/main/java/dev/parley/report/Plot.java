@@ -4,7 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Two axes of a drawing in a page without script, each with its ticks and its title; what is drawn on them the caller adds. */
+/**
+ * Two axes of a drawing in a page without script, each with its ticks and its title; what is drawn on them the caller
+ * adds.
+ */
 final class Plot {
     private static final List<String> COLOURS =
             List.of("rest", "grpc", "rpcx", "openfeign", "graphql", "websocket", "rabbitmq", "kafka");

@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 
-/** A line for each condition: theirs as a hollow mark, ours as a full one with its interval, a colour for each technology. */
+/**
+ * A line for each condition: theirs as a hollow mark, ours as a full one with its interval, a colour for each
+ * technology.
+ */
 final class SideBySide {
     private static final int LINE = 18;
     private static final int LEFT = 300;

@@ -119,7 +119,9 @@ final class SampleStore {
         return sample.write(folder.resolve("results.duckdb"));
     }
 
-    /** Eight technologies and messages of very different size, with void, failed and missing trials and hostile names. */
+    /**
+     * Eight technologies and messages of very different size, with void, failed and missing trials and hostile names.
+     */
     static Path troubled(Path folder) {
         return new SampleStore(
                         "line:5",

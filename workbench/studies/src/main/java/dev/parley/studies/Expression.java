@@ -10,9 +10,9 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * A claim in the language that {@link ExpressionParser} reads. A comparison is decided only when the 95 % interval of the ratio of its sides
- * excludes the border; everything above comparisons is Kleene's logic of three values. Beside it the same is said with wider intervals, as few
- * restarts ask for: what they leave open is indicative.
+ * A claim in the language that {@link ExpressionParser} reads. A comparison is decided only when the 95 % interval of
+ * the ratio of its sides excludes the border; everything above comparisons is Kleene's logic of three values. Beside it
+ * the same is said with wider intervals, as few restarts ask for: what they leave open is indicative.
  */
 sealed interface Expression {
     /**

@@ -12,9 +12,9 @@ import org.apache.commons.statistics.distribution.TDistribution;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A measured figure and how sure it is; or none, and why. Figures are computed with restart by restart: a ratio is the middle over restarts of the
- * ratio within each, and its interval is that of the same middle, so that what slowed a whole restart is no difference between two technologies.
- * For one thread at a time.
+ * A measured figure and how sure it is; or none, and why. Figures are computed with restart by restart: a ratio is the
+ * middle over restarts of the ratio within each, and its interval is that of the same middle, so that what slowed a
+ * whole restart is no difference between two technologies. For one thread at a time.
  */
 public final class Measured {
     public static final int CERTAIN = Integer.MAX_VALUE;
@@ -137,9 +137,9 @@ public final class Measured {
     }
 
     /**
-     * The lower end of an interval as wide as so few restarts ask for. {@link #low()} comes from draws of the restarts there are, and three of
-     * them lie close together by chance more often than in one case of twenty. On logarithms; source of the factor: Hesterberg, What Teachers
-     * Should Know About the Bootstrap, The American Statistician 2015.
+     * The lower end of an interval as wide as so few restarts ask for. {@link #low()} comes from draws of the restarts
+     * there are, and three of them lie close together by chance more often than in one case of twenty. On logarithms;
+     * source of the factor: Hesterberg, What Teachers Should Know About the Bootstrap, The American Statistician 2015.
      */
     double wideLow() {
         return widened(low());
@@ -164,8 +164,9 @@ public final class Measured {
     }
 
     /**
-     * Within each restart that both have; one that only one side has is left out of both. Restarts of two runs are no blocks of one another, and
-     * are paired by their number all the same, which makes the result neither surer nor another.
+     * Within each restart that both have; one that only one side has is left out of both. Restarts of two runs are no
+     * blocks of one another, and are paired by their number all the same, which makes the result neither surer nor
+     * another.
      */
     Measured with(Measured other, DoubleBinaryOperator operator) {
         if (isMissing()) {

@@ -29,7 +29,10 @@ class PaperTest {
 
     private static final Map<Part, Study> PUBLISHED = new HashMap<>();
 
-    /** As if everything that the papers measured were here; each is read once, as the claims ask for them thousands of times. */
+    /**
+     * As if everything that the papers measured were here; each is read once, as the claims ask for them thousands of
+     * times.
+     */
     private static Study published(Part part) {
         return PUBLISHED.computeIfAbsent(
                 part, asked -> asked.study(asked.technologies()).orElseThrow());
@@ -308,7 +311,10 @@ class PaperTest {
                 .isEmpty();
     }
 
-    /** Five hundred requests at once for all profiles take the slowest technology over a minute here: it is measured and not cut. */
+    /**
+     * Five hundred requests at once for all profiles take the slowest technology over a minute here: it is measured and
+     * not cut.
+     */
     @Test
     void niswarsCallsHaveAsMuchTimeAsTheirSuccess() {
         assertThat(Paper.named("niswar").parts()).hasSize(4).allSatisfy(part -> {
