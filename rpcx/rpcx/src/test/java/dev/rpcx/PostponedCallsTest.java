@@ -257,6 +257,10 @@ class PostponedCallsTest {
         assertThat(service.waiting).hasSize(MANY);
         service.endAll();
         platform.handleAll(peer.channel);
+        // the end of one more, a step later, has the limit look at those before it
+        platform.pass(peer.channel, 150, TimeUnit.MILLISECONDS);
+        peer.requests(1, "waits");
+        service.endAll();
         assertThat(limit("waits").limit()).isEqualTo(most);
         first.complete("done");
     }
