@@ -185,11 +185,11 @@ class WireFramesTest {
     // ---- incoming
 
     @ParameterizedTest
-    @ValueSource(ints = {1, 2, 3, 5, 7, 8, 100, 4_000, 4_097, 16_384, 70_000})
+    @ValueSource(ints = {1, 3, 8, 100, 4_000, 4_097, 16_384, 70_000})
     void framesAreTheSameWhereverTheyAreCut(int step) {
         ByteBuf in = RawPeer.preface();
         List<Frame> expected = new ArrayList<>();
-        for (int round = 0; round < 2; round++) {
+        for (int round = 0; round < (step < 100 ? 1 : 2); round++) {
             for (int size : SIZES) {
                 int id = 0x8102_0300 + size;
                 in.writeBytes(frame(0xA6, id, size));
@@ -197,7 +197,8 @@ class WireFramesTest {
             }
         }
         while (in.isReadable()) {
-            ByteBuf some = Unpooled.directBuffer(step).writeBytes(in, Math.min(step, in.readableBytes()));
+            int bytes = Math.min(step, in.readableBytes());
+            ByteBuf some = (step < 100 ? Unpooled.buffer(bytes) : Unpooled.directBuffer(bytes)).writeBytes(in, bytes);
             channel.writeInbound(some);
             assertThat(some.refCnt()).isZero();
             if (in.isReadable() && step == 70_000) {
