@@ -153,11 +153,7 @@ class ClaimsCanBeDecidedTest {
 
     private static Judgement judged(Paper paper, Expression.Statement statement, Map<Cell, Double> figures) {
         return Expression.judge(
-                statement,
-                cell -> paper.measured(cell, inner -> {
-                    double value = figures.get(inner);
-                    return Measured.of(value, new double[] {value}, 5);
-                }));
+                statement, cell -> paper.measured(cell, inner -> Measured.number(figures.get(inner))));
     }
 
     /**
