@@ -221,6 +221,9 @@ public final class Analysis {
                     HOP_P99,
                     COMPILING_SHARE,
                     REHEARSAL_TIME,
+                    REQUESTS_SERVED,
+                    REQUESTS_SENT,
+                    REPLIES_COUNTED,
                     GENERATOR_CPU,
                     GENERATOR_LATENESS_P99,
                     GENERATOR_CEILING -> true;
@@ -337,7 +340,7 @@ public final class Analysis {
                     SUCCESS_SHARE -> "client";
             case HOP_MEAN, HOP_MEDIAN, HOP_P99, WIRE_OUT, WIRE_BACK, PAYLOAD_OUT, PAYLOAD_BACK -> "hop";
             case CPU_SHARE, CPU_PER_REQUEST, COMPILING_SHARE, REHEARSAL_TIME -> FigureRow.SYSTEM;
-            case MEMORY_AFTER_BOOT, MEMORY_AFTER_LOAD, INSTALLED_SIZE, BOOT_TIME -> "service";
+            case MEMORY_AFTER_BOOT, MEMORY_AFTER_LOAD, INSTALLED_SIZE, BOOT_TIME, REQUESTS_SERVED -> "service";
             case BROKER_CPU_PER_REQUEST, BROKER_MEMORY -> FigureRow.BROKER;
             case DATABASE_CPU_PER_REQUEST, DATABASE_MEMORY -> FigureRow.DATABASES;
             case THROUGHPUT_BEST,
@@ -354,7 +357,8 @@ public final class Analysis {
                     USERS_AT_FIRST_FAILURE,
                     HIGHEST_RATE,
                     WINDOW_LENGTH -> "client";
-            case GENERATOR_CPU, GENERATOR_LATENESS_P99, GENERATOR_CEILING -> "generator";
+            case REQUESTS_SENT, REPLIES_COUNTED, GENERATOR_CPU, GENERATOR_LATENESS_P99, GENERATOR_CEILING ->
+                "generator";
         };
     }
 

@@ -19,6 +19,7 @@ import dev.parley.probe.MachineMood;
 import dev.parley.process.Child;
 import dev.parley.process.ProcessException;
 import dev.parley.spi.Location;
+import dev.parley.spi.Work;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -69,6 +70,7 @@ final class Deployment implements AutoCloseable {
     private final Ceiling ceiling;
     private final Observation observation;
     private final Rehearsal rehearsal;
+    private final TrafficLedger ledger;
     /** The message of requests that may still be under way; empty where all were answered. */
     private Optional<MessageSpec> unanswered = Optional.empty();
 
@@ -122,6 +124,7 @@ final class Deployment implements AutoCloseable {
                 boot.rehearsalLeast(),
                 boot.rehearsal(),
                 boot.trials().size());
+        this.ledger = new TrafficLedger(boot.topology(), Work.named(boot.work()), broker.isPresent());
         this.ports = ports;
         this.boot = boot;
         this.installations = installations;
@@ -160,6 +163,7 @@ final class Deployment implements AutoCloseable {
             Installation installation = installations.service(boot.technology(), boot.topology(), node, boot.work());
             ServiceProcess service = listening(node, installation);
             Event.Ready ready = readiness(node);
+            ledger.givenUp(node, ready.attempts() - 1);
             double bootMs = (System.nanoTime() - service.startedNs()) / 1e6;
             figures.add(new FigureRow(firstTrial, Metric.BOOT_TIME, node.name(), bootMs));
             figures.add(new FigureRow(firstTrial, Metric.INSTALLED_SIZE, node.name(), installation.bytes() / 1e6));
@@ -277,11 +281,12 @@ final class Deployment implements AutoCloseable {
             return;
         }
         String entry = boot.topology().entry().name();
-        generator.ask(
+        Event.Ready ready = generator.ask(
                 new Command.AwaitReady(
                         entry().toString(), entry, unanswered.get().toString(), SETTLED_CALLS, TO_ANSWER.toMillis()),
                 Event.Ready.class,
                 TO_ANSWER.plusSeconds(10));
+        ledger.givenUp(boot.topology().entry(), ready.attempts() - SETTLED_CALLS);
         unanswered = Optional.empty();
     }
 
@@ -369,6 +374,7 @@ final class Deployment implements AutoCloseable {
         List<FigureRow> figures = new ArrayList<>();
         Instant startedAt = Instant.now();
         TrialSpec.Window window = trial.window();
+        Map<String, ServiceProcess.Served> servedBefore = served();
         generator.tell(new Command.RunTrial(
                 trial.id(),
                 entry().toString(),
@@ -383,6 +389,7 @@ final class Deployment implements AutoCloseable {
         List<SecondRow> seconds = new ArrayList<>();
         List<HistogramRow> histograms = new ArrayList<>();
         List<Event.Step> steps = new ArrayList<>();
+        Event.Uncounted uncounted = new Event.Uncounted(trial.id(), 0, 0);
         WindowProbe probe = new WindowProbe(services, broker, databases);
         long silentMostNs = TO_ANSWER.plus(boot.callLimit()).toNanos();
         long silentUntilNs = System.nanoTime() + silentMostNs;
@@ -421,6 +428,7 @@ final class Deployment implements AutoCloseable {
                             s.notSent(),
                             s.responseTimes()));
                 case Event.Step step -> steps.add(step);
+                case Event.Uncounted u -> uncounted = u;
                 case Event.Distribution d ->
                     histograms.add(new HistogramRow(
                             d.trialId(),
@@ -443,11 +451,17 @@ final class Deployment implements AutoCloseable {
                     }
                     figures.addAll(probe.figures(trial.id(), finished));
                     figures.addAll(StepFigures.of(trial, steps, finished));
+                    Traffic traffic = ledger.load(
+                            servedBefore,
+                            served(),
+                            Traffic.sent(steps, uncounted),
+                            Traffic.answered(steps, uncounted));
+                    figures.addAll(traffic.figures(trial.id()));
                     List<String> reasons = new ArrayList<>(finished.voidReasons());
                     reasons.addAll(probe.complaints());
                     figures.add(new FigureRow(trial.id(), Metric.GENERATOR_CEILING, "generator", ceiling.perSecond()));
                     ceiling.complaint(finished).ifPresent(reasons::add);
-                    reasons.addAll(new Impossible(ceiling, seconds, steps, finished, figures).reasons());
+                    reasons.addAll(new Impossible(ceiling, seconds, steps, finished, figures, traffic).reasons());
                     figures.add(new FigureRow(
                             trial.id(),
                             Metric.REHEARSAL_TIME,
@@ -465,6 +479,14 @@ final class Deployment implements AutoCloseable {
                 case Event.Failed f -> throw unexpected(f);
             }
         }
+    }
+
+    private Map<String, ServiceProcess.Served> served() throws InterruptedException {
+        Map<String, ServiceProcess.Served> served = new HashMap<>();
+        for (ServiceProcess service : services) {
+            served.put(service.name(), service.served());
+        }
+        return served;
     }
 
     private static LabException unexpected(Event event) {

@@ -18,7 +18,8 @@ record Impossible(
         List<SecondRow> seconds,
         List<Event.Step> steps,
         Event.Finished finished,
-        List<FigureRow> figures) {
+        List<FigureRow> figures,
+        Traffic traffic) {
     /**
      * Shares are counted by two clocks, the kernel's ticks and the probe's: so much over the whole is their difference.
      */
@@ -44,6 +45,7 @@ record Impossible(
             reasons.add("impossible: " + finished.due() + " requests in a window of no length");
         }
         steps.forEach(step -> reasons.addAll(of(step)));
+        reasons.addAll(traffic.contradictions());
         double processors = Runtime.getRuntime().availableProcessors();
         double used = sum(Metric.CPU_SHARE) / 100;
         if (used > processors * SHARE_TOLERANCE) {

@@ -16,6 +16,20 @@ final class ServiceProcess implements AutoCloseable {
     /** A neighbour's times, as the service tells them. */
     record Hop(String subject, byte[] histogram) {}
 
+    /**
+     * What its work was asked since it began.
+     *
+     * @param begun requests that reached it
+     * @param answered those of them that it answered: the others it refused, or is still at
+     */
+    record Served(long begun, long answered) {
+        static final Served NOTHING = new Served(0, 0);
+
+        Served since(Served earlier) {
+            return new Served(begun - earlier.begun, answered - earlier.answered);
+        }
+    }
+
     private final Child child;
     private final ProcessProbe probe;
     private int healthPort;
@@ -77,6 +91,17 @@ final class ServiceProcess implements AutoCloseable {
             }
             hops.add(new Hop(words[1], java.util.Base64.getDecoder().decode(words[2])));
         }
+    }
+
+    Served served() throws InterruptedException {
+        child.tell("served");
+        String line = child.line(Duration.ofSeconds(5))
+                .orElseThrow(() -> new LabException(child.name() + " did not tell what it served within 5 s"));
+        String[] words = line.split(" ");
+        if (words.length != 3 || !words[0].equals("served")) {
+            throw new LabException(child.name() + " said " + line + " (expected: served BEGUN ANSWERED)");
+        }
+        return new Served(Long.parseLong(words[1]), Long.parseLong(words[2]));
     }
 
     /** Tells it to end, without waiting. */

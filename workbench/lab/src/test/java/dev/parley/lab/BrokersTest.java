@@ -84,6 +84,10 @@ class BrokersTest {
                 assertThat(value(store, trial, Metric.BROKER_MEMORY)).isGreaterThan(20);
                 assertThat(value(store, trial, Metric.BROKER_CPU_PER_REQUEST)).isNotNegative();
                 assertThat(value(store, trial, Metric.WIRE_OUT)).isGreaterThan(value(store, trial, Metric.PAYLOAD_OUT));
+                int id = trial;
+                ServedTest.assertBothEndsCounted(
+                        store.figures().stream().filter(f -> f.trialId() == id).toList(),
+                        store.trials().get(id).voidReasons());
             }
         }
         assertThat(out.resolve("logs/backends")).doesNotExist();

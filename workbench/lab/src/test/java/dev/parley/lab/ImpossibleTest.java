@@ -2,12 +2,14 @@ package dev.parley.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.parley.lab.ServiceProcess.Served;
 import dev.parley.load.Event;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Metric;
 import dev.parley.model.SecondRow;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,6 +22,21 @@ class ImpossibleTest {
     /** 5 replied, 4 late, 3 wrong, 2 failed, 1 not sent: 15 due, 12 answered, in two seconds. */
     private static final Event.Finished WHOLE =
             new Event.Finished(1, 2_000_000_000, 0, true, 5, 4, 3, 2, 1, 0, 0, 0, 1, 0, 0, List.of(), "");
+
+    private static final Traffic AGREED = traffic(14, 12, served(14, 12), served(14, 12));
+
+    private static Served served(long begun, long answered) {
+        return new Served(begun, answered);
+    }
+
+    private static Traffic traffic(long sent, long answered, Served first, Served second) {
+        return new Traffic(
+                sent,
+                answered,
+                List.of(
+                        new Traffic.Service("m1", first, OptionalLong.of(1), 0, true),
+                        new Traffic.Service("m2", second, OptionalLong.of(1), 0, true)));
+    }
 
     private static SecondRow second(int second, long... outcomes) {
         return new SecondRow(1, second, outcomes[0], outcomes[1], outcomes[2], outcomes[3], outcomes[4], new byte[0]);
@@ -56,7 +73,7 @@ class ImpossibleTest {
 
     private static List<String> reasons(
             double ceiling, List<SecondRow> seconds, List<Event.Step> steps, FigureRow... figures) {
-        return new Impossible(new Ceiling(ceiling), seconds, steps, WHOLE, List.of(figures)).reasons();
+        return new Impossible(new Ceiling(ceiling), seconds, steps, WHOLE, List.of(figures), AGREED).reasons();
     }
 
     @Test
@@ -106,13 +123,13 @@ class ImpossibleTest {
                 0,
                 List.of(),
                 "");
-        assertThat(new Impossible(new Ceiling(100), seconds(), steps(), noLength.apply(WHOLE), List.of()).reasons())
+        assertThat(new Impossible(new Ceiling(100), seconds(), steps(), noLength.apply(WHOLE), List.of(), AGREED).reasons())
                 .containsExactly("impossible: 15 requests in a window of no length");
         Event.Finished nothing = new Event.Finished(1, 0, 0, true, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, List.of(), "");
-        assertThat(new Impossible(new Ceiling(100), List.of(), List.of(), nothing, List.of()).reasons())
+        assertThat(new Impossible(new Ceiling(100), List.of(), List.of(), nothing, List.of(), AGREED).reasons())
                 .isEmpty();
         Event.Finished oneNs = new Event.Finished(1, 1, 0, true, 5, 4, 3, 2, 1, 0, 0, 0, 1, 0, 0, List.of(), "");
-        assertThat(new Impossible(new Ceiling(100), seconds(), steps(), oneNs, List.of()).reasons())
+        assertThat(new Impossible(new Ceiling(100), seconds(), steps(), oneNs, List.of(), AGREED).reasons())
                 .isEmpty();
     }
 
@@ -172,5 +189,36 @@ class ImpossibleTest {
         assertThat(reasons(100, seconds(), steps(), new FigureRow(1, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 105.1)))
                 .containsExactly(
                         "impossible: compilers took more processor time than the services that they are part of");
+    }
+
+    private static List<String> reasons(Traffic traffic) {
+        return new Impossible(new Ceiling(100), seconds(), steps(), WHOLE, List.of(), traffic).reasons();
+    }
+
+    @Test
+    void aGeneratorThatCountsAReplyTwiceIsFoundOutByTheFirstServiceAndAllBehindIt() {
+        assertThat(reasons(traffic(14, 13, served(14, 12), served(14, 12))))
+                .containsExactly(
+                        "impossible: m1 answered 12 requests, the 13 replies that the load generator counted took 13",
+                        "impossible: m2 answered 12 requests, the 13 replies that the load generator counted took 13");
+    }
+
+    @Test
+    void aServiceThatServesMoreThanWasSentIsImpossible() {
+        assertThat(reasons(traffic(14, 12, served(15, 15), served(15, 15))))
+                .containsExactly(
+                        "impossible: m1 was sent 15 requests, the 14 of the load generator and 0 left over from before"
+                                + " make at most 14");
+    }
+
+    @Test
+    void aServiceBehindTheFirstThatServesAnotherNumberIsImpossible() {
+        assertThat(reasons(traffic(14, 12, served(14, 14), served(15, 15))))
+                .containsExactly(
+                        "impossible: m2 was sent 15 requests, 1 for each of the 14 of m1 and 0 left over from before"
+                                + " make at most 14");
+        assertThat(reasons(traffic(14, 12, served(14, 14), served(11, 11))))
+                .containsExactly(
+                        "impossible: m2 answered 11 requests, the 12 replies that the load generator counted took 12");
     }
 }

@@ -94,6 +94,8 @@ final class Engine {
                     load.isCounted(),
                     clock.nowNs(),
                     new CallException(CallException.Code.DEADLINE_EXCEEDED, "never ended, not even by its time-out"));
+            events.accept(new Event.Uncounted(
+                    trial.trialId(), warmUp.sent() + target.entering(), warmUp.answered() + target.entered()));
             long windowNs = load.isCounted() ? tally.countedNs() : windowEndedNs - windowBeganNs;
             finish(trial, tally, script, windowNs, warmUpMs, isStable, cpuShare, littlesLaw(load, occupancy, tally));
         } finally {

@@ -12,6 +12,7 @@ import java.util.List;
     @JsonSubTypes.Type(value = Event.Counted.class, name = "counted"),
     @JsonSubTypes.Type(value = Event.Progress.class, name = "progress"),
     @JsonSubTypes.Type(value = Event.Second.class, name = "second"),
+    @JsonSubTypes.Type(value = Event.Uncounted.class, name = "uncounted"),
     @JsonSubTypes.Type(value = Event.Step.class, name = "step"),
     @JsonSubTypes.Type(value = Event.Distribution.class, name = "distribution"),
     @JsonSubTypes.Type(value = Event.Finished.class, name = "finished"),
@@ -90,6 +91,14 @@ public sealed interface Event {
             byte[] responseTimes,
             byte[] scenarioTimes)
             implements Event {}
+
+    /**
+     * What the same clients asked the same service in this trial outside of all of its steps: the warm-up, and users who log in.
+     *
+     * @param sent requests
+     * @param answered those of them that had a reply, right or wrong
+     */
+    record Uncounted(int trialId, long sent, long answered) implements Event {}
 
     /** One distribution of the window: see {@link dev.parley.model.HistogramRow}. {@code kind} is its key. */
     record Distribution(int trialId, String kind, byte[] histogram) implements Event {}

@@ -35,6 +35,8 @@ final class Outcomes {
     private final LongAdder inSystem = new LongAdder();
     private final AtomicReference<@Nullable Throwable> firstFailure = new AtomicReference<>();
     private final Histogram service = new Histogram(DIGITS);
+    /** Right replies within the limit of which the reader knows. Reader only. */
+    private long taken;
 
     private static final class Sheet {
         private final Recorder response = new Recorder(DIGITS);
@@ -137,6 +139,17 @@ final class Outcomes {
         return new Counts(late.sum(), wrong.sum(), failed.sum(), notSent.sum());
     }
 
+    /** Requests that went out; once all that were due have been sent or given up. */
+    long sent() {
+        return due.sum() - notSent.sum();
+    }
+
+    /** Replies of every kind, those that were taken before and those that are new. Takes them, so it is the reader's. */
+    long answered() {
+        takeResponses(new Histogram(DIGITS));
+        return taken + late.sum() + wrong.sum();
+    }
+
     long due() {
         return due.sum();
     }
@@ -169,6 +182,7 @@ final class Outcomes {
             if (sheet != null) {
                 Histogram interval = sheet.response.getIntervalHistogram(sheet.responses);
                 into.add(interval);
+                taken += interval.getTotalCount();
                 sheet.responses = interval;
             }
         }

@@ -1,9 +1,11 @@
 package dev.parley.load;
 
 import dev.parley.spi.Neighbour;
+import dev.parley.spi.Operation;
 import dev.parley.spi.Work;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Supplier;
 
 /** A service over some technology, asked what a work's exchanges say, one for each step of the scenario. */
@@ -12,13 +14,45 @@ final class ServiceTarget implements Target {
     private final Supplier<Neighbour> more;
     private final boolean isOwn;
     private final List<Step<?, ?>> steps;
+    private final Entering entering;
+
+    /** Counts what users ask while they log in. */
+    private static final class Entering {
+        private final LongAdder sent = new LongAdder();
+        private final LongAdder answered = new LongAdder();
+
+        /** The same service, whose calls are counted. */
+        Neighbour over(Neighbour service) {
+            return new Neighbour() {
+                @Override
+                public <Q extends Record, R extends Record> R call(
+                        Operation<Q, R> operation, Q request, Duration timeout) {
+                    sent.increment();
+                    R reply = service.call(operation, request, timeout);
+                    answered.increment();
+                    return reply;
+                }
+
+                @Override
+                public long payloadBytes(Record message) {
+                    return service.payloadBytes(message);
+                }
+
+                /** Whoever connected it closes it. */
+                @Override
+                public void close() {}
+            };
+        }
+    }
 
     private static final class Step<Q extends Record, R extends Record> {
         private final Work.Exchange<Q, R> exchange;
         private final Duration timeout;
+        private final Entering entering;
         private volatile boolean entered;
 
-        Step(Work.Exchange<Q, R> exchange, Duration timeout) {
+        Step(Work.Exchange<Q, R> exchange, Entering entering, Duration timeout) {
+            this.entering = entering;
             this.exchange = exchange;
             this.timeout = timeout;
         }
@@ -28,7 +62,7 @@ final class ServiceTarget implements Target {
             if (!entered) {
                 synchronized (this) {
                     if (!entered) {
-                        exchange.enter(neighbour, timeout);
+                        exchange.enter(entering.over(neighbour), timeout);
                         entered = true;
                     }
                 }
@@ -62,18 +96,36 @@ final class ServiceTarget implements Target {
     /** @param more connects another client to the same place */
     ServiceTarget(
             Neighbour neighbour, Supplier<Neighbour> more, List<Work.Exchange<?, ?>> exchanges, Duration timeout) {
-        this(neighbour, more, false, steps(exchanges, timeout));
+        this(neighbour, more, exchanges, new Entering(), timeout);
     }
 
-    private ServiceTarget(Neighbour neighbour, Supplier<Neighbour> more, boolean isOwn, List<Step<?, ?>> steps) {
+    private ServiceTarget(
+            Neighbour neighbour,
+            Supplier<Neighbour> more,
+            List<Work.Exchange<?, ?>> exchanges,
+            Entering entering,
+            Duration timeout) {
+        this(
+                neighbour,
+                more,
+                false,
+                exchanges.stream()
+                        .<Step<?, ?>>map(e -> new Step<>(e, entering, timeout))
+                        .toList(),
+                entering);
+    }
+
+    private ServiceTarget(
+            Neighbour neighbour,
+            Supplier<Neighbour> more,
+            boolean isOwn,
+            List<Step<?, ?>> steps,
+            Entering entering) {
+        this.entering = entering;
         this.neighbour = neighbour;
         this.more = more;
         this.isOwn = isOwn;
         this.steps = steps;
-    }
-
-    private static List<Step<?, ?>> steps(List<Work.Exchange<?, ?>> exchanges, Duration timeout) {
-        return exchanges.stream().<Step<?, ?>>map(e -> new Step<>(e, timeout)).toList();
     }
 
     @Override
@@ -92,8 +144,18 @@ final class ServiceTarget implements Target {
     }
 
     @Override
+    public long entering() {
+        return entering.sent.sum();
+    }
+
+    @Override
+    public long entered() {
+        return entering.answered.sum();
+    }
+
+    @Override
     public Target ownClient() {
-        return new ServiceTarget(more.get(), more, true, steps);
+        return new ServiceTarget(more.get(), more, true, steps, entering);
     }
 
     @Override

@@ -29,6 +29,16 @@ interface Target extends AutoCloseable {
     /** Calls without waiting. */
     void send(int step, long index, Asker asker);
 
+    /** Requests that it made on its own before those that it was asked for, as users who log in. */
+    default long entering() {
+        return 0;
+    }
+
+    /** Those of {@link #entering()} that were answered. */
+    default long entered() {
+        return 0;
+    }
+
     /** The same service over a client of its own, which closing ends. */
     default Target ownClient() {
         return this;

@@ -78,6 +78,18 @@ public enum Metric {
             Better.NEITHER,
             "time for which services had been under load since their boot when a trial's own warm-up began; 0: none was"
                     + " asked for"),
+    REQUESTS_SERVED(
+            "requests",
+            Better.NEITHER,
+            "requests that one service answered in a trial by its own count, warm-up and all steps together"),
+    REQUESTS_SENT(
+            "requests",
+            Better.NEITHER,
+            "requests that the load generator sent in a trial by its own count, warm-up and all steps together"),
+    REPLIES_COUNTED(
+            "requests",
+            Better.NEITHER,
+            "replies that the load generator had to them, late and wrong ones too"),
     GENERATOR_CPU("%", Better.NEITHER, "processor use of the load generator in percent of one core"),
     GENERATOR_LATENESS_P99("ms", Better.NEITHER, "99th percentile of actual minus intended send time"),
     GENERATOR_CEILING(
@@ -110,7 +122,7 @@ public enum Metric {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /** ms, 1/s, %, B or MB (10⁶ bytes). */
+    /** ms, s, 1/s, %, B, MB (10⁶ bytes), or the name of what is counted. */
     public String unit() {
         return unit;
     }

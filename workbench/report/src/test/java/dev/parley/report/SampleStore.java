@@ -331,10 +331,13 @@ final class SampleStore {
                 new FigureRow(id, Metric.COMPILING_SHARE, FigureRow.SYSTEM, isCold(spec) ? 34 : 4),
                 new FigureRow(id, Metric.REHEARSAL_TIME, FigureRow.SYSTEM, 12),
                 new FigureRow(id, Metric.FIRST_CALL, "client", 90 + typicalMs),
+                new FigureRow(id, Metric.REQUESTS_SENT, "generator", 4_000),
+                new FigureRow(id, Metric.REPLIES_COUNTED, "generator", 4_000),
                 new FigureRow(id, Metric.GENERATOR_CPU, "generator", 31),
                 new FigureRow(id, Metric.GENERATOR_CEILING, "generator", 60_000)));
         for (int m = 1; m <= 5; m++) {
             figures.add(new FigureRow(id, Metric.CPU_SHARE, "m" + m, 18 + m + random.nextDouble()));
+            figures.add(new FigureRow(id, Metric.REQUESTS_SERVED, "m" + m, 4_000));
             figures.add(new FigureRow(id, Metric.MEMORY_AFTER_LOAD, "m" + m, 95 + 3 * typicalMs + m));
             figures.add(new FigureRow(id, Metric.MEMORY_AFTER_BOOT, "m" + m, 70 + 10 * random.nextDouble()));
             figures.add(new FigureRow(id, Metric.BOOT_TIME, "m" + m, 400 + framing + 20 * random.nextDouble()));

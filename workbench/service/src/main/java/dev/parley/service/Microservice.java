@@ -18,6 +18,7 @@ import java.util.concurrent.atomic.LongAdder;
 final class Microservice implements AutoCloseable {
     private final Map<String, TimedNeighbour> neighbours = new LinkedHashMap<>();
     private final LongAdder requests = new LongAdder();
+    private final LongAdder answered = new LongAdder();
     private final LongAdder failures = new LongAdder();
     private final Optional<CallLog> log;
     private final Work.Node node;
@@ -43,13 +44,17 @@ final class Microservice implements AutoCloseable {
         server = serving.serve(name, work.contract(), role.at(), counted(node));
     }
 
+    /** Counts what reaches the work, here and not in a technology, so that the count costs all of them the same. */
     private Handler counted(Handler handler) {
         return new Handler() {
             @Override
             public <Q extends Record, R extends Record> R handle(Operation<Q, R> operation, Q request) {
                 requests.increment();
                 try {
-                    return handler.handle(operation, request);
+                    R reply = handler.handle(operation, request);
+                    // before the technology sends it, so that whoever has a reply finds it counted
+                    answered.increment();
+                    return reply;
                 } catch (CallException e) {
                     failures.increment();
                     throw e;
@@ -68,6 +73,11 @@ final class Microservice implements AutoCloseable {
 
     long requests() {
         return requests.sum();
+    }
+
+    /** Requests that the work answered; those that it refused are {@link #failures()}. */
+    long answered() {
+        return answered.sum();
     }
 
     /** The work's own: of its cache and its pool. */

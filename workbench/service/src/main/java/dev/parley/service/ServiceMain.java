@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  * The process: {@code ServiceMain key=value …}, or {@code ServiceMain describe}.
  *
  * <p>Prints {@code listening health=PORT} once it serves. Then obeys its standard input: {@code hops-reset WINDOW}; {@code hops}, answered by a
- * line {@code hop FROM>TO HISTOGRAM} a neighbour and {@code hops-end}. When the input ends, whoever started it is gone, and it ends too.
+ * line {@code hop FROM>TO HISTOGRAM} a neighbour and {@code hops-end}; {@code served}, answered by {@code served BEGUN ANSWERED}, the requests
+ * that reached its work since it began, and those of them that the work answered. When the input ends, whoever started it is gone, and it ends too.
  * Exit codes: 0 told to end, 1 bad arguments or a port that is taken.
  */
 public final class ServiceMain {
@@ -77,8 +78,15 @@ public final class ServiceMain {
                     }
                     answers.println("hops-end");
                 }
+                case "served" -> {
+                    // in this order, or a request between the two readings would be answered and not begun
+                    long answered = service == null ? 0 : service.answered();
+                    long begun = service == null ? 0 : service.requests();
+                    answers.println("served " + begun + " " + answered);
+                }
                 default ->
-                    System.err.println("service: unknown command " + command + " (expected: hops-reset or hops)");
+                    System.err.println(
+                            "service: unknown command " + command + " (expected: hops-reset, hops or served)");
             }
         }
     }

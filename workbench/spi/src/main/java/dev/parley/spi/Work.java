@@ -24,6 +24,14 @@ public interface Work {
      */
     Node node(Topology.Node self, Map<String, Neighbour> neighbours);
 
+    /**
+     * Whether a service calls each of its neighbours exactly once for every request that it answers, whatever it is asked. Then what every
+     * service served follows from what the first one served, and is held against it.
+     */
+    default boolean callsEachNeighbourOnce(Topology.Node self) {
+        return false;
+    }
+
     /** Names of the backends that its services read and write, such as {@code mysql}; none for a work that keeps nothing. */
     default List<String> backends() {
         return List.of();

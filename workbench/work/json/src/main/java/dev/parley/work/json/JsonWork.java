@@ -33,6 +33,11 @@ public final class JsonWork implements Work {
     }
 
     @Override
+    public boolean callsEachNeighbourOnce(Topology.Node self) {
+        return true;
+    }
+
+    @Override
     public Node node(Topology.Node self, Map<String, Neighbour> neighbours) {
         if (self.calls().size() > 1) {
             throw new BadInput(

@@ -49,6 +49,11 @@ public final class MessagesWork implements Work {
     }
 
     @Override
+    public boolean callsEachNeighbourOnce(Topology.Node self) {
+        return true;
+    }
+
+    @Override
     public Node node(Topology.Node self, Map<String, Neighbour> neighbours) {
         return new MessagesNode(self, neighbours, timeout);
     }

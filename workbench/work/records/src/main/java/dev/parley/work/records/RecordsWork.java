@@ -62,6 +62,12 @@ public final class RecordsWork implements Work {
                 .forEach(leaf -> Postgres.prepare(postgres(backends.apply(leaf)), leaf.name()));
     }
 
+    /** The photo that is fetched comes from the first neighbour alone. */
+    @Override
+    public boolean callsEachNeighbourOnce(Topology.Node self) {
+        return self.calls().size() <= 1;
+    }
+
     @Override
     public Node node(Topology.Node self, Map<String, Neighbour> neighbours) {
         return node(self, neighbours, Map.of());

@@ -1,0 +1,200 @@
+package dev.parley.lab;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.parley.lab.ServiceProcess.Served;
+import dev.parley.model.Topology;
+import dev.parley.spi.Work;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Counts of the two ends of the same requests: what honest ones may differ by, and that nothing more passes. */
+class TrafficTest {
+    private static final Work ALL_CALL_ALL = Work.named("messages");
+    private static final List<String> TOPOLOGIES =
+            List.of("line:1", "line:5", "star", "tree", "pair", "graph:m1>m2,m3;m2>m4;m3>m4&m2");
+
+    /** Several loads on one boot, requests of which some are given up and reach a service in a later load, or never. */
+    private static final class History {
+        private final SplittableRandom random;
+        private final Topology topology;
+        private final long[] sent;
+        private final long[] answered;
+        private final List<Map<String, long[]>> served = new ArrayList<>();
+
+        History(long seed) {
+            random = new SplittableRandom(seed);
+            topology = Topology.parse(TOPOLOGIES.get(random.nextInt(TOPOLOGIES.size())));
+            int loads = 1 + random.nextInt(4);
+            sent = new long[loads];
+            answered = new long[loads];
+            for (int i = 0; i < loads; i++) {
+                served.add(new HashMap<>());
+            }
+            for (int load = 0; load < loads; load++) {
+                int requests = random.nextInt(30);
+                double lost = random.nextInt(3) * 0.2;
+                for (int i = 0; i < requests; i++) {
+                    sent[load]++;
+                    if (random.nextDouble() < lost) {
+                        giveUp(topology.entry(), load);
+                    } else {
+                        answered[load]++;
+                        answer(topology.entry(), load);
+                    }
+                }
+            }
+        }
+
+        private void count(Topology.Node at, int load, boolean isAnswered) {
+            long[] counts = served.get(load).computeIfAbsent(at.name(), name -> new long[2]);
+            counts[0]++;
+            counts[1] += isAnswered ? 1 : 0;
+        }
+
+        private void answer(Topology.Node at, int load) {
+            count(at, load, true);
+            at.calls().forEach(callee -> answer(topology.node(callee), load));
+        }
+
+        /** Reaches the service now, later or never, and those behind it no earlier and not all of them. */
+        private void giveUp(Topology.Node at, int load) {
+            int later = load + random.nextInt(3) * random.nextInt(2);
+            if (later < sent.length && random.nextInt(4) > 0) {
+                count(at, later, random.nextBoolean());
+                at.calls().forEach(callee -> giveUp(topology.node(callee), later));
+            }
+        }
+
+        Map<String, Served> until(int load) {
+            Map<String, Served> all = new HashMap<>();
+            for (Topology.Node node : topology.nodes()) {
+                long[] sum = new long[2];
+                for (Map<String, long[]> part : served.subList(0, load)) {
+                    long[] counts = part.getOrDefault(node.name(), new long[2]);
+                    sum[0] += counts[0];
+                    sum[1] += counts[1];
+                }
+                all.put(node.name(), new Served(sum[0], sum[1]));
+            }
+            return all;
+        }
+
+        List<Traffic> told() {
+            TrafficLedger ledger = new TrafficLedger(topology, ALL_CALL_ALL, false);
+            List<Traffic> told = new ArrayList<>();
+            for (int load = 0; load < sent.length; load++) {
+                told.add(ledger.load(until(load), until(load + 1), sent[load], answered[load]));
+            }
+            return told;
+        }
+    }
+
+    @RepeatedTest(300)
+    void honestCountsNeverContradictOneAnotherWhereverALoadEnds(RepetitionInfo repetition) {
+        History history = new History(repetition.getCurrentRepetition());
+        assertThat(history.told()).allSatisfy(t -> assertThat(t.contradictions()).isEmpty());
+    }
+
+    /** Without requests that were given up both counts are the same, and a difference of one is seen. */
+    @RepeatedTest(300)
+    void oneReplyOrOneRequestTooManyIsSeenAtOnce(RepetitionInfo repetition) {
+        History history = new History(repetition.getCurrentRepetition());
+        for (Traffic honest : history.told()) {
+            Traffic.Service first = honest.services().getFirst();
+            long replies = first.served().answered() + 1;
+            assertThat(new Traffic(Math.max(honest.sent(), replies), replies, honest.services()).contradictions())
+                    .anyMatch(reason -> reason.startsWith("impossible: m1 answered " + (replies - 1) + " requests"));
+            for (int i = 0; i < honest.services().size(); i++) {
+                Traffic.Service lying = honest.services().get(i);
+                long most = (i == 0 ? honest.sent() : first.served().begun() * lying.calls().orElseThrow())
+                        + lying.leftOver();
+                List<Traffic.Service> services = new ArrayList<>(honest.services());
+                services.set(
+                        i,
+                        new Traffic.Service(
+                                lying.name(),
+                                new Served(most + 1, lying.served().answered()),
+                                lying.calls(),
+                                lying.leftOver(),
+                                true));
+                assertThat(new Traffic(honest.sent(), honest.answered(), services).contradictions())
+                        .anyMatch(reason ->
+                                reason.startsWith("impossible: " + lying.name() + " was sent " + (most + 1)));
+            }
+            if (Arrays.equals(history.sent, history.answered)) {
+                assertThat(honest.services()).allSatisfy(s -> {
+                    assertThat(s.leftOver()).isZero();
+                    assertThat(s.served().answered())
+                            .isEqualTo(honest.sent() * s.calls().orElseThrow());
+                });
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "line:5, m5, 1",
+        "star, m1, 1",
+        "star, m6, 1",
+        "tree, m4, 1",
+        "'graph:m1>m2,m3;m2>m4;m3>m4&m2', m4, 3",
+        "'graph:m1>m2;m3>m4', m4, 0"
+    })
+    void aServiceIsCalledOnceForEachWayThatLeadsToIt(String topology, String service, long calls) {
+        Topology parsed = Topology.parse(topology);
+        assertThat(TrafficLedger.callsFrom(parsed, parsed.entry()).getOrDefault(service, 0L))
+                .isEqualTo(calls);
+    }
+
+    private static Traffic line(String work, boolean isOverBroker, String topology, long begunByEach) {
+        Topology parsed = Topology.parse(topology);
+        Map<String, Served> after = new HashMap<>();
+        parsed.nodes().forEach(node -> after.put(node.name(), new Served(begunByEach, begunByEach)));
+        return new TrafficLedger(parsed, Work.named(work), isOverBroker).load(Map.of(), after, 10, 10);
+    }
+
+    @Test
+    void aBrokerMaySendAgainButNotLoseWhatWasAnswered() {
+        assertThat(line("messages", true, "line:2", 12).contradictions()).isEmpty();
+        assertThat(line("messages", true, "line:2", 9).contradictions()).hasSize(2);
+        // clients reach the first of a pair without the broker
+        assertThat(line("messages", true, "pair", 12).contradictions()).singleElement().asString().contains(" m1 ");
+    }
+
+    @Test
+    void aWorkThatChoosesWhomItCallsIsHeldToItsFirstServiceAlone() {
+        assertThat(line("lecturers", false, "line:2", 9).contradictions())
+                .singleElement()
+                .asString()
+                .contains(" m1 ");
+        assertThat(line("lecturers", false, "line:2", 12).contradictions())
+                .singleElement()
+                .asString()
+                .contains(" m1 ");
+    }
+
+    @Test
+    void attemptsThatWereGivenUpBeforeALoadMayBeServedInIt() {
+        Topology two = Topology.parse("line:2");
+        TrafficLedger ledger = new TrafficLedger(two, ALL_CALL_ALL, false);
+        ledger.givenUp(two.entry(), 3);
+        ledger.givenUp(two.entry(), -1);
+        Map<String, Served> thirteen = Map.of("m1", new Served(13, 13), "m2", new Served(13, 13));
+        assertThat(ledger.load(Map.of(), thirteen, 10, 10).contradictions()).isEmpty();
+        Map<String, Served> more = Map.of("m1", new Served(24, 24), "m2", new Served(24, 24));
+        assertThat(ledger.load(thirteen, more, 10, 10).contradictions())
+                .containsExactly(
+                        "impossible: m1 was sent 11 requests, the 10 of the load generator and 0 left over from before"
+                                + " make at most 10");
+    }
+}
