@@ -452,10 +452,7 @@ final class Deployment implements AutoCloseable {
                     figures.addAll(probe.figures(trial.id(), finished));
                     figures.addAll(StepFigures.of(trial, steps, finished));
                     Traffic traffic = ledger.load(
-                            servedBefore,
-                            served(),
-                            Traffic.sent(steps, uncounted),
-                            Traffic.answered(steps, uncounted));
+                            servedBefore, served(), Traffic.sent(steps, uncounted), Traffic.answered(steps, uncounted));
                     figures.addAll(traffic.figures(trial.id()));
                     List<String> reasons = new ArrayList<>(finished.voidReasons());
                     reasons.addAll(probe.complaints());

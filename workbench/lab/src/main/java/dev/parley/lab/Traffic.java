@@ -78,8 +78,8 @@ record Traffic(long sent, long answered, List<Service> services) {
         List<FigureRow> figures = new ArrayList<>();
         figures.add(new FigureRow(trialId, Metric.REQUESTS_SENT, "generator", sent));
         figures.add(new FigureRow(trialId, Metric.REPLIES_COUNTED, "generator", answered));
-        services.forEach(s -> figures.add(
-                new FigureRow(trialId, Metric.REQUESTS_SERVED, s.name(), s.served().answered())));
+        services.forEach(s -> figures.add(new FigureRow(
+                trialId, Metric.REQUESTS_SERVED, s.name(), s.served().answered())));
         return figures;
     }
 

@@ -123,7 +123,8 @@ class ImpossibleTest {
                 0,
                 List.of(),
                 "");
-        assertThat(new Impossible(new Ceiling(100), seconds(), steps(), noLength.apply(WHOLE), List.of(), AGREED).reasons())
+        assertThat(new Impossible(new Ceiling(100), seconds(), steps(), noLength.apply(WHOLE), List.of(), AGREED)
+                        .reasons())
                 .containsExactly("impossible: 15 requests in a window of no length");
         Event.Finished nothing = new Event.Finished(1, 0, 0, true, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, List.of(), "");
         assertThat(new Impossible(new Ceiling(100), List.of(), List.of(), nothing, List.of(), AGREED).reasons())

@@ -60,11 +60,7 @@ class ServedTest {
                 List.of(Topology.parse("line:2")),
                 "messages",
                 List.of(MessageSpec.parse("text:10")),
-                Stream.of(
-                                "closed:4",
-                                "users:20:300ms:3",
-                                "rounds:4x20:3:10s:shared",
-                                "highest:50-100:p99:50ms:300ms")
+                Stream.of("closed:4", "users:20:300ms:3", "rounds:4x20:3:10s:shared", "highest:50-100:p99:50ms:300ms")
                         .map(Load::parse)
                         .toList(),
                 new Study.Effort(

@@ -102,7 +102,8 @@ class TrafficTest {
     @RepeatedTest(300)
     void honestCountsNeverContradictOneAnotherWhereverALoadEnds(RepetitionInfo repetition) {
         History history = new History(repetition.getCurrentRepetition());
-        assertThat(history.told()).allSatisfy(t -> assertThat(t.contradictions()).isEmpty());
+        assertThat(history.told())
+                .allSatisfy(t -> assertThat(t.contradictions()).isEmpty());
     }
 
     /** Without requests that were given up both counts are the same, and a difference of one is seen. */
@@ -116,7 +117,9 @@ class TrafficTest {
                     .anyMatch(reason -> reason.startsWith("impossible: m1 answered " + (replies - 1) + " requests"));
             for (int i = 0; i < honest.services().size(); i++) {
                 Traffic.Service lying = honest.services().get(i);
-                long most = (i == 0 ? honest.sent() : first.served().begun() * lying.calls().orElseThrow())
+                long most = (i == 0
+                                ? honest.sent()
+                                : first.served().begun() * lying.calls().orElseThrow())
                         + lying.leftOver();
                 List<Traffic.Service> services = new ArrayList<>(honest.services());
                 services.set(
@@ -128,8 +131,8 @@ class TrafficTest {
                                 lying.leftOver(),
                                 true));
                 assertThat(new Traffic(honest.sent(), honest.answered(), services).contradictions())
-                        .anyMatch(reason ->
-                                reason.startsWith("impossible: " + lying.name() + " was sent " + (most + 1)));
+                        .anyMatch(
+                                reason -> reason.startsWith("impossible: " + lying.name() + " was sent " + (most + 1)));
             }
             if (Arrays.equals(history.sent, history.answered)) {
                 assertThat(honest.services()).allSatisfy(s -> {
@@ -168,7 +171,10 @@ class TrafficTest {
         assertThat(line("messages", true, "line:2", 12).contradictions()).isEmpty();
         assertThat(line("messages", true, "line:2", 9).contradictions()).hasSize(2);
         // clients reach the first of a pair without the broker
-        assertThat(line("messages", true, "pair", 12).contradictions()).singleElement().asString().contains(" m1 ");
+        assertThat(line("messages", true, "pair", 12).contradictions())
+                .singleElement()
+                .asString()
+                .contains(" m1 ");
     }
 
     @Test

@@ -116,11 +116,7 @@ final class ServiceTarget implements Target {
     }
 
     private ServiceTarget(
-            Neighbour neighbour,
-            Supplier<Neighbour> more,
-            boolean isOwn,
-            List<Step<?, ?>> steps,
-            Entering entering) {
+            Neighbour neighbour, Supplier<Neighbour> more, boolean isOwn, List<Step<?, ?>> steps, Entering entering) {
         this.entering = entering;
         this.neighbour = neighbour;
         this.more = more;

@@ -86,10 +86,7 @@ public enum Metric {
             "requests",
             Better.NEITHER,
             "requests that the load generator sent in a trial by its own count, warm-up and all steps together"),
-    REPLIES_COUNTED(
-            "requests",
-            Better.NEITHER,
-            "replies that the load generator had to them, late and wrong ones too"),
+    REPLIES_COUNTED("requests", Better.NEITHER, "replies that the load generator had to them, late and wrong ones too"),
     GENERATOR_CPU("%", Better.NEITHER, "processor use of the load generator in percent of one core"),
     GENERATOR_LATENESS_P99("ms", Better.NEITHER, "99th percentile of actual minus intended send time"),
     GENERATOR_CEILING(

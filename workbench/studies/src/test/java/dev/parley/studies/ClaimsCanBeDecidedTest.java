@@ -152,8 +152,7 @@ class ClaimsCanBeDecidedTest {
     }
 
     private static Judgement judged(Paper paper, Expression.Statement statement, Map<Cell, Double> figures) {
-        return Expression.judge(
-                statement, cell -> paper.measured(cell, inner -> Measured.number(figures.get(inner))));
+        return Expression.judge(statement, cell -> paper.measured(cell, inner -> Measured.number(figures.get(inner))));
     }
 
     /**
