@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
@@ -61,6 +62,7 @@ class WireServingTest {
 
         @Method
         CompletionStage<String> later() {
+            within.run();
             CompletableFuture<String> result = new CompletableFuture<>();
             waiting.add(result);
             CallContext.current().orElseThrow().onCancel(() -> told.add("cancelled"));
@@ -79,7 +81,19 @@ class WireServingTest {
         }
 
         @Method
+        @SuppressWarnings("NullAway") // what a handler may do all the same
+        Flow.Publisher<String> bringsNothing() {
+            return null;
+        }
+
+        @Method
+        Flow.Publisher<String> fails(int count) {
+            return new FuzzService.Items(count, true);
+        }
+
+        @Method
         Flow.Publisher<String> brings(int count) {
+            within.run();
             return new FuzzService.Items(count, false);
         }
 
@@ -131,7 +145,11 @@ class WireServingTest {
     @BeforeEach
     void greet() {
         send(RawPeer.preface());
-        assertThat(next().type()).isEqualTo(Wire.SETTINGS);
+        Frame settings = next();
+        assertThat(settings.type()).isEqualTo(Wire.SETTINGS);
+        assertThat(Settings.read(Unpooled.wrappedBuffer(settings.payload())))
+                .isEqualTo(new Settings(MAX_MESSAGE_BYTES, MAX_CALLS, Settings.INITIAL.defaultMicros()));
+        assertThat(server.connections()).isEqualTo(1);
         assertThat(next().type()).isEqualTo(Wire.DICTIONARY);
         expectNothing();
     }
@@ -389,6 +407,230 @@ class WireServingTest {
         assertThat(held(Resource.TIMERS)).isEqualTo(1);
         service.waiting.get(0).complete("late");
         expectNothing();
+    }
+
+    private final List<Account> greedy = new ArrayList<>();
+
+    /** Others take all that there is of this. */
+    private void takeAll(Resource kind) {
+        for (int i = 0; i < 40; i++) {
+            Account other = Objects.requireNonNull(server.ledger().open(null));
+            greedy.add(other);
+            for (long step = 1L << 40; step > 0; step /= 2) {
+                while (other.take(kind, step)) {
+                    // and more
+                }
+            }
+        }
+    }
+
+    private void giveAll(Resource kind) {
+        for (Account other : greedy) {
+            other.give(kind, other.held(kind));
+            other.close();
+        }
+        greedy.clear();
+    }
+
+    @Test
+    void aRequestThatFindsNoRoomIsRefused() {
+        call(FIRST, "here");
+        expectReply(FIRST, "a");
+        takeAll(Resource.REQUEST_BYTES);
+        ByteBuf large = RawPeer.text("x".repeat(10_000));
+        call(2 * FIRST, "echo", large.duplicate());
+        expectRefusal(2 * FIRST, Code.OVERLOADED, "too many bytes of requests");
+        send(
+                Wire.REQUEST | Wire.NAMED | Wire.MORE,
+                FIRST + 1,
+                RawPeer.prelude("hand", "echo").writeBytes(large.duplicate()));
+        expectRefusal(FIRST + 1, Code.OVERLOADED, "too many bytes of requests");
+        assertThat(server.running()).isZero();
+        call(3 * FIRST, "here");
+        expectReply(3 * FIRST, "a");
+        giveAll(Resource.REQUEST_BYTES);
+        call(4 * FIRST, "echo", large.duplicate());
+        handle();
+        assertThat(next().type()).isEqualTo(Wire.REPLY);
+    }
+
+    @Test
+    void aCallThatFindsNoPlaceIsRefused() {
+        takeAll(Resource.CALLS);
+        call(FIRST, "here");
+        expectRefusal(FIRST, Code.OVERLOADED, "too many calls under way");
+        giveAll(Resource.CALLS);
+        call(2 * FIRST, "here");
+        expectReply(2 * FIRST, "a");
+    }
+
+    /** Eight slots are there from the begin. */
+    @Test
+    void aSlotThatFindsNoRoomIsRefused() {
+        takeAll(Resource.KEPT_BYTES);
+        call(FIRST + 7, "here");
+        expectReply(FIRST + 7, "a");
+        call(FIRST + 8, "here");
+        expectRefusal(FIRST + 8, Code.OVERLOADED, "too many bytes");
+        giveAll(Resource.KEPT_BYTES);
+        call(FIRST + 8, "here");
+        expectReply(FIRST + 8, "a");
+        assertThat(held(Resource.KEPT_BYTES))
+                .as("as many slots again, at eight bytes")
+                .isEqualTo(64);
+    }
+
+    @Test
+    void aRequestInPartsIsRefusedByItsLastWhereTooManyRun() {
+        for (int i = 0; i < 3; i++) {
+            call(FIRST + i, "echo");
+        }
+        send(Wire.REQUEST | Wire.NAMED | Wire.MORE, FIRST + 3, RawPeer.prelude("hand", "echo"));
+        expectNothing();
+        send(Wire.PART, FIRST + 3, RawPeer.text("a"));
+        expectRefusal(FIRST + 3, Code.OVERLOADED, "more to do");
+        assertThat(server.running()).isEqualTo(3);
+        assertThat(server.ledger().audit()).contains("a connection has 3 calls under way");
+    }
+
+    // ---- what is not read
+
+    /** More than a megabyte of replies waits: the next requests are not begun before a part has been read. */
+    @Test
+    void requestsWaitWhileRepliesAreNotRead() {
+        for (int i = 0; i < 6; i++) {
+            call(FIRST + i, "laterHere");
+        }
+        call(FIRST + 6, "echo");
+        call(FIRST + 7, "echo");
+        hand.reads(channel, false);
+        for (int i = 0; i < 6; i++) {
+            service.waiting.get(i).complete("w".repeat(200_000));
+            hand.settle(channel);
+        }
+        assertThat(held(Resource.REPLY_BYTES)).isGreaterThan(1 << 20);
+        hand.handle(0);
+        hand.settle(channel);
+        hand.handle(0);
+        hand.settle(channel);
+        assertThat(service.begun).as("they wait").isZero();
+        assertThat(server.running()).as("in no place of a handler").isZero();
+        hand.reads(channel, true);
+        hand.handleAll(channel);
+        assertThat(service.begun).isEqualTo(2);
+        look();
+        assertThat(frames.stream().filter(frame -> frame.type() == Wire.REPLY)).hasSize(8);
+        assertThat(held(Resource.REPLY_BYTES)).isZero();
+    }
+
+    @Test
+    void aRequestThatWaitsAndIsCancelledIsNotBegun() {
+        for (int i = 0; i < 6; i++) {
+            call(FIRST + i, "laterHere");
+        }
+        call(FIRST + 6, "echo");
+        hand.reads(channel, false);
+        for (int i = 0; i < 6; i++) {
+            service.waiting.get(i).complete("w".repeat(200_000));
+            hand.settle(channel);
+        }
+        hand.handle(0);
+        hand.settle(channel);
+        channel.close();
+        hand.handleAll(channel);
+        assertThat(service.begun).isZero();
+        assertThat(server.running()).isZero();
+    }
+
+    // ---- floods
+
+    @Test
+    void pingsWithoutEndEndTheConnection() {
+        for (int i = 0; i < FloodGuard.PINGS_PER_SECOND; i++) {
+            send(Wire.PING, i, Unpooled.EMPTY_BUFFER);
+            assertThat(next().type()).isEqualTo(Wire.PONG);
+        }
+        send(Wire.PING, 0, Unpooled.EMPTY_BUFFER);
+        expectEnd("pings");
+    }
+
+    @Test
+    void cancelsWithoutEndEndTheConnection() {
+        call(FIRST, "here");
+        expectReply(FIRST, "a");
+        ByteBuf many = Unpooled.buffer();
+        for (int i = 0; i <= FloodGuard.CANCELS_PER_SECOND; i++) {
+            many.writeBytes(RawPeer.frame(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER));
+        }
+        send(many);
+        expectNothing();
+        send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        expectEnd("cancels");
+    }
+
+    // ---- handlers that end oddly
+
+    @Test
+    void aStreamThatIsNoneAndOneThatFailsAreErrors() {
+        call(FIRST, "bringsNothing", Unpooled.EMPTY_BUFFER);
+        hand.handleAll(channel);
+        expectError(FIRST, Code.HANDLER_FAILED, Executed.EXECUTED, "no stream");
+        call(FIRST + 1, "fails", numbers(1));
+        send(Wire.CREDIT, FIRST + 1, number(1));
+        send(Wire.CREDIT, FIRST + 1, number(1));
+        hand.handleAll(channel);
+        assertThat(next().type()).isEqualTo(Wire.ITEM);
+        expectError(FIRST + 1, Code.HANDLER_FAILED, Executed.EXECUTED, "the publisher has failed");
+        assertThat(server.running()).isZero();
+        assertThat(held(Resource.STREAMS)).isZero();
+    }
+
+    @Test
+    void creditsAddUp() {
+        call(FIRST, "brings", numbers(9));
+        send(Wire.CREDIT, FIRST, number(1));
+        send(Wire.CREDIT, FIRST, number(2));
+        hand.handleAll(channel);
+        look();
+        assertThat(frames).hasSize(3);
+        frames.clear();
+        send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        hand.handleAll(channel);
+        next();
+    }
+
+    @Test
+    void aStreamWhoseCallerGoesWhileItsHandlerRunsIsNotSubscribedTo() {
+        service.within = () -> send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        call(FIRST, "brings", numbers(3));
+        send(Wire.CREDIT, FIRST, number(3));
+        hand.handleAll(channel);
+        expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
+        expectNothing();
+        assertThat(server.running()).isZero();
+        assertThat(held(Resource.STREAMS)).isZero();
+    }
+
+    @Test
+    void aFutureOfAHandlerWhoseCallerWentMeanwhileHasASecond() {
+        service.within = () -> send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        call(FIRST, "later");
+        handle();
+        expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
+        assertThat(server.running()).isEqualTo(1);
+        pass(Duration.ofMillis(999));
+        assertThat(server.running()).isEqualTo(1);
+        pass(Duration.ofMillis(2));
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void aServerThatLeavesSaysSo() {
+        channel.pipeline().get(ServerConnection.class).leave();
+        hand.settle(channel);
+        assertThat(next().type()).isEqualTo(Wire.GOAWAY);
+        call(FIRST, "here");
+        expectReply(FIRST, "a");
     }
 
     // ---- requests in parts
