@@ -67,6 +67,8 @@
   });
   /** Cold, or of unknown warmth; a cold start that was asked for counts. */
   const isNotWarm = (flag) => flag.startsWith("cold: ") || flag.startsWith("unknown: ");
+  /** What stands behind the value of a trial that does not count, with the blank before it. */
+  const mark = (flag) => flag.replace(/^(void|cold(?=: )|unknown(?=: )|).*/s, (all, word) => (word ? ` ${word}` : ""));
   /** A technology's own colour; grey where its figure is not known to be warm. */
   const tint = (p, colours) => (p.flag && isNotWarm(p.flag) ? colours.soft : colours.of(p.technology));
   const scale = (values) => {
@@ -91,11 +93,12 @@
     const names = present(chart);
     const parts = base(chart, colours);
     const all = chart.rows.flatMap((r) => r.points.flatMap((p) => [p.value, p.low ?? p.value, p.high ?? p.value]));
+    const longest = Math.max(...chart.rows.flatMap((r) => r.points.map((p) => (brief(p.value) + mark(p.flag ?? "")).length)));
     return {
       height: chart.rows.length * (names.length * 22 + 14) + 62,
       option: {
         ...parts,
-        grid: { left: room(chart.rows.map((r) => r.label)), right: 60, top: 8, bottom: 48 },
+        grid: { left: room(chart.rows.map((r) => r.label)), right: Math.max(60, 15 + 6 * longest), top: 8, bottom: 48 },
         xAxis: { ...parts.valueAxis, ...scale(all) },
         yAxis: { ...parts.nameAxis, data: chart.rows.map((r) => r.label), splitLine: { show: chart.rows.length > 1, lineStyle: { color: colours.grid } } },
         series: names.map((name, i) => ({
@@ -120,7 +123,7 @@
                 line(left, y, right, y), line(left, y - 4, left, y + 4), line(right, y - 4, right, y + 4),
                 { type: "circle", shape: { cx: centre[0], cy: y, r: 5 }, style: { fill: hollow ? colours.raised : colour, stroke: colour, lineWidth: 2 } },
                 { type: "text", x: Math.max(right, centre[0]) + 9, y,
-                  style: { text: brief(api.value(0)) + (hollow ? " void" : cold ? (source.flag.startsWith("cold") ? " cold" : " unknown") : ""), fill: colours.soft, fontSize: 11, verticalAlign: "middle" } },
+                  style: { text: brief(api.value(0)) + mark(source?.flag ?? ""), fill: colours.soft, fontSize: 11, verticalAlign: "middle" } },
               ],
             };
           },
