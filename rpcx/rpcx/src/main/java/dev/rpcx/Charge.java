@@ -92,13 +92,15 @@ final class Charge implements Memory {
 
     /** Gives everything back. A second time does nothing. */
     void release() {
-        held = 0;
-        pauseAt = PAUSE_BYTES;
         long all = taken;
-        if (all != 0) {
-            taken = 0;
-            account.give(kind, all);
+        if (all == 0) {
+            // nothing is held either, and to write what is there already would cost other processors their copy of it
+            return;
         }
+        held = 0;
+        taken = 0;
+        pauseAt = PAUSE_BYTES;
+        account.give(kind, all);
     }
 
     /**

@@ -202,8 +202,8 @@ public final class Metadata {
     }
 
     /** Bytes of memory that this takes once it was read from so many bytes; a character may take two. */
-    long cost(int encodedBytes) {
-        return 2L * encodedBytes + (long) ENTRY_BYTES * entries.size();
+    int cost(int encodedBytes) {
+        return 2 * encodedBytes + ENTRY_BYTES * entries.size();
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.CodecException;
+import dev.rpcx.codec.Memory;
 import io.netty.buffer.ByteBuf;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -15,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * A request being handled, and then its reply. The object is used again when the reply has left and the handler has
  * ended; never while either is under way.
  */
-final class ServerCall extends Outbound implements Runnable {
+final class ServerCall extends Outbound implements Runnable, Memory {
     /**
      * Objects of a message that take no more than this are not charged while their call has a place. Source: the
      * codec's reader.
@@ -77,35 +78,17 @@ final class ServerCall extends Outbound implements Runnable {
     private int requestLength;
 
     /** The request's metadata take so many bytes of memory. */
-    long metadataCost;
+    int metadataCost;
 
     /** Says that a future which was given up keeps this call's place. */
     boolean isPlaceLeft;
 
-    /** The charge is for the request, from its arrival until the handler has ended. */
-    final Charge requestBytes;
+    /** What the call is charged for; null for as long as no call with this object has been charged for anything. */
+    private @Nullable CallCharges charges;
 
-    /** The charge is for what a large request has been read into, from then until its handler has ended. */
-    private final Charge objectBytes;
-
-    /**
-     * The charge is for a reply that cannot leave at once, or that another thread than the event loop has made. That
-     * thread charges it before it is queued, as what all threads make at once could be more than the heap holds.
-     */
-    final Charge replyBytes;
-
-    /** The charge is for the buffer, while no call is under way and it is kept for the next. */
-    final Charge keptBytes;
-
-    /**
-     * These four describe a request or an item that is not whole: when it began, when its bytes were looked at last,
-     * how many have come since, and how many in all.
-     */
-    long unfinishedSinceNanos;
-
-    long lookedNanos;
-    long newBytes;
-    long wholeBytes;
+    /** The request or the item of which the event loop waits for the rest; null where all that has begun is whole. */
+    @Nullable
+    UnfinishedMessage unfinished;
 
     /**
      * The limit counts the handler; it is null where the handler is not counted. It is set before the handler starts
@@ -146,10 +129,6 @@ final class ServerCall extends Outbound implements Runnable {
     ServerCall(ServerConnection connection, Account account) {
         this.connection = connection;
         this.account = account;
-        this.requestBytes = account.charge(Resource.REQUEST_BYTES);
-        this.objectBytes = account.charge(Resource.OBJECT_BYTES);
-        this.replyBytes = account.charge(Resource.REPLY_BYTES);
-        this.keptBytes = account.charge(Resource.KEPT_BYTES);
     }
 
     void begin(int callId, ServerMethod called, Metadata given, long now, long deadline, boolean oneWay) {
@@ -171,6 +150,7 @@ final class ServerCall extends Outbound implements Runnable {
         receiver = null;
         sender = null;
         credit = 0;
+        unfinished = null;
         clearBody();
     }
 
@@ -196,18 +176,50 @@ final class ServerCall extends Outbound implements Runnable {
                 awaited = null;
             }
         }
-        objectBytes.release();
     }
 
     long deadlineNanos() {
         return deadlineNanos;
     }
 
-    void unfinished(long now) {
-        unfinishedSinceNanos = now;
-        lookedNanos = now;
-        newBytes = 0;
-        wholeBytes = 0;
+    /** What is charged for this call, to be added to. */
+    CallCharges charges() {
+        CallCharges made = charges;
+        if (made == null) {
+            made = charges = new CallCharges(account);
+        }
+        return made;
+    }
+
+    /** The call is over. Its reply has left, its handler has ended. */
+    void releaseCharges() {
+        CallCharges charged = charges;
+        if (charged != null) {
+            charged.request.release();
+            charged.objects.release();
+            charged.reply.release();
+        }
+    }
+
+    /** The place is used again, or given up. */
+    void releaseKept() {
+        CallCharges charged = charges;
+        if (charged != null) {
+            charged.kept.release();
+        }
+    }
+
+    private void releaseObjects() {
+        CallCharges charged = charges;
+        if (charged != null) {
+            charged.objects.release();
+        }
+    }
+
+    /** Charges for an object of the request that is being read. The codec asks where a request is not small. */
+    @Override
+    public boolean take(long bytes) {
+        return charges().objects.take(bytes);
     }
 
     ServerMethod method() {
@@ -408,7 +420,8 @@ final class ServerCall extends Outbound implements Runnable {
     private void leaveObjects(Awaited holder) {
         long uncharged =
                 metadataCost + Math.min(UNCHARGED_OBJECT_BYTES, (long) MAX_OBJECT_BYTES_PER_BYTE * requestLength);
-        long charged = objectBytes.handOver();
+        CallCharges own = charges;
+        long charged = own == null ? 0 : own.objects.handOver();
         if (charged + uncharged == 0) {
             return;
         }
@@ -427,7 +440,7 @@ final class ServerCall extends Outbound implements Runnable {
 
     private Object[] read(ByteBuf request) {
         StreamReceiver items = receiver;
-        Object[] arguments = method().parameters().read(request, objectBytes);
+        Object[] arguments = method().parameters().read(request, this);
         return items == null ? arguments : new Object[] {items};
     }
 
@@ -547,7 +560,7 @@ final class ServerCall extends Outbound implements Runnable {
     /** Encodes how the call ended, and sends it. Any thread may call it, once. */
     void finish(@Nullable Object result, @Nullable RPCXException error) {
         leave(error == null);
-        objectBytes.release();
+        releaseObjects();
         clearBody();
         if (error == null) {
             encode(result);
@@ -556,7 +569,7 @@ final class ServerCall extends Outbound implements Runnable {
         }
         boolean inLoop = connection.inLoop();
         if (!inLoop && body.readableBytes() > SMALL_BYTES) {
-            if (!replyBytes.add(body.readableBytes())) {
+            if (!charges().reply.add(body.readableBytes())) {
                 refuseReply();
             }
             connection.replyHeld();
@@ -651,7 +664,8 @@ final class ServerCall extends Outbound implements Runnable {
      * no stream, no large buffer.
      */
     boolean isSmall() {
-        return requestBytes.held() == 0
+        CallCharges charged = charges;
+        return (charged == null || charged.request.held() == 0)
                 && receiver == null
                 && sender == null
                 && !notice

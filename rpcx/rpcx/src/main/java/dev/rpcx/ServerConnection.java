@@ -410,7 +410,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         long micros = (head & Wire.TIME) != 0 ? Varint.read(payload) : client.defaultMicros();
         int before = payload.readableBytes();
         Metadata metadata = (head & Wire.METADATA) != 0 ? Metadata.read(payload) : Metadata.EMPTY;
-        long metadataCost = metadata == Metadata.EMPTY ? 0 : metadata.cost(before - payload.readableBytes());
+        int metadataCost = metadata == Metadata.EMPTY ? 0 : metadata.cost(before - payload.readableBytes());
         if (clientLeft) {
             refuse(id, RPCXException.Code.UNAVAILABLE, "a request after the client's GOAWAY");
             return;
@@ -438,7 +438,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection or server");
             return;
         }
-        if (!hasSlot(slot) || metadataCost > Outbound.SMALL_BYTES && !call.requestBytes.add(metadataCost)) {
+        if (!hasSlot(slot)
+                || metadataCost > Outbound.SMALL_BYTES
+                        && !call.charges().request.add(metadataCost)) {
             keep(call);
             refuse(
                     id,
@@ -448,7 +450,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         lastIds[slot] = id;
         if (!more && admission != null && !admission.enter(running)) {
-            call.requestBytes.release();
+            call.releaseCharges();
             keep(call);
             refuseOverloaded(id);
             return;
@@ -465,7 +467,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         underWay++;
         if (more) {
             call.receiving = true;
-            call.unfinished(now);
+            call.unfinished = new UnfinishedMessage(now);
             if (holdCounted(call, payload)) {
                 watch(due(call, now), now);
             }
@@ -498,7 +500,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private @Nullable ServerCall place() {
         ServerCall call = free.poll();
         if (call != null) {
-            call.keptBytes.release();
+            call.releaseKept();
             return call;
         }
         return places.held() < server.settings().maxCalls() && places.add(1) ? new ServerCall(this, account) : null;
@@ -525,8 +527,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call == null) {
             return;
         }
-        call.newBytes += payload.readableBytes();
-        call.wholeBytes += payload.readableBytes();
+        UnfinishedMessage unfinished = call.unfinished;
+        if (unfinished != null) {
+            unfinished.newBytes += payload.readableBytes();
+            unfinished.allBytes += payload.readableBytes();
+            if ((head & Wire.MORE) == 0) {
+                call.unfinished = null;
+            }
+        }
         StreamReceiver stream = call.receiver;
         if (stream != null && stream.isReceiving()) {
             if (!stream.onPart(
@@ -673,7 +681,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             stream.onItem(payload, (head & Wire.MORE) != 0);
             if (stream.isReceiving() && call.receiver == stream) {
                 long now = nanoTime();
-                call.unfinished(now);
+                call.unfinished = new UnfinishedMessage(now);
                 watch(due(call, now), now);
             }
         }
@@ -785,13 +793,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private long due(ServerCall call, long now) {
         StreamReceiver items = call.receiver;
-        boolean isUnfinished = call.receiving || items != null && items.isReceiving();
+        UnfinishedMessage unfinished = call.unfinished;
         long left = call.deadlineNanos() - now;
-        if (isUnfinished) {
-            left = Math.min(left, call.lookedNanos + stallNanos - now);
+        if (unfinished != null && (call.receiving || items != null && items.isReceiving())) {
+            left = Math.min(left, unfinished.lookedNanos + stallNanos - now);
             long whole = ALLOWED_STALLS * stallNanos
-                    + call.wholeBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
-            left = Math.min(left, call.unfinishedSinceNanos + whole - now);
+                    + unfinished.allBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
+            left = Math.min(left, unfinished.sinceNanos + whole - now);
         }
         return now + left;
     }
@@ -855,9 +863,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             if (call == null) {
                 continue;
             }
-            if (now - call.lookedNanos >= stallNanos && call.newBytes >= MIN_BYTES_PER_LOOK) {
-                call.lookedNanos = now;
-                call.newBytes = 0;
+            UnfinishedMessage unfinished = call.unfinished;
+            if (unfinished != null
+                    && now - unfinished.lookedNanos >= stallNanos
+                    && unfinished.newBytes >= MIN_BYTES_PER_LOOK) {
+                unfinished.lookedNanos = now;
+                unfinished.newBytes = 0;
             }
             long left = due(call, now) - now;
             if (left > 0) {
@@ -1018,7 +1029,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** @return false if too much of requests is held already, and the call has been refused */
     private boolean holdCounted(ServerCall call, ByteBuf bytes) {
-        if (call.requestBytes.add(bytes.readableBytes())) {
+        if (call.charges().request.add(bytes.readableBytes())) {
             call.body.writeBytes(bytes);
             return true;
         }
@@ -1146,7 +1157,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (reads && bytes <= Wire.MAX_PAYLOAD_BYTES) {
             return true;
         }
-        if (call.replyBytes.set(bytes)) {
+        if (call.charges().reply.set(bytes)) {
             call.waits = true;
             replyHeld();
         } else if (reads) {
@@ -1169,8 +1180,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         endStreams(call);
         call.forget();
-        call.requestBytes.release();
-        call.replyBytes.release();
+        call.releaseCharges();
         if (isClosed() && away.isEmpty()) {
             stopLooking();
         }
@@ -1193,7 +1203,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             places.release(1);
             return;
         }
-        if (call.body.capacity() > Outbound.SMALL_BYTES && !call.keptBytes.add(call.body.capacity())) {
+        if (call.body.capacity() > Outbound.SMALL_BYTES && !call.charges().kept.add(call.body.capacity())) {
             call.shrinkBody();
         }
         free.push(call);
@@ -1226,7 +1236,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     void rest() {
         super.rest();
         for (ServerCall call : free) {
-            call.keptBytes.release();
+            call.releaseKept();
         }
         places.release(free.size());
         free.clear();
@@ -1271,7 +1281,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         underWay = 0;
         for (ServerCall call : free) {
-            call.keptBytes.release();
+            call.releaseKept();
         }
         places.release(free.size());
         free.clear();
