@@ -490,11 +490,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             loop.execute(() -> abort("the peer does not read what it is sent"));
         } else if (bytes > 0 && !unsentWatched) {
             unsentWatched = true;
-            channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(taken -> {
-                unsentWatched = false;
-                chargeUnsent();
-            });
+            // looked at in a task of its own: the queue counts a message until its listeners have been told
+            channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(taken -> inLoopOrHere(this::onWatchedLeft));
         }
+    }
+
+    /** What stood in the socket's queue has left it. */
+    private void onWatchedLeft() {
+        unsentWatched = false;
+        chargeUnsent();
     }
 
     private void keepBuffers() {

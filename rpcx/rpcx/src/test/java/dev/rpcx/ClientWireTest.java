@@ -254,6 +254,10 @@ class ClientWireTest {
         send(RawPeer.preface());
         Frame settings = expect(Wire.SETTINGS);
         assertThat(settings.id()).isZero();
+        ByteBuf both = Unpooled.buffer();
+        ProtoFields.writeNumber(both, Settings.MAX_MESSAGE, Wire.MAX_MESSAGE_BYTES);
+        ProtoFields.writeNumber(both, Settings.DEFAULT_MICROS, 10_000_000);
+        assertThat(settings.payload()).isEqualTo(ByteBufUtil.getBytes(both));
         Settings read = Settings.read(Unpooled.wrappedBuffer(settings.payload()));
         assertThat(read.maxMessageBytes()).isEqualTo(Wire.MAX_MESSAGE_BYTES);
         assertThat(read.defaultMicros()).isEqualTo(10_000_000);
@@ -821,5 +825,154 @@ class ClientWireTest {
         assertThat(failure(open).code()).isEqualTo(Code.UNAVAILABLE);
         assertThat(failure(open)).hasMessageContaining("circuit");
         expectNothing();
+    }
+
+    // ---- calls that their own threads send
+
+    @Test
+    void aCallThatItsThreadSendsCountsLikeAnyOther() {
+        open();
+        assertThat(connection().enter()).isTrue();
+        assertThat(connection().load()).isEqualTo(1);
+        CompletableFuture<String> call = echo("a");
+        assertThat(connection().load()).isEqualTo(2);
+        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
+        assertThat(call).isCompletedWithValue("b");
+        connection().onOwnFinal();
+        assertThat(connection().load()).isZero();
+        hand.settle(channel());
+        assertThat(channel().isOpen()).isTrue();
+    }
+
+    @Test
+    void aConnectionThatIsLeftTakesNoCallOfAThreadAndEndsWithTheLastOne() {
+        open();
+        assertThat(connection().enter()).isTrue();
+        send(Wire.GOAWAY, 0);
+        expect(Wire.GOAWAY);
+        assertThat(connection().enter()).isFalse();
+        assertThat(connection().load()).isEqualTo(1);
+        hand.settle(channel());
+        assertThat(channel().isOpen()).isTrue();
+        connection().onOwnFinal();
+        hand.settle(channel());
+        assertThat(channel().isOpen()).isFalse();
+    }
+
+    // ---- bounds
+
+    @Test
+    void aConnectionIsCrowdedFromThreeQuartersOfWhatTheServerTakes() {
+        open();
+        ByteBuf settings = Unpooled.buffer();
+        ProtoFields.writeNumber(settings, Settings.MAX_CALLS, 4);
+        send(Wire.SETTINGS, 0, settings);
+        echo("a");
+        echo("b");
+        assertThat(connection().isCrowded()).isFalse();
+        echo("c");
+        assertThat(connection().isCrowded()).isTrue();
+        for (int i = 0; i < 3; i++) {
+            send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("z"));
+        }
+    }
+
+    @Test
+    void aDictionaryHasAnEnd() {
+        echo("a");
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        for (int first = 0; first < 2 * Wire.MAX_DICTIONARY; first += 256) {
+            String[] names = new String[256];
+            for (int i = 0; i < names.length; i++) {
+                names[i] = "method" + (first + i);
+            }
+            dictionary(Wire.DICTIONARY | Wire.MORE, names);
+        }
+        send(Wire.DICTIONARY, 0);
+        assertThat(connection().published().join()).hasSize(Wire.MAX_DICTIONARY);
+        send(Wire.REPLY, next().id(), RawPeer.text("b"));
+    }
+
+    @Test
+    void aCallEndsInTheNanosecondInWhichItsTimeIsOverAndIsNotLookedAtBefore() {
+        open();
+        CompletableFuture<String> patient = echo("a");
+        CompletableFuture<String> brief = remote.brief("b");
+        calls.add(brief);
+        hand.settle(channel());
+        hand.pass(channel(), TimeUnit.SECONDS.toNanos(1) - 1, TimeUnit.NANOSECONDS);
+        assertThat(brief).isNotDone();
+        hand.pass(channel(), 1, TimeUnit.NANOSECONDS);
+        assertThat(failure(brief).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(patient).isNotDone();
+        assertThat(channel().runScheduledPendingTasks())
+                .as("the next look is at the time of the other")
+                .isGreaterThan(TimeUnit.SECONDS.toNanos(8));
+    }
+
+    /** A thread that could not wake the loop has left its request in the queue: the next look at the clock finds it. */
+    @Test
+    void aLookAtTheClockSendsWhatIsQueued() {
+        open();
+        echo("a");
+        expect(Wire.REQUEST);
+        hand.ticker.advance(11, TimeUnit.SECONDS);
+        calls.add(remote.echo("queued"));
+        expectNothing();
+        channel().runScheduledPendingTasks();
+        expect(Wire.REQUEST);
+        hand.settle(channel());
+    }
+
+    @Test
+    void aBufferIsKeptWhileLargeMessagesComeAndGivenUpTwoSecondsLater() {
+        open();
+        for (int i = 0; i < 3; i++) {
+            CompletableFuture<String> call = echo("x".repeat(50_000));
+            look();
+            int id = frames.getLast().id();
+            frames.clear();
+            send(Wire.REPLY, id, RawPeer.text("b"));
+            assertThat(call).isCompletedWithValue("b");
+            pass(1_500);
+            assertThat(client.ledger().held(Resource.KEPT_BYTES)).isPositive();
+        }
+        // the look that sees the last one, and the one that sees nothing since
+        pass(2_000);
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isPositive();
+        pass(2_000);
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
+    }
+
+    // ---- in a cluster
+
+    @Test
+    void aMembersConnectionIsMadeAgainWhetherItsServerLeavesOrFails() {
+        Remote member = client.create(Remote.class, Endpoints.of(new Endpoint("member", 1)));
+        CompletableFuture<String> call = member.echo("a");
+        calls.add(call);
+        connecting();
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        dictionary(Wire.DICTIONARY, "echo");
+        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
+        assertThat(call).isCompletedWithValue("b");
+        assertThat(hand.opened).hasSize(1);
+        send(Wire.GOAWAY, 0);
+        expect(Wire.GOAWAY);
+        assertThat(channel().isOpen()).isFalse();
+        pass(10_000);
+        assertThat(hand.opened).as("without a call").hasSize(2);
+        connecting();
+        frames.clear();
+        send(RawPeer.preface());
+        dictionary(Wire.DICTIONARY, "echo");
+        assertThat(connection().isUsable()).isTrue();
+        channel().close();
+        hand.settle(channel());
+        pass(10_000);
+        assertThat(hand.opened).hasSize(3);
+        connecting();
     }
 }

@@ -160,4 +160,24 @@ class SerialTest {
         all.get(30, TimeUnit.SECONDS);
         assertThat(met).hasValue(0);
     }
+
+    /** Between the last look for a signal and the end of the run there is a moment in which one comes that nobody hands over. */
+    @Test
+    void aSignalThatComesAsARunEndsIsNotLost() {
+        java.util.concurrent.ExecutorService place = java.util.concurrent.Executors.newSingleThreadExecutor();
+        try {
+            Serial serial = new Serial(place);
+            AtomicInteger done = new AtomicInteger();
+            long begin = System.nanoTime();
+            for (int i = 1; i <= 20_000; i++) {
+                serial.execute(done::incrementAndGet);
+                while (done.get() < i && System.nanoTime() - begin < TimeUnit.SECONDS.toNanos(20)) {
+                    Thread.onSpinWait();
+                }
+                assertThat(done).hasValue(i);
+            }
+        } finally {
+            place.shutdownNow();
+        }
+    }
 }

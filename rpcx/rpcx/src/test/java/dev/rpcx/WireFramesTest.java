@@ -44,6 +44,10 @@ class WireFramesTest {
     private Runnable onFrame = () -> {};
     private Runnable onClosed = () -> {};
     private int reads;
+    private int begunFrames;
+    private int unsentChanges;
+    private int closings;
+    private boolean isHeap;
     private final Connection connection = new Connection(channel, account);
 
     private final class Connection extends WireConnection {
@@ -59,6 +63,7 @@ class WireFramesTest {
         @Override
         void onFrame(int head, int id, ByteBuf payload) {
             arrived.add(new Frame(head, id, ByteBufUtil.hexDump(payload)));
+            isHeap = payload.hasArray();
             onFrame.run();
         }
 
@@ -70,6 +75,21 @@ class WireFramesTest {
         @Override
         void beforeRead() {
             reads++;
+        }
+
+        @Override
+        void frameWaits() {
+            begunFrames++;
+        }
+
+        @Override
+        void unsentChanged() {
+            unsentChanges++;
+        }
+
+        @Override
+        void beforeClose() {
+            closings++;
         }
 
         @Override
@@ -325,9 +345,9 @@ class WireFramesTest {
         channel.writeInbound(in.readRetainedSlice(1_000));
         assertThat(account.held(Resource.KEPT_BYTES)).as("not yet large").isZero();
         channel.writeInbound(in.readRetainedSlice(7_000));
-        assertThat(account.held(Resource.KEPT_BYTES)).isBetween(8_000L, 20_000L);
+        assertThat(account.held(Resource.KEPT_BYTES)).isBetween(8_000L, 40_000L);
         connection.rest();
-        assertThat(account.held(Resource.KEPT_BYTES)).as("it is still needed").isBetween(8_000L, 20_000L);
+        assertThat(account.held(Resource.KEPT_BYTES)).as("it is still needed").isBetween(8_000L, 40_000L);
         channel.writeInbound(in);
         assertThat(arrived).hasSize(1);
         connection.rest();
@@ -441,7 +461,9 @@ class WireFramesTest {
         channel.flush();
         channel.runPendingTasks();
         assertThat(told).containsExactly("a begins", "a");
-        assertThat(account.held(Resource.REPLY_BYTES)).isLessThan(5_000);
+        assertThat(account.held(Resource.REPLY_BYTES))
+                .as("nothing is left in the queue")
+                .isZero();
         connection.sendNow(Wire.PING, 1);
         assertThat(account.held(Resource.REPLY_BYTES)).isZero();
         assertThat(connection.isBehind()).isFalse();
@@ -718,5 +740,328 @@ class WireFramesTest {
         assertThat(closed).containsExactly("the connection failed by a fault of this side");
         assertThat(told).containsExactly("b lost");
         assertThat(channel.isOpen()).isFalse();
+    }
+
+    // ---- bounds
+
+    /** Small frames of exactly so many bytes, all in all. */
+    private void gather(int bytes) {
+        int left = bytes;
+        for (; left > 2_000; left -= 1_007) {
+            connection.sendNow(new Message("fill", 1_000));
+        }
+        connection.sendNow(new Message("fill", left - 2 - Wire.HEAD_BYTES));
+    }
+
+    @Test
+    void aBatchLeavesWithTheByteThatFillsIt() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        gather(256 * 1024 - 6);
+        assertThat(channel.outboundMessages()).isEmpty();
+        connection.sendNow(Wire.PING, 1);
+        assertThat(HandPlatform.written(channel)).hasSize(256 * 1024);
+        gather(256 * 1024 - 7);
+        connection.sendNow(Wire.PING, 1);
+        assertThat(channel.outboundMessages()).isEmpty();
+        readComplete();
+        assertThat(HandPlatform.written(channel)).hasSize(256 * 1024 - 1);
+    }
+
+    @Test
+    void bodiesThatGoAloneFillABatchToo() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        for (int i = 0; i < 15; i++) {
+            connection.sendNow(new Message("a", Wire.MAX_PAYLOAD_BYTES));
+        }
+        assertThat(channel.outboundMessages()).isEmpty();
+        gather(256 * 1024 - 15 * (Wire.MAX_FRAME_BYTES + 3));
+        assertThat(HandPlatform.written(channel)).hasSize(256 * 1024);
+        readComplete();
+    }
+
+    @Test
+    void aConnectionIsBehindWithTheByteAfterSixteenThousand() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        gather(16 * 1024);
+        assertThat(connection.isBehind()).isFalse();
+        connection.sendNow(Wire.PING, 1);
+        assertThat(connection.isBehind()).isTrue();
+        readComplete();
+    }
+
+    @Test
+    void aBodyGoesAloneFromTheByteAfterFourThousand() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        connection.sendNow(new Message("a", 4 * 1024));
+        assertThat(connection.isBehind()).isFalse();
+        connection.sendNow(new Message("b", 4 * 1024 + 1));
+        assertThat(connection.isBehind()).as("in the socket's buffer").isTrue();
+        readComplete();
+    }
+
+    private int nextCapacity() {
+        ByteBuf first = Objects.requireNonNull(channel.readOutbound());
+        try {
+            return first.capacity();
+        } finally {
+            first.release();
+        }
+    }
+
+    /** A buffer that has to grow is copied. */
+    @Test
+    void aLargeMessagesBufferIsTakenOnceWithRoomForWhatComesBehind() {
+        greet();
+        connection.sendNow(new Message("a", 10_000));
+        assertThat(nextCapacity()).isEqualTo(2 + Wire.HEAD_BYTES + 10_000 + 4 * 1024);
+        connection.sendNow(new Message("a", 100_000));
+        assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 100_000 + 4 * 1024);
+        read(frame(Wire.PING, 1, 0));
+        connection.sendNow(new Message("a", 50_000));
+        connection.sendNow(new Message("b", 50_000));
+        readComplete();
+        assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 256 * 1024 + Wire.MAX_FRAME_BYTES);
+        assertThat(channel.outboundMessages()).isEmpty();
+    }
+
+    @Test
+    void whatIsGatheredGrowsByDoubling() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        gather(20_000);
+        readComplete();
+        assertThat(account.held(Resource.KEPT_BYTES)).isEqualTo(32 * 1024 + 256);
+    }
+
+    @Test
+    void theBeginOfAFrameIsHeldBesideWhatWasGathered() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        gather(20_000);
+        channel.writeInbound(frame(Wire.PING, 1, 12_000).slice(0, 8_000));
+        assertThat(account.held(Resource.KEPT_BYTES)).isEqualTo(32 * 1024 + 8 * 1024);
+    }
+
+    @Test
+    void buffersThatWereGivenUpAreHeldWhereTheyFindRoomLater() {
+        Ledger full = new Ledger("full", Map.of(Resource.KEPT_BYTES, 40_000L), Map.of(), Integer.MAX_VALUE);
+        Account little = Objects.requireNonNull(full.open(null));
+        EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
+        Connection poor = new Connection(own, little);
+        own.pipeline().addLast(poor);
+        own.pipeline().fireChannelRead(RawPeer.preface());
+        for (int i = 0; i < 5; i++) {
+            poor.sendNow(new Message("a", 1_000));
+        }
+        own.pipeline().fireChannelReadComplete();
+        assertThat(little.held(Resource.KEPT_BYTES)).isEqualTo(8 * 1024 + 256);
+        own.pipeline().fireChannelRead(frame(Wire.PING, 1, 0));
+        for (int i = 0; i < 20; i++) {
+            poor.sendNow(new Message("a", 1_000));
+        }
+        own.pipeline().fireChannelReadComplete();
+        assertThat(little.held(Resource.KEPT_BYTES)).as("33 kB are too much").isZero();
+        own.pipeline().fireChannelRead(frame(Wire.PING, 1, 0));
+        for (int i = 0; i < 10; i++) {
+            poor.sendNow(new Message("a", 1_000));
+        }
+        own.pipeline().fireChannelReadComplete();
+        assertThat(little.held(Resource.KEPT_BYTES)).isEqualTo(16 * 1024 + 256);
+        poor.close("of this test");
+        closed.clear();
+        own.finishAndReleaseAll();
+        little.close();
+        assertThat(full.audit()).isEmpty();
+    }
+
+    private static int pending(EmbeddedChannel channel) {
+        return (int) Objects.requireNonNull(channel.unsafe().outboundBuffer()).totalPendingWriteBytes();
+    }
+
+    @Test
+    void withoutRoomSixHundredAndFortyThousandBytesMayWaitAndNotOneMore() {
+        Ledger full = new Ledger("full", Map.of(Resource.REPLY_BYTES, 0L), Map.of(), Integer.MAX_VALUE);
+        Account none = Objects.requireNonNull(full.open(null));
+        EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
+        own.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(8 << 20, 16 << 20));
+        own.pipeline().addFirst(new Deaf());
+        Connection poor = new Connection(own, none);
+        own.pipeline().addLast(poor);
+        poor.sendNow(new Message("a", 1_000));
+        int most = 640 * 1024;
+        int each = pending(own);
+        poor.sendNow(new Message("a", 1_000));
+        // what the queue counts for a message beside its bytes
+        int overhead = pending(own) - each - 1_007;
+        while (most - pending(own) > 12_000) {
+            poor.sendNow(new Message("a", 10_000));
+        }
+        poor.sendNow(new Message("a", most - pending(own) - overhead - 2 - Wire.HEAD_BYTES));
+        assertThat(pending(own)).isEqualTo(most);
+        own.runPendingTasks();
+        assertThat(closed).isEmpty();
+        poor.sendNow(Wire.PING, 1);
+        own.runPendingTasks();
+        assertThat(closed).containsExactly("the peer does not read what it is sent");
+        closed.clear();
+        own.finishAndReleaseAll();
+        none.close();
+        assertThat(full.audit()).isEmpty();
+    }
+
+    @Test
+    void thePrefaceFindsRoomBehindWhatIsGathered() {
+        read(RawPeer.preface());
+        gather(510);
+        connection.sendPreface();
+        readComplete();
+        assertThat(HandPlatform.written(channel)).hasSize(510 + Wire.PREFACE_BYTES);
+    }
+
+    @Test
+    void smallFramesAreReadFromTheHeapAndLargeOnesWhereTheyHaveArrived() {
+        greet();
+        ByteBuf small = Unpooled.directBuffer();
+        small.writeBytes(frame(Wire.PING, 1, 10)).writeBytes(frame(Wire.PING, 1, 10_000));
+        read(small);
+        assertThat(arrived).hasSize(2);
+        assertThat(isHeap).as("behind a small one").isTrue();
+        read(Unpooled.directBuffer().writeBytes(frame(Wire.PING, 1, 4 * 1024 - Wire.HEAD_BYTES)));
+        assertThat(arrived).hasSize(3);
+        assertThat(isHeap).as("4,096 bytes").isTrue();
+        read(Unpooled.directBuffer().writeBytes(frame(Wire.PING, 1, 4 * 1024 + 1 - Wire.HEAD_BYTES)));
+        assertThat(arrived).hasSize(4);
+        assertThat(isHeap).as("4,097 bytes").isFalse();
+        read(Unpooled.directBuffer().writeBytes(frame(Wire.PING, 1, 10)));
+        assertThat(isHeap).isTrue();
+        readComplete();
+    }
+
+    @Test
+    void theBeginOfALargeFrameIsChargedBeforeItIsKeptAndToldOnce() {
+        greet();
+        ByteBuf in = frame(Wire.PING, 1, 12_000);
+        channel.writeInbound(in.readRetainedSlice(4 * 1024));
+        assertThat(account.held(Resource.FRAME_BYTES)).isZero();
+        assertThat(connection.isFrameWaiting()).isFalse();
+        assertThat(begunFrames).isZero();
+        channel.writeInbound(in.readRetainedSlice(1));
+        assertThat(account.held(Resource.FRAME_BYTES)).isEqualTo(Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
+        assertThat(connection.isFrameWaiting()).isTrue();
+        channel.writeInbound(in.readRetainedSlice(100));
+        assertThat(begunFrames).isEqualTo(1);
+        channel.writeInbound(in);
+        assertThat(arrived).hasSize(1);
+        assertThat(account.held(Resource.FRAME_BYTES)).isZero();
+        assertThat(connection.isFrameWaiting()).isFalse();
+        channel.writeInbound(frame(Wire.PING, 1, 12_000).slice(0, 5_000));
+        assertThat(begunFrames).isEqualTo(2);
+        connection.close("of this test");
+        assertThat(account.held(Resource.FRAME_BYTES)).isZero();
+    }
+
+    @Test
+    void whereTheBeginOfAFrameFindsNoRoomTheConnectionEndsAndSaysWhy() {
+        Ledger full = new Ledger("full", Map.of(Resource.FRAME_BYTES, 0L), Map.of(), Integer.MAX_VALUE);
+        Account none = Objects.requireNonNull(full.open(null));
+        EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
+        Connection poor = new Connection(own, none);
+        own.pipeline().addLast(poor);
+        own.writeInbound(RawPeer.preface());
+        ByteBuf in = frame(Wire.PING, 1, 12_000);
+        own.writeInbound(in.readRetainedSlice(1_000));
+        assertThat(closed).isEmpty();
+        own.writeInbound(in);
+        assertThat(arrived).isEmpty();
+        assertThat(closed).containsExactly("no room for the begin of a frame whose end has not come");
+        closed.clear();
+        own.finishAndReleaseAll();
+        none.close();
+        assertThat(full.audit()).isEmpty();
+    }
+
+    @Test
+    void aConnectionThatHasNothingToSayWritesNothingAtItsEnd() {
+        connection.close("of this test");
+        assertThat(channel.outboundMessages()).allMatch(message -> message == Unpooled.EMPTY_BUFFER);
+    }
+
+    @Test
+    void anOwnerIsToldThatTheEndBeginsBeforeItIsToldWhy() {
+        int[] before = new int[1];
+        onClosed = () -> before[0] = closings;
+        connection.close("of this test");
+        connection.close("once more");
+        assertThat(before[0]).isEqualTo(1);
+        assertThat(closings).isEqualTo(1);
+        assertThat(closed).containsExactly("of this test");
+    }
+
+    @Test
+    void anOwnerIsToldEachTimeThatTheSocketsQueueHasChanged() {
+        channel.pipeline().addFirst(new Deaf());
+        connection.sendNow(new Message("a", 1));
+        assertThat(unsentChanges).isEqualTo(1);
+        assertThat(account.held(Resource.REPLY_BYTES)).isEqualTo(4 * 1024);
+        channel.pipeline().removeFirst();
+        channel.flush();
+        channel.runPendingTasks();
+        assertThat(unsentChanges).isEqualTo(2);
+        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
+    }
+
+    @Test
+    void aConnectionGoesByTheTimeOfItsLoop() {
+        clock.advance(77, TimeUnit.SECONDS);
+        assertThat(connection.nanoTime()).isEqualTo(clock.nanoTime());
+        assertThat(connection.loop()).isSameAs(channel.eventLoop());
+    }
+
+    @Test
+    void aFaultOfThisSideIsLogged() {
+        List<Throwable> logged = new ArrayList<>();
+        java.util.logging.Handler handler = new java.util.logging.Handler() {
+            @Override
+            public void publish(java.util.logging.LogRecord entry) {
+                logged.add(entry.getThrown());
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        java.util.logging.Logger logger = java.util.logging.Logger.getLogger(WireConnection.class.getName());
+        logger.addHandler(handler);
+        IllegalStateException fault = new IllegalStateException("of this test");
+        try {
+            connection.send(new Message("a", 1) {
+                @Override
+                boolean leaving() {
+                    throw fault;
+                }
+            });
+            channel.runPendingTasks();
+        } finally {
+            logger.removeHandler(handler);
+        }
+        assertThat(logged).containsExactly(fault);
+    }
+
+    @Test
+    void whatBecomesWritableWhileReadingLeavesWithTheReadsEnd() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        connection.sendNow(new Message("a", 1));
+        channel.pipeline().fireChannelWritabilityChanged();
+        assertThat(written()).isEmpty();
+        readComplete();
+        assertThat(written()).hasSize(1);
+        connection.recall(new Message("b", 1));
     }
 }

@@ -1,0 +1,393 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.epoll.Epoll;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A thread that writes its message to the socket itself: a real socket, and an event loop that a test holds up as long as it likes. */
+@Timeout(60)
+class WireHereTest {
+    private static final int LARGEST = WriteTurn.MAX_BYTES - Wire.MAX_HEADER_BYTES;
+    private static final int PATIENCE_MILLIS = 5_000;
+
+    private final Loops loops = new Loops(1, "here", false);
+    private final Ledger ledger = new Ledger("here", Map.of(), Map.of(), Integer.MAX_VALUE);
+    private final Account account = Objects.requireNonNull(ledger.open(null));
+    private final List<String> told = new CopyOnWriteArrayList<>();
+    private final CompletableFuture<Connection> accepted = new CompletableFuture<>();
+    private final CompletableFuture<String> closed = new CompletableFuture<>();
+    private volatile Runnable onClosed = () -> {};
+    private @Nullable Connection server;
+    private @Nullable RawPeer peer;
+
+    private final class Connection extends WireConnection {
+        Connection(Channel channel) {
+            super(channel, WireHereTest.this.account);
+        }
+
+        @Override
+        void onPreface(int version) {}
+
+        @Override
+        void onFrame(int head, int id, ByteBuf payload) {}
+
+        @Override
+        int maxBytesTaken() {
+            return Integer.MAX_VALUE;
+        }
+
+        @Override
+        void beforeRead() {}
+
+        @Override
+        void onClosed(String why) {
+            onClosed.run();
+            closed.complete(why);
+        }
+    }
+
+    private final class Message extends Outbound {
+        Runnable here = () -> {};
+        boolean goesHere = true;
+
+        Message(int id, int bytes) {
+            this(id, Unpooled.buffer().writeZero(bytes));
+        }
+
+        Message(int id, ByteBuf body) {
+            super(body);
+            head = Wire.REPLY;
+            this.id = id;
+        }
+
+        @Override
+        boolean leaving() {
+            return true;
+        }
+
+        @Override
+        boolean leavesHere() {
+            here.run();
+            return goesHere;
+        }
+
+        @Override
+        void left() {
+            told.add(id + " by the loop");
+        }
+
+        @Override
+        void lost() {
+            told.add(id + " lost");
+        }
+    }
+
+    private interface Body {
+        void run() throws Exception;
+    }
+
+    @BeforeAll
+    static void epoll() {
+        assumeTrue(Epoll.isAvailable(), "threads write to sockets themselves on Linux only");
+    }
+
+    @BeforeEach
+    void connect() throws Exception {
+        Channel listening = loops.bind(
+                        loops.server()
+                                .childOption(ChannelOption.SO_SNDBUF, 4_096)
+                                .childHandler(new ChannelInitializer<>() {
+                                    @Override
+                                    protected void initChannel(Channel channel) {
+                                        Connection made = new Connection(channel);
+                                        channel.pipeline().addLast(made);
+                                        accepted.complete(made);
+                                    }
+                                }),
+                        "127.0.0.1",
+                        0)
+                .channel();
+        peer = new RawPeer(loops.port(listening.localAddress()));
+        peer.socket.setSoTimeout(PATIENCE_MILLIS);
+        server = accepted.get(PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+    }
+
+    @AfterEach
+    void end() throws IOException {
+        connection().inLoopOrHere(() -> connection().close("the test is over"));
+        closed.orTimeout(PATIENCE_MILLIS, TimeUnit.MILLISECONDS).join();
+        peer().close();
+        loops.close();
+        account.close();
+        assertThat(ledger.audit()).isEmpty();
+    }
+
+    private Connection connection() {
+        return Objects.requireNonNull(server);
+    }
+
+    private RawPeer peer() {
+        return Objects.requireNonNull(peer);
+    }
+
+    private void onLoop(Runnable task) {
+        CompletableFuture.runAsync(task, connection().loop())
+                .orTimeout(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)
+                .join();
+    }
+
+    /** Holds the loop up while {@code body} runs. Then the loop runs {@code then} before anything else. */
+    private void whileTheLoopIsBusy(Body body, Runnable then) throws Exception {
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        CompletableFuture<Void> done = CompletableFuture.runAsync(
+                () -> {
+                    begun.countDown();
+                    try {
+                        end.await();
+                    } catch (InterruptedException e) {
+                        throw new IllegalStateException(e);
+                    }
+                    then.run();
+                },
+                connection().loop());
+        begun.await();
+        try {
+            body.run();
+        } finally {
+            end.countDown();
+        }
+        done.orTimeout(PATIENCE_MILLIS, TimeUnit.MILLISECONDS).join();
+    }
+
+    private void whileTheLoopIsBusy(Body body) throws Exception {
+        whileTheLoopIsBusy(body, () -> {});
+    }
+
+    /** The loop has written, and leaves the socket to threads from here on. */
+    private void greet() throws IOException {
+        onLoop(() -> {
+            connection().sendPreface();
+            connection().sendNow(Wire.PING, 1);
+        });
+        peer().readPreface();
+        expect(1, 0);
+    }
+
+    private void expect(int id, int bytes) throws IOException {
+        RawPeer.Frame frame = peer().read();
+        assertThat(frame.id()).isEqualTo(id);
+        assertThat(frame.payload()).hasSize(bytes);
+    }
+
+    private boolean sendHere(int id, int bytes) {
+        return connection().sendHere(new Message(id, bytes));
+    }
+
+    @Test
+    void messagesLeaveWhileTheLoopIsBusy() throws Exception {
+        greet();
+        whileTheLoopIsBusy(() -> {
+            assertThat(sendHere(2, 10)).isTrue();
+            expect(2, 10);
+            assertThat(sendHere(3, 0)).isTrue();
+            assertThat(sendHere(4, 200)).isTrue();
+            expect(3, 0);
+            expect(4, 200);
+        });
+        assertThat(told).isEmpty();
+    }
+
+    @Test
+    void whatIsLargerThanAThreadWritesIsTheLoops() throws Exception {
+        greet();
+        assertThat(sendHere(2, LARGEST + 1)).isFalse();
+        assertThat(sendHere(3, LARGEST)).isTrue();
+        expect(3, LARGEST);
+    }
+
+    @Test
+    void beforeTheLoopHasWrittenNoThreadDoes() throws Exception {
+        assertThat(sendHere(2, 1)).isFalse();
+        greet();
+        assertThat(sendHere(2, 1)).isTrue();
+        expect(2, 1);
+    }
+
+    @Test
+    void nothingOvertakesWhatIsQueued() throws Exception {
+        greet();
+        whileTheLoopIsBusy(() -> {
+            connection().send(new Message(2, 1));
+            assertThat(sendHere(3, 1)).isFalse();
+        });
+        expect(2, 1);
+        assertThat(told).containsExactly("2 by the loop");
+    }
+
+    @Test
+    void aMessageThatDoesNotGoLeavesTheTurnToTheNext() throws Exception {
+        greet();
+        whileTheLoopIsBusy(() -> {
+            Message stays = new Message(2, 1);
+            stays.goesHere = false;
+            assertThat(connection().sendHere(stays)).isFalse();
+            assertThat(sendHere(3, 1)).isTrue();
+            expect(3, 1);
+        });
+    }
+
+    @Test
+    void aLoopThatFoundNothingToWriteLeavesTheTurn() throws Exception {
+        greet();
+        for (int i = 0; i < 3; i++) {
+            onLoop(() -> connection().sendQueued());
+            assertThat(sendHere(2, 1)).isTrue();
+            expect(2, 1);
+        }
+    }
+
+    @Test
+    void whatTheLoopWantsToWriteMeanwhileFollows() throws Exception {
+        greet();
+        Message message = new Message(2, 1);
+        message.here = () -> onLoop(() -> connection().sendNow(Wire.PING, 3));
+        assertThat(connection().sendHere(message)).isTrue();
+        expect(2, 1);
+        expect(3, 0);
+        // and where the message itself does not go after all
+        Message stays = new Message(4, 1);
+        stays.goesHere = false;
+        boolean[] asked = new boolean[1];
+        stays.here = () -> {
+            asked[0] = true;
+            onLoop(() -> connection().sendNow(Wire.PING, 5));
+        };
+        await().until(() -> {
+            assertThat(connection().sendHere(stays)).isFalse();
+            return asked[0];
+        });
+        expect(5, 0);
+    }
+
+    /** @return how many messages a thread has sent until the socket took no more, the first of them with this id */
+    private int fill(int first) {
+        int id = first;
+        while (sendHere(id, LARGEST)) {
+            id++;
+            assertThat(id).as("the socket takes an end").isLessThan(100_000);
+        }
+        return id - first;
+    }
+
+    @Test
+    void whatTheSocketDoesNotTakeTheLoopWritesInOrder() throws Exception {
+        greet();
+        int[] sent = new int[1];
+        whileTheLoopIsBusy(() -> sent[0] = fill(10));
+        for (int i = 0; i < sent[0]; i++) {
+            expect(10 + i, LARGEST);
+        }
+        await().until(() -> sendHere(7, 3));
+        expect(7, 3);
+        assertThat(told).isEmpty();
+    }
+
+    @Test
+    void theLoopWritesTheRestOfAFrameBeforeItsOwnEvenIfNobodyHasToldItYet() throws Exception {
+        greet();
+        int[] waiting = new int[1];
+        int[] sent = new int[1];
+        whileTheLoopIsBusy(() -> sent[0] = fill(10), () -> {
+            connection().sendNow(new Message(8, 6_000));
+            waiting[0] =
+                    (int) Objects.requireNonNull(connection().channel.unsafe().outboundBuffer())
+                            .totalPendingWriteBytes();
+        });
+        assertThat(waiting[0]).as("its own is behind it").isGreaterThan(6_000);
+        for (int i = 0; i < sent[0]; i++) {
+            expect(10 + i, LARGEST);
+        }
+        expect(8, 6_000);
+        await().until(() -> sendHere(7, 3));
+        expect(7, 3);
+    }
+
+    @Test
+    void aMessageThatFailsAsItLeavesEndsTheConnection() throws Exception {
+        greet();
+        Message fails = new Message(2, 1);
+        fails.here = () -> {
+            throw new IllegalStateException("of this test");
+        };
+        assertThatThrownBy(() -> connection().sendHere(fails)).hasMessage("of this test");
+        closed.orTimeout(PATIENCE_MILLIS, TimeUnit.MILLISECONDS).join();
+        assertThat(sendHere(3, 1)).isFalse();
+        assertThat(peer().readToEnd()).isEmpty();
+    }
+
+    @Test
+    void aMessageThatCannotBeCopiedLeavesAllAsItWas() throws Exception {
+        greet();
+        Message fails = new Message(2, Unpooled.directBuffer().writeZero(10));
+        try {
+            assertThatThrownBy(() -> connection().sendHere(fails)).isInstanceOf(UnsupportedOperationException.class);
+        } finally {
+            fails.body.release();
+        }
+        await().until(() -> sendHere(3, 1));
+        expect(3, 1);
+    }
+
+    @Test
+    void noThreadWritesOnceTheConnectionEnds() throws Exception {
+        greet();
+        CompletableFuture<Boolean> late = new CompletableFuture<>();
+        onClosed = () -> late.complete(
+                CompletableFuture.supplyAsync(() -> sendHere(2, 1)).join());
+        onLoop(() -> connection().close("of this test"));
+        assertThat(late.join()).isFalse();
+        assertThat(peer().readToEnd()).isEmpty();
+        assertThat(sendHere(3, 1)).isFalse();
+    }
+
+    @Test
+    void afterTheLoopHasEndedMessagesAreLostAndTasksRunWhereTheyAre() throws Exception {
+        greet();
+        assertThat(connection().inLoop()).isFalse();
+        boolean[] inside = new boolean[1];
+        onLoop(() -> inside[0] = connection().inLoop());
+        assertThat(inside[0]).isTrue();
+        onLoop(() -> connection().close("of this test"));
+        loops.close();
+        connection().send(new Message(2, 1));
+        connection().send(new Message(3, 1));
+        assertThat(told).containsExactly("2 lost", "3 lost");
+        Thread[] ran = new Thread[1];
+        connection().inLoopOrHere(() -> ran[0] = Thread.currentThread());
+        assertThat(ran[0]).isSameAs(Thread.currentThread());
+        assertThat(account.held(Resource.TIMERS)).isZero();
+    }
+}
