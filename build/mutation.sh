@@ -14,17 +14,17 @@ find_maven mutation
 parts() {
   cat <<'PARTS'
 charge    Charge,Account,Ledger,Ledger$*,RetryBudget                 ChargeTest,LedgerTest,RetryBudgetTest
-slots     CallSlots                                                  CallSlotsAloneTest,CallSlotsTest,ClientMemoryTest
+slots     CallSlots                                                  CallSlotsAloneTest
 admission AdmissionLimit,GivenTimes                                  AdmissionStepsTest,GivenTimesTest
 numbers   Varint,WireError,ProtoFields                               VarintTest,WireErrorTest
 streams   StreamSender*,StreamReceiver*,Serial                       StreamSenderTest,StreamReceiverTest,SerialTest
-wire      WireConnection*,Outbound*                                  WireFramesTest,WireConnectionTest,WireServingTest,ClientWireTest,WriteTurnTest,SimulationTest
+wire      WireConnection*,Outbound*                                  WireFramesTest,WireConnectionTest,WireHereTest,UnfinishedFramesTest
 small     KeepAlive,FloodGuard,Outbox,Streams,Streams$*              KeepAliveLooksTest,FloodGuardTest,OutboxTest,StreamMethodsTest
-server    ServerConnection*                                          WireServingTest,SimulationTest
-client    ClientConnection*,ClientStream*                            ClientWireTest,SimulationTest
+server    ServerConnection*                                          WireServingTest,ServingBoundsTest,ServerHereTest,UnfinishedFramesTest,PostponedCallsTest,UnstartedCallsTest,LeftoverTest
+client    ClientConnection*,ClientStream*                            ClientWireTest,ClientHereTest,ReadTurnTest,SimulationTest
 classic   ClassicFrames*,ClassicWire*,ClassicConnection*             ClassicFramesTest,ClassicWireTest,ClassicConnectionTest,ClassicClientTest
 classic2  ClassicServer*                                             ClassicServingTest,ClassicServerConnectionTest
-classic3  ClassicClientConnection*,ClassicMethod*                    ClassicClientConnectionTest,ClassicClientTest
+classic3  ClassicClientConnection*,ClassicMethod*                    ClassicClientConnectionTest,ClassicMethodTest,ClassicClientTest
 PARTS
 }
 

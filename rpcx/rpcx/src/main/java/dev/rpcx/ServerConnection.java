@@ -332,9 +332,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             int head = i + 1 < server.dictionary().size() ? Wire.DICTIONARY | Wire.MORE : Wire.DICTIONARY;
             sendNow(new Outbound.Control(head, 0, server.dictionary().get(i).duplicate()));
         }
-        if (leaving) {
-            sendNow(Wire.GOAWAY, 0);
-        }
         peer = Server.peer(channel);
         keepAlive.start();
         server.greeted(channel, this);

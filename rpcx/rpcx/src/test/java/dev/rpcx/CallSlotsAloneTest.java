@@ -3,9 +3,13 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.reflect.Field;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -119,5 +123,23 @@ class CallSlotsAloneTest {
             trimmer.join();
         }
         assertThat(slots.taken()).isZero();
+    }
+
+    /** A thread that has stood still between its look at the top and its exchange must see that the slot was elsewhere. */
+    @Test
+    void aSlotThatCameBackIsToldFromOneThatWasNeverGone() throws ReflectiveOperationException {
+        Field field = CallSlots.class.getDeclaredField("free");
+        field.setAccessible(true);
+        CallSlots slots = new CallSlots(null);
+        slots.release(slots.acquire(0));
+        AtomicLong free = (AtomicLong) field.get(slots);
+        Set<Long> seen = new HashSet<>();
+        for (int i = 0; i < 100; i++) {
+            assertThat((int) free.get()).as("slot 0 is on top").isEqualTo(1);
+            assertThat(seen.add(free.get()))
+                    .as("another value than ever before")
+                    .isTrue();
+            slots.release(slots.acquire(0));
+        }
     }
 }

@@ -8,15 +8,18 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.concurrent.MockTicker;
 import io.netty.util.concurrent.Ticker;
+import java.lang.reflect.Proxy;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
@@ -251,5 +254,116 @@ class ClassicClientConnectionTest {
         assertThat(connection.isUsable()).isTrue();
         pass(TimeUnit.MINUTES.toNanos(5));
         assertThat(connection.isUsable()).isFalse();
+    }
+
+    // ---- bounds
+
+    @Test
+    void callsUnderWayAreCounted() {
+        send(HOUR_NANOS);
+        send(HOUR_NANOS);
+        assertThat(connection.callsUnderWay()).isEqualTo(2);
+        assertThat(ledger.audit()).contains("2 calls under way");
+        reply(id.get(), 1);
+        assertThat(connection.callsUnderWay()).isEqualTo(1);
+    }
+
+    @Test
+    void theTimeOfACallBeginsWithItAndNotWithItsConnection() {
+        pass(TimeUnit.SECONDS.toNanos(3));
+        RPCXFuture<byte[]> reply = send(TimeUnit.SECONDS.toNanos(1));
+        pass(TimeUnit.MILLISECONDS.toNanos(500));
+        assertThat(reply).isNotDone();
+        pass(TimeUnit.MILLISECONDS.toNanos(500));
+        assertThat(failure(reply).code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+    }
+
+    @Test
+    void asManyCallsAreUnderWayAsAConnectionTakes() {
+        for (int i = 0; i < Wire.MAX_SLOTS; i++) {
+            assertThat(send(HOUR_NANOS)).isNotDone();
+        }
+        assertThat(failure(send(HOUR_NANOS)).code()).isEqualTo(RPCXException.Code.OVERLOADED);
+        channel.releaseOutbound();
+    }
+
+    private RPCXFuture<byte[]> sendFrame(int bytes) {
+        RPCXFuture<byte[]> reply =
+                connection.send(taken -> Unpooled.buffer(bytes).writeZero(bytes), clock.nanoTime() + HOUR_NANOS);
+        channel.runPendingTasks();
+        return reply;
+    }
+
+    @Test
+    void aRequestIsAtMostAsLargeAsAMessageWithoutItsLength() {
+        int most = ClassicFrames.LENGTH_BYTES + Wire.MAX_MESSAGE_BYTES;
+        assertThat(sendFrame(most)).isNotDone();
+        assertThat(failure(sendFrame(most + 1)).code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+        channel.releaseOutbound();
+    }
+
+    @Test
+    void aCallThatIsCancelledBeforeItLeavesIsNotSentAndHoldsNothing() {
+        RPCXFuture<byte[]> reply = connection.send(
+                taken -> ClassicWire.request(taken, "service", "method", List.of(), List.of()),
+                clock.nanoTime() + HOUR_NANOS);
+        assertThat(account.held(Resource.REQUEST_BYTES)).isPositive();
+        reply.cancel(false);
+        channel.runPendingTasks();
+        assertThat(channel.<ByteBuf>readOutbound()).isNull();
+        assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    @Test
+    void whyAConnectionHasEndedIsToldToWhoeverComesLater() {
+        channel.close();
+        assertThat(failure(send(HOUR_NANOS)).getMessage()).contains("closed");
+    }
+
+    @Test
+    void whatTheServerHasSaidIsToldToWhoeverComesLater() {
+        channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
+                0,
+                null,
+                new RPCXException(RPCXException.Code.OVERLOADED, "no more", RPCXException.Executed.NOT_EXECUTED))));
+        assertThat(channel.isOpen()).isFalse();
+        RPCXException why = failure(send(HOUR_NANOS));
+        assertThat(why.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+        assertThat(why.getMessage()).contains("no more");
+    }
+
+    @Test
+    void whereTheLoopHasEndedACallFailsAndHoldsNothing() {
+        boolean[] ended = new boolean[1];
+        EmbeddedChannel other = new EmbeddedChannel() {
+            @Override
+            public EventLoop eventLoop() {
+                return endingAt(super.eventLoop(), ended);
+            }
+        };
+        Account held = Objects.requireNonNull(ledger.open(null));
+        ClassicClientConnection late =
+                new ClassicClientConnection(other, held, Platform.MACHINE, "there", KEEP_ALIVE_NANOS);
+        ended[0] = true;
+        RPCXException why = failure(late.send(
+                taken -> ClassicWire.request(taken, "service", "method", List.of(), List.of()),
+                late.nanoTime() + HOUR_NANOS));
+        assertThat(why.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+        assertThat(why.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(held.held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(late.callsUnderWay()).isZero();
+        ended[0] = false;
+        other.close();
+        held.close();
+    }
+
+    private static EventLoop endingAt(EventLoop loop, boolean[] ended) {
+        return (EventLoop) Proxy.newProxyInstance(
+                EventLoop.class.getClassLoader(), new Class<?>[] {EventLoop.class}, (proxy, method, arguments) -> {
+                    if (ended[0] && method.getName().equals("schedule")) {
+                        throw new RejectedExecutionException("the loop has ended");
+                    }
+                    return method.invoke(loop, arguments);
+                });
     }
 }

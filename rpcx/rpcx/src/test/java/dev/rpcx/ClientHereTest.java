@@ -1,13 +1,16 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.channel.Channel;
 import io.netty.channel.epoll.Epoll;
 import java.util.Objects;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -25,6 +28,16 @@ class ClientHereTest {
         String echo(String text) {
             return text;
         }
+
+        final Queue<CompletableFuture<String>> kept = new ConcurrentLinkedQueue<>();
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletableFuture<String> keeps() {
+            CompletableFuture<String> result = new CompletableFuture<>();
+            kept.add(result);
+            return result;
+        }
     }
 
     @RPCXClient(remoteServerName = "here")
@@ -34,9 +47,13 @@ class ClientHereTest {
 
         @Method("echo")
         CompletableFuture<String> send(String text);
+
+        @Method(timeoutMillis = 100)
+        CompletableFuture<String> keeps();
     }
 
-    private final Server server = new Server(0, RegistryServer.registry(new Service())).start();
+    private final Service service = new Service();
+    private final Server server = new Server(0, RegistryServer.registry(service)).start();
     private final Client client = Client.standard();
     private final Remote remote = client.create(Remote.class, "127.0.0.1", server.port());
 
@@ -47,6 +64,7 @@ class ClientHereTest {
 
     @AfterEach
     void end() {
+        service.kept.forEach(result -> result.complete("over"));
         client.close();
         server.close();
     }
@@ -100,6 +118,18 @@ class ClientHereTest {
         for (int i = 0; i < 20; i++) {
             assertThat(remote.send("later").orTimeout(5, TimeUnit.SECONDS).join())
                     .isEqualTo("later");
+        }
+    }
+
+    /** Calls before it have ten seconds, which is when the loop would look by itself. */
+    @Test
+    void aCallWithLessTimeThanThoseBeforeItEndsInItsTime() {
+        callAlone(3);
+        for (int i = 0; i < 3; i++) {
+            assertThatThrownBy(
+                            () -> remote.keeps().orTimeout(5, TimeUnit.SECONDS).join())
+                    .hasCauseInstanceOf(RPCXException.class)
+                    .hasMessageContaining("in time");
         }
     }
 }

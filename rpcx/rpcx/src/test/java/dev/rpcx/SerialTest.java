@@ -9,6 +9,8 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -161,10 +163,10 @@ class SerialTest {
         assertThat(met).hasValue(0);
     }
 
-    /** Between the last look for a signal and the end of the run there is a moment in which one comes that nobody hands over. */
+    /** A signal may come between a run's last look for one and its end: nobody else hands it over then. */
     @Test
     void aSignalThatComesAsARunEndsIsNotLost() {
-        java.util.concurrent.ExecutorService place = java.util.concurrent.Executors.newSingleThreadExecutor();
+        ExecutorService place = Executors.newSingleThreadExecutor();
         try {
             Serial serial = new Serial(place);
             AtomicInteger done = new AtomicInteger();

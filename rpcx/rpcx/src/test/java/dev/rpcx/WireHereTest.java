@@ -26,7 +26,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A thread that writes its message to the socket itself: a real socket, and an event loop that a test holds up as long as it likes. */
+/**
+ * A thread that writes its message to the socket itself: over a real socket, with an event loop that a test holds up as
+ * long as it likes.
+ */
 @Timeout(60)
 class WireHereTest {
     private static final int LARGEST = WriteTurn.MAX_BYTES - Wire.MAX_HEADER_BYTES;

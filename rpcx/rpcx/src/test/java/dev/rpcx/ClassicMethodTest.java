@@ -1,0 +1,139 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Calls on the classic wire, and what their ends say of the server: a test is the server. */
+class ClassicMethodTest {
+    @RPCXClient(remoteServerName = "hand")
+    interface Remote {
+        CompletableFuture<String> echo(String text);
+
+        @Method("echo")
+        String blockingEcho(String text);
+    }
+
+    private final HandPlatform hand = new HandPlatform();
+    private final Client client = Client.builder()
+            .classic()
+            .platform(hand)
+            .eventLoops(1)
+            .circuitBreaker(0.5)
+            .build();
+    private final Remote remote = client.create(Remote.class, "peer", 1);
+    private final List<CompletableFuture<?>> calls = new ArrayList<>();
+    private @Nullable EmbeddedChannel channel;
+
+    @AfterEach
+    void nothingIsLeft() {
+        if (channel != null) {
+            hand.end(client, channel, calls);
+        }
+    }
+
+    /** @return the id of the request */
+    private long call() {
+        calls.add(remote.echo("a"));
+        channel = hand.opened.get(0);
+        hand.settle(channel);
+        ByteBuf request = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        return ClassicWire.readRequest(request.readSlice(request.readInt())).id();
+    }
+
+    private void answer(long id, @Nullable ByteBuf result, @Nullable RPCXException error) {
+        byte[] reply = ClassicWire.reply(id, result, error);
+        hand.read(Objects.requireNonNull(channel), reply, 0, reply.length);
+    }
+
+    private void answered() {
+        answer(call(), RawPeer.text("b"), null);
+    }
+
+    private void failed() {
+        long id = call();
+        answer(id, null, new RPCXException(RPCXException.Code.OVERLOADED, "by the test", RPCXException.Executed.MAYBE));
+    }
+
+    private void cancelled() {
+        call();
+        calls.get(calls.size() - 1).cancel(true);
+    }
+
+    @Test
+    void aServerMostOfWhoseLatestCallsHaveFailedIsNotCalled() {
+        for (int i = 0; i < 20; i++) {
+            failed();
+        }
+        assertThatThrownBy(() -> remote.echo("a")).hasMessageContaining("circuit");
+    }
+
+    @Test
+    void aServerThatHasAnsweredMostCallsIsCalled() {
+        for (int i = 0; i < 30; i++) {
+            answered();
+        }
+        for (int i = 0; i < 21; i++) {
+            failed();
+        }
+        answered();
+        assertThat(calls.get(51)).isNotCompletedExceptionally();
+    }
+
+    @Test
+    void callsThatTheirCallersHaveCancelledSayNothing() {
+        for (int i = 0; i < 10; i++) {
+            failed();
+        }
+        for (int i = 0; i < 25; i++) {
+            cancelled();
+        }
+        for (int i = 0; i < 10; i++) {
+            failed();
+        }
+        assertThatThrownBy(() -> remote.echo("a")).hasMessageContaining("circuit");
+    }
+
+    @Test
+    void aCallerThatIsInterruptedIsToldSoAndStaysInterrupted() {
+        Thread.currentThread().interrupt();
+        assertThatThrownBy(() -> remote.blockingEcho("a"))
+                .isInstanceOfSatisfying(
+                        RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.CANCELLED));
+        assertThat(Thread.interrupted()).isTrue();
+        channel = hand.opened.get(0);
+    }
+
+    @Test
+    void aBlockingCallOnAnEventLoopIsNotMade() throws InterruptedException, ExecutionException {
+        CompletableFuture<String> refused = new CompletableFuture<>();
+        Thread loop = new LoopThread(
+                () -> {
+                    try {
+                        remote.blockingEcho("a");
+                    } catch (Throwable e) {
+                        refused.complete(e.getMessage());
+                    }
+                    refused.complete("nothing");
+                },
+                "of the test");
+        loop.start();
+        // a call that is made waits for ever: nobody answers it
+        loop.join(20_000);
+        loop.interrupt();
+        assertThat(refused.get()).contains("on the event loop of the test");
+        assertThat(hand.opened).isEmpty();
+        client.close();
+    }
+}

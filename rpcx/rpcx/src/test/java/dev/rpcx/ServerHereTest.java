@@ -1,0 +1,215 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.epoll.Epoll;
+import java.io.IOException;
+import java.lang.reflect.Field;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Flow;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Replies that their handlers' threads write, over a real socket, while a test holds the event loop up. */
+@Timeout(60)
+class ServerHereTest {
+    private static final int FIRST = 1 << 16;
+
+    @RPCXServer("here")
+    static final class Service {
+        final BlockingQueue<String> begun = new LinkedBlockingQueue<>();
+        final Semaphore mayEnd = new Semaphore(0);
+
+        @Method
+        @RunOn(RunOn.Place.POOL)
+        String waits(String text) throws InterruptedException {
+            begun.add(text);
+            mayEnd.acquire();
+            return text;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.POOL)
+        CompletionStage<String> first(Flow.Publisher<String> items) {
+            CompletableFuture<String> first = new CompletableFuture<>();
+            items.subscribe(new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    subscription.request(1);
+                }
+
+                @Override
+                public void onNext(String item) {
+                    first.complete(item);
+                }
+
+                @Override
+                public void onError(Throwable thrown) {}
+
+                @Override
+                public void onComplete() {}
+            });
+            return first;
+        }
+    }
+
+    private interface Body {
+        void run() throws Exception;
+    }
+
+    private final Service service = new Service();
+    private final Server server = Server.builder(RegistryServer.registry(service))
+            .host("127.0.0.1")
+            .eventLoops(1)
+            .poolSize(1)
+            .build()
+            .start();
+    private RawPeer peer;
+    private ServerConnection connection;
+
+    @BeforeAll
+    static void epoll() {
+        assumeTrue(Epoll.isAvailable(), "threads write to sockets themselves on Linux only");
+    }
+
+    @BeforeEach
+    void connect() throws Exception {
+        peer = new RawPeer(server.port());
+        peer.send(RawPeer.preface());
+        peer.readPreface();
+        Field connections = Server.class.getDeclaredField("connections");
+        connections.setAccessible(true);
+        Map<?, ?> all = (Map<?, ?>) connections.get(server);
+        await().until(() -> !all.isEmpty());
+        connection = (ServerConnection) all.values().iterator().next();
+        // a first call: what comes after it finds the server's settings read
+        call(FIRST);
+        service.mayEnd.release();
+        expectReply(FIRST);
+    }
+
+    @AfterEach
+    void end() throws IOException {
+        peer.close();
+        server.close();
+    }
+
+    private void call(int id) throws Exception {
+        peer.send(RawPeer.request(id, "here", "waits", "a"));
+        assertThat(service.begun.poll(20, TimeUnit.SECONDS)).isEqualTo("a");
+        // what has read the request has left the socket to threads
+        onLoop(() -> {});
+    }
+
+    private void onLoop(Runnable task) {
+        CompletableFuture.runAsync(task, connection.loop())
+                .orTimeout(20, TimeUnit.SECONDS)
+                .join();
+    }
+
+    private void whileTheLoopIsBusy(Body body) throws Exception {
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        CompletableFuture<Void> done = CompletableFuture.runAsync(
+                () -> {
+                    begun.countDown();
+                    try {
+                        end.await();
+                    } catch (InterruptedException e) {
+                        throw new IllegalStateException(e);
+                    }
+                },
+                connection.loop());
+        begun.await();
+        try {
+            body.run();
+        } finally {
+            end.countDown();
+        }
+        done.orTimeout(20, TimeUnit.SECONDS).join();
+    }
+
+    private void expectReply(int id) throws IOException {
+        RawPeer.Frame frame = peer.readAnswer();
+        assertThat(frame.head()).isEqualTo(Wire.REPLY);
+        assertThat(frame.id()).isEqualTo(id);
+        assertThat(frame.payload()).isEqualTo(ByteBufUtil.getBytes(RawPeer.text("a")));
+    }
+
+    @Test
+    void aLoneReplyLeavesWhileTheLoopIsBusyAndItsSlotIsFree() throws Exception {
+        for (int i = 2; i < 5; i++) {
+            int id = i * FIRST;
+            call(id);
+            whileTheLoopIsBusy(() -> {
+                peer.socket.setSoTimeout(5_000);
+                service.mayEnd.release();
+                expectReply(id);
+                assertThat(server.ledger().audit()).as("the call is over").isEmpty();
+            });
+        }
+    }
+
+    @Test
+    void oneOfTwoRepliesIsTheLoops() throws Exception {
+        call(2 * FIRST);
+        peer.send(RawPeer.request(2 * FIRST + 1, "here", "waits", "a"));
+        await().until(() -> server.running() == 2);
+        whileTheLoopIsBusy(() -> {
+            service.mayEnd.release();
+            // there is one thread: the reply before has been given
+            assertThat(service.begun.poll(20, TimeUnit.SECONDS)).isEqualTo("a");
+            assertThat(peer.socket.getInputStream().available()).isZero();
+        });
+        expectReply(2 * FIRST);
+        service.mayEnd.release();
+        expectReply(2 * FIRST + 1);
+    }
+
+    @Test
+    void aConnectionThatEndsAfterAReplyThatTheLoopHasNotHeardOfHoldsNothing() throws Exception {
+        call(2 * FIRST);
+        whileTheLoopIsBusy(() -> {
+            service.mayEnd.release();
+            expectReply(2 * FIRST);
+            peer.close();
+        });
+        await().until(() -> server.connections() == 0);
+        assertThat(server.ledger().held(Resource.CALLS)).isZero();
+    }
+
+    @Test
+    void aConnectionThatIsLeftEndsAfterAReplyThatTheLoopHasNotHeardOf() throws Exception {
+        call(2 * FIRST);
+        whileTheLoopIsBusy(() -> {
+            service.mayEnd.release();
+            expectReply(2 * FIRST);
+            peer.send(RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER));
+        });
+        assertThat(peer.readToEnd()).isEmpty();
+    }
+
+    @Test
+    void aSubscriberOnAnotherThreadIsToldOfItsItems() throws Exception {
+        ByteBuf prelude = RawPeer.prelude("here", "first");
+        peer.send(RawPeer.frame(Wire.REQUEST | Wire.NAMED, 2 * FIRST, prelude));
+        assertThat(peer.readAnswer().type()).isEqualTo(Wire.CREDIT);
+        peer.send(RawPeer.frame(Wire.ITEM, 2 * FIRST, RawPeer.text("a")));
+        expectReply(2 * FIRST);
+    }
+}
