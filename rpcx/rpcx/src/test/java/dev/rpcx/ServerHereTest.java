@@ -43,6 +43,14 @@ class ServerHereTest {
             return text;
         }
 
+        /** Nobody ends it, and nobody can reach it. */
+        @Method
+        @RunOn(RunOn.Place.POOL)
+        CompletionStage<String> never() {
+            begun.add("never");
+            return new CompletableFuture<>();
+        }
+
         @Method
         @RunOn(RunOn.Place.POOL)
         CompletionStage<String> first(Flow.Publisher<String> items) {
@@ -211,5 +219,18 @@ class ServerHereTest {
         assertThat(peer.readAnswer().type()).isEqualTo(Wire.CREDIT);
         peer.send(RawPeer.frame(Wire.ITEM, 2 * FIRST, RawPeer.text("a")));
         expectReply(2 * FIRST);
+    }
+
+    @Test
+    void futuresThatDoNotEndAreGivenUpAlsoWhereTheirConnectionIsOver() throws Exception {
+        for (int i = 0; i < 2; i++) {
+            peer.send(RawPeer.frame(Wire.REQUEST | Wire.NAMED, 2 * FIRST + i, RawPeer.prelude("here", "never")));
+            assertThat(service.begun.poll(20, TimeUnit.SECONDS)).isEqualTo("never");
+        }
+        peer.send(RawPeer.frame(Wire.CANCEL, 2 * FIRST, Unpooled.EMPTY_BUFFER));
+        assertThat(peer.readAnswer().type()).isEqualTo(Wire.ERROR);
+        peer.close();
+        await().until(() -> server.connections() == 0);
+        await().until(() -> server.running() == 0);
     }
 }

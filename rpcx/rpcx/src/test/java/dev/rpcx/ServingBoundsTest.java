@@ -1,0 +1,888 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.rpcx.RPCXException.Code;
+import dev.rpcx.RPCXException.Executed;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.EventLoop;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.concurrent.Ticker;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Bounds of a server's end of the native wire, each met exactly or passed by one: what is taken, what is charged, how
+ * long what stands still is waited for. It runs under a hand clock, and a test says when a handler runs.
+ */
+class ServingBoundsTest {
+    private static final int FIRST = 1 << 16;
+    private static final int MANY = 2_000;
+    private static final int ALL = 1_000_000;
+
+    private record Frame(int head, int id, byte[] payload) {
+        int type() {
+            return head & Wire.TYPE_MASK;
+        }
+    }
+
+    @RPCXServer("bounds")
+    static final class Service {
+        final List<CompletableFuture<String>> waiting = new ArrayList<>();
+        final List<String> told = new ArrayList<>();
+
+        @Method
+        String echo(String text) {
+            return text;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        String here(String text) {
+            return text;
+        }
+
+        @Method
+        CompletionStage<String> later() {
+            CompletableFuture<String> result = new CompletableFuture<>();
+            waiting.add(result);
+            CallContext.current().orElseThrow().onCancel(() -> told.add("cancelled"));
+            return result;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletionStage<String> laterHere() {
+            return later();
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        String much(int bytes) {
+            return "x".repeat(bytes);
+        }
+
+        @Method
+        Flow.Publisher<String> brings(int count) {
+            return new FuzzService.Items(count, false);
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        Flow.Publisher<String> bringsHere(int count) {
+            return new FuzzService.Items(count, false);
+        }
+
+        @Method
+        CompletionStage<String> takes(Flow.Publisher<String> given) {
+            CompletableFuture<String> result = new CompletableFuture<>();
+            waiting.add(result);
+            given.subscribe(new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    subscription.request(5);
+                }
+
+                @Override
+                public void onNext(String item) {
+                    told.add("item of " + item.length());
+                }
+
+                @Override
+                public void onError(Throwable thrown) {
+                    told.add(String.valueOf(thrown.getMessage()));
+                }
+
+                @Override
+                public void onComplete() {
+                    told.add("end");
+                }
+            });
+            return result;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletionStage<String> takesHere(Flow.Publisher<String> given) {
+            return takes(given);
+        }
+    }
+
+    /** Handlers wait in a queue, or find no thread where a test wants that. */
+    private final class Queued implements Platform {
+        @Override
+        public Loops loops(int count, String name, boolean inProcess) {
+            return hand.loops(count, name, inProcess);
+        }
+
+        @Override
+        public Threads threads(int poolSize) {
+            return new Threads(1) {
+                @Override
+                void run(EventLoop loop, RunOn.Place place, Runnable handler) {
+                    if (hasNoThread) {
+                        throw new RejectedExecutionException("by the test");
+                    }
+                    handlers.add(() -> runShared(handler));
+                }
+            };
+        }
+
+        @Override
+        public Ticker ticker() {
+            return hand.ticker();
+        }
+
+        @Override
+        public RandomGenerator random() {
+            return hand.random();
+        }
+    }
+
+    private final HandPlatform hand = new HandPlatform();
+    private final ArrayDeque<Runnable> handlers = new ArrayDeque<>();
+    private final Service service = new Service();
+    private final ArrayDeque<Frame> frames = new ArrayDeque<>();
+    private final ByteBuf said = Unpooled.buffer();
+    private final List<Account> greedy = new ArrayList<>();
+    private boolean hasNoThread;
+    private boolean greeted;
+    private @Nullable Server server;
+    private @Nullable EmbeddedChannel channel;
+
+    private void serve(int maxRunning, int maxCalls, int maxMessageBytes) {
+        server = Server.builder(RegistryServer.registry(service))
+                .platform(new Queued())
+                .maxRunning(maxRunning)
+                .maxCalls(maxCalls)
+                .maxMessageBytes(maxMessageBytes)
+                .keepAlive(Duration.ofMinutes(60))
+                .build()
+                .start();
+        channel = hand.accept();
+        send(RawPeer.preface());
+        assertThat(next().head()).isEqualTo(Wire.SETTINGS);
+        assertThat(next().head()).as("the last part of the dictionary").isEqualTo(Wire.DICTIONARY);
+        expectNothing();
+    }
+
+    private void serve() {
+        serve(100, MANY, 4 << 20);
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        hasNoThread = false;
+        giveAll();
+        handleAll();
+        channel().close();
+        service.waiting.forEach(result -> result.complete("over"));
+        handleAll();
+        channel().releaseOutbound();
+        hand.pass(channel(), 2, TimeUnit.HOURS);
+        assertThat(server().running()).isZero();
+        assertThat(server().connections()).isZero();
+        assertThat(server().ledger().audit()).isEmpty();
+        assertThat(hand.heldBytes()).isZero();
+    }
+
+    private Server server() {
+        return Objects.requireNonNull(server);
+    }
+
+    private EmbeddedChannel channel() {
+        return Objects.requireNonNull(channel);
+    }
+
+    private void send(ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        hand.read(channel(), all, 0, all.length);
+    }
+
+    private void send(int head, int id, ByteBuf payload) {
+        send(RawPeer.frame(head, id, payload));
+    }
+
+    /** The bytes have arrived before the server stopped reading. */
+    private void sendToo(ByteBuf frame) {
+        channel().config().setAutoRead(true);
+        send(frame);
+    }
+
+    private static ByteBuf request(int id, String method, ByteBuf body) {
+        return RawPeer.frame(
+                Wire.REQUEST | Wire.NAMED, id, RawPeer.prelude("bounds", method).writeBytes(body));
+    }
+
+    private static ByteBuf request(int id, String method) {
+        return request(id, method, RawPeer.text("a"));
+    }
+
+    private void call(int id, String method, ByteBuf body) {
+        send(request(id, method, body));
+    }
+
+    private void call(int id, String method) {
+        send(request(id, method));
+    }
+
+    private void begin(int id, String method, Duration time, int more) {
+        ByteBuf prelude = RawPeer.prelude("bounds", method);
+        Varint.write(prelude, TimeUnit.NANOSECONDS.toMicros(time.toNanos()));
+        send(Wire.REQUEST | Wire.NAMED | Wire.TIME | more, id, prelude);
+    }
+
+    private static ByteBuf zeros(int bytes) {
+        return Unpooled.buffer().writeZero(bytes);
+    }
+
+    /** A text that takes so many bytes as a message. */
+    private static ByteBuf message(int bytes) {
+        ByteBuf text = RawPeer.text("m".repeat(bytes - textHeader(bytes)));
+        assertThat(text.readableBytes()).isEqualTo(bytes);
+        return text;
+    }
+
+    private static int textHeader(int bytes) {
+        return bytes <= 129 ? 2 : bytes <= 16_386 ? 3 : 4;
+    }
+
+    private static ByteBuf number(long number) {
+        ByteBuf bytes = Unpooled.buffer();
+        Varint.write(bytes, number);
+        return bytes;
+    }
+
+    private static ByteBuf numbers(int argument) {
+        return Unpooled.buffer().writeByte(1 << 3).writeBytes(number(argument));
+    }
+
+    private void handle() {
+        assertThat(handlers).as("a handler waits").isNotEmpty();
+        handlers.remove().run();
+        hand.settle(channel());
+    }
+
+    private void handleAll() {
+        hand.settle(channel());
+        while (!handlers.isEmpty()) {
+            handle();
+        }
+    }
+
+    private void pass(long millis) {
+        hand.pass(channel(), millis, TimeUnit.MILLISECONDS);
+    }
+
+    private void look() {
+        said.writeBytes(HandPlatform.written(channel()));
+        if (!greeted && said.readableBytes() >= Wire.PREFACE_BYTES) {
+            said.skipBytes(Wire.PREFACE_BYTES);
+            greeted = true;
+        }
+        while (said.isReadable()) {
+            int length = Varint.readLength(said, Wire.MAX_FRAME_BYTES);
+            Frame frame = new Frame(said.readUnsignedByte(), said.readInt(), new byte[length - Wire.HEAD_BYTES]);
+            said.readBytes(frame.payload());
+            frames.add(frame);
+        }
+    }
+
+    private Frame next() {
+        look();
+        assertThat(frames).as("a frame").isNotEmpty();
+        return frames.remove();
+    }
+
+    private void expectNothing() {
+        look();
+        assertThat(frames).isEmpty();
+    }
+
+    private void expectReply(int id) {
+        Frame frame = next();
+        assertThat(frame.head()).isEqualTo(Wire.REPLY);
+        assertThat(frame.id()).isEqualTo(id);
+    }
+
+    private static RPCXException error(Frame frame, int id) {
+        assertThat(frame.head()).isEqualTo(Wire.ERROR);
+        assertThat(frame.id()).isEqualTo(id);
+        return WireError.read(Unpooled.wrappedBuffer(frame.payload()));
+    }
+
+    private void expectError(int id, Code code, Executed executed, String text) {
+        RPCXException error = error(next(), id);
+        assertThat(error.code()).isEqualTo(code);
+        assertThat(error.executed()).isEqualTo(executed);
+        assertThat(error).hasMessageContaining(text);
+    }
+
+    private void expectRefusal(int id, Code code, String text) {
+        expectError(id, code, Executed.NOT_EXECUTED, text);
+    }
+
+    private long held(Resource kind) {
+        return server().ledger().held(kind);
+    }
+
+    /** Others take all that there is of this. */
+    private void takeAll(Resource kind) {
+        for (boolean hasTaken = true; hasTaken; ) {
+            hasTaken = false;
+            Account other = Objects.requireNonNull(server().ledger().open(null));
+            greedy.add(other);
+            for (long step = 1L << 40; step > 0; step /= 2) {
+                while (other.take(kind, step)) {
+                    hasTaken = true;
+                }
+            }
+        }
+    }
+
+    private void giveAll() {
+        for (Account other : greedy) {
+            for (Resource kind : Resource.values()) {
+                long all = other.held(kind);
+                if (all > 0) {
+                    other.give(kind, all);
+                }
+            }
+            other.close();
+        }
+        greedy.clear();
+    }
+
+    // ---- slots and places
+
+    @Test
+    void aSlotFarAboveThoseBeforeItIsMadeRoomFor() {
+        serve();
+        send(Wire.CANCEL, FIRST + 8, Unpooled.EMPTY_BUFFER);
+        expectNothing();
+        call(FIRST + MANY - 1, "here");
+        expectReply(FIRST + MANY - 1);
+        call(FIRST + 8, "here");
+        expectReply(FIRST + 8);
+    }
+
+    @Test
+    void aCancelledCallHasItsPlaceUntilItsHandlerHasEnded() {
+        serve(100, 3, 4 << 20);
+        for (int i = 0; i < 3; i++) {
+            call(FIRST + i, "echo");
+            send(Wire.CANCEL, FIRST + i, Unpooled.EMPTY_BUFFER);
+            expectRefusal(FIRST + i, Code.CANCELLED, "cancelled");
+        }
+        call(2 * FIRST, "echo");
+        expectRefusal(2 * FIRST, Code.OVERLOADED, "too many calls under way");
+        handle();
+        call(3 * FIRST, "here");
+        expectReply(3 * FIRST);
+    }
+
+    @Test
+    void asManyPlacesAreKeptAsABurstIsSmall() {
+        serve();
+        for (int i = 0; i < 515; i++) {
+            call(FIRST + i, "laterHere");
+        }
+        assertThat(held(Resource.CALLS)).isEqualTo(515);
+        service.waiting.forEach(result -> result.complete("b"));
+        hand.settle(channel());
+        assertThat(held(Resource.CALLS)).isEqualTo(512);
+    }
+
+    @Test
+    void aPlaceKeepsALargeBufferOnlyWhileNoCallHasIt() {
+        serve();
+        call(FIRST, "much", numbers(1_000));
+        expectReply(FIRST);
+        assertThat(held(Resource.KEPT_BYTES)).as("of 4 KiB and less").isZero();
+        call(2 * FIRST, "much", numbers(10_000));
+        expectReply(2 * FIRST);
+        assertThat(held(Resource.KEPT_BYTES)).isBetween(10_000L, 20_000L);
+        call(3 * FIRST, "laterHere");
+        assertThat(held(Resource.KEPT_BYTES)).isZero();
+        service.waiting.get(0).complete("b");
+        hand.settle(channel());
+        assertThat(held(Resource.KEPT_BYTES)).isBetween(10_000L, 20_000L);
+        // nothing is heard for as long as two looks take
+        pass(TimeUnit.MINUTES.toMillis(20));
+        pass(TimeUnit.MINUTES.toMillis(20));
+        assertThat(held(Resource.KEPT_BYTES)).isZero();
+        assertThat(held(Resource.CALLS)).isZero();
+        call(4 * FIRST, "laterHere");
+        assertThat(held(Resource.CALLS)).isEqualTo(1);
+    }
+
+    @Test
+    void aBufferThatMayNotBeKeptIsGivenUp() {
+        serve();
+        call(FIRST, "here");
+        expectReply(FIRST);
+        takeAll(Resource.KEPT_BYTES);
+        call(2 * FIRST, "much", numbers(10_000));
+        expectReply(2 * FIRST);
+        giveAll();
+        call(3 * FIRST, "here");
+        expectReply(3 * FIRST);
+        assertThat(held(Resource.KEPT_BYTES)).isZero();
+    }
+
+    @Test
+    void whatManyRepliesWereGatheredInIsGivenUpWhenItIsQuiet() {
+        serve();
+        ByteBuf many = Unpooled.buffer();
+        for (int i = 0; i < 900; i++) {
+            many.writeBytes(request(FIRST + i, "here"));
+        }
+        send(many);
+        look();
+        assertThat(frames).hasSize(900);
+        long slots = 8L * (1024 - 8);
+        assertThat(held(Resource.KEPT_BYTES)).isGreaterThan(slots + 4096);
+        pass(TimeUnit.MINUTES.toMillis(20));
+        pass(TimeUnit.MINUTES.toMillis(20));
+        assertThat(held(Resource.KEPT_BYTES)).isEqualTo(slots);
+    }
+
+    // ---- what requests cost
+
+    @Test
+    void aRequestIsChargedFromFourKibibytesOn() {
+        serve();
+        call(FIRST, "echo", message(4_096));
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+        call(FIRST + 1, "echo", message(4_097));
+        assertThat(held(Resource.REQUEST_BYTES)).isEqualTo(8_192);
+    }
+
+    private static ByteBuf metadata(int bytes) {
+        ByteBuf encoded = Unpooled.buffer();
+        for (int text = bytes; encoded.readableBytes() != bytes; text--) {
+            encoded.clear();
+            Metadata.EMPTY.with("n", "v".repeat(text)).write(encoded);
+        }
+        return encoded;
+    }
+
+    private void callWith(int id, ByteBuf metadata) {
+        send(
+                Wire.REQUEST | Wire.NAMED | Wire.METADATA,
+                id,
+                RawPeer.prelude("bounds", "echo").writeBytes(metadata).writeBytes(message(4_000)));
+    }
+
+    /** Two bytes of memory for each byte of them, and what an entry costs beside that. */
+    @Test
+    void metadataAreChargedByWhatTheyTakeInMemory() {
+        serve();
+        callWith(FIRST, metadata((4_096 - 160) / 2));
+        assertThat(held(Resource.REQUEST_BYTES)).as("just not counted").isZero();
+        callWith(FIRST + 1, metadata(5_000));
+        assertThat(held(Resource.REQUEST_BYTES)).isEqualTo(12_288);
+        takeAll(Resource.REQUEST_BYTES);
+        callWith(FIRST + 2, metadata(5_000));
+        expectRefusal(FIRST + 2, Code.OVERLOADED, "too many bytes of requests");
+    }
+
+    @Test
+    void metadataOfARefusedCallAreNotCharged() {
+        serve(AdmissionLimit.LEAST, MANY, 4 << 20);
+        for (int i = 0; i < 3; i++) {
+            call(FIRST + i, "echo");
+        }
+        callWith(FIRST + 3, metadata(5_000));
+        expectRefusal(FIRST + 3, Code.OVERLOADED, "more to do");
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    @Test
+    void messagesAreTakenUpToTheLargest() {
+        serve(100, MANY, 100);
+        call(FIRST, "here", message(100));
+        expectReply(FIRST);
+        call(2 * FIRST, "here", message(101));
+        expectRefusal(2 * FIRST, Code.TOO_LARGE, "a request of more than 100");
+        call(FIRST + 1, "takesHere", Unpooled.EMPTY_BUFFER);
+        assertThat(next().type()).isEqualTo(Wire.CREDIT);
+        send(Wire.ITEM, FIRST + 1, message(100));
+        assertThat(service.told).containsExactly("item of 98");
+        send(Wire.ITEM, FIRST + 1, message(101));
+        expectError(FIRST + 1, Code.TOO_LARGE, Executed.EXECUTED, "an item of more than 100");
+    }
+
+    @Test
+    void aRequestRefusedForItsBytesIsNotBegunAndLeavesItsHandlersPlace() {
+        serve(AdmissionLimit.LEAST, MANY, 4 << 20);
+        takeAll(Resource.REQUEST_BYTES);
+        for (int i = 0; i < 8; i++) {
+            call(FIRST + i, "echo", message(10_000));
+            expectRefusal(FIRST + i, Code.OVERLOADED, "too many bytes of requests");
+        }
+        send(Wire.REQUEST | Wire.NAMED | Wire.MORE, FIRST + 8, RawPeer.prelude("bounds", "echo"));
+        send(Wire.PART, FIRST + 8, message(10_000));
+        expectRefusal(FIRST + 8, Code.OVERLOADED, "too many bytes of requests");
+        assertThat(handlers).isEmpty();
+        assertThat(server().running()).isZero();
+        giveAll();
+        for (int i = 0; i < 3; i++) {
+            call(2 * FIRST + i, "echo", message(10_000));
+        }
+        expectNothing();
+        assertThat(handlers).hasSize(3);
+    }
+
+    @Test
+    void aRequestInPartsThatIsRefusedByItsLastIsNotBegun() {
+        serve(AdmissionLimit.LEAST, MANY, 4 << 20);
+        for (int i = 0; i < 3; i++) {
+            call(FIRST + i, "echo");
+        }
+        send(Wire.REQUEST | Wire.NAMED | Wire.MORE, FIRST + 3, RawPeer.prelude("bounds", "echo"));
+        send(Wire.PART, FIRST + 3, RawPeer.text("a"));
+        expectRefusal(FIRST + 3, Code.OVERLOADED, "more to do");
+        assertThat(handlers).hasSize(3);
+    }
+
+    @Test
+    void manyRefusalsAtOnceHaveNoTextFromSomeOn() {
+        serve(AdmissionLimit.LEAST, MANY, 4 << 20);
+        ByteBuf many = Unpooled.buffer();
+        for (int i = 0; i < 603; i++) {
+            many.writeBytes(request(FIRST + i, "echo"));
+        }
+        send(many);
+        look();
+        assertThat(frames).hasSize(600);
+        RPCXException first = error(frames.getFirst(), FIRST + 3);
+        assertThat(first).hasMessageContaining("more to do");
+        RPCXException last = error(frames.getLast(), FIRST + 602);
+        assertThat(last.code()).isEqualTo(Code.OVERLOADED);
+        assertThat(last.executed()).isEqualTo(Executed.NOT_EXECUTED);
+        assertThat(last.getMessage()).doesNotContain("more to do");
+    }
+
+    // ---- what stands still
+
+    @Test
+    void aRequestThatStandsStillIsEndedAfterTenSecondsHoweverMuchTimeItHas() {
+        serve();
+        begin(FIRST, "echo", Duration.ofHours(1), Wire.MORE);
+        pass(9_999);
+        expectNothing();
+        pass(1);
+        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "did not come to its end");
+    }
+
+    @Test
+    void aRequestThatBringsAKibibyteInTenSecondsHasTenMore() {
+        serve();
+        begin(FIRST, "echo", Duration.ofHours(1), Wire.MORE);
+        begin(FIRST + 1, "echo", Duration.ofHours(1), Wire.MORE);
+        send(Wire.PART | Wire.MORE, FIRST, zeros(1024));
+        send(Wire.PART | Wire.MORE, FIRST + 1, zeros(1023));
+        pass(10_000);
+        expectRefusal(FIRST + 1, Code.DEADLINE_EXCEEDED, "did not come to its end");
+        pass(9_999);
+        expectNothing();
+        pass(1);
+        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "did not come to its end");
+    }
+
+    @Test
+    void aLookForAnotherCallDoesNotBeginTheTenSecondsAnew() {
+        serve();
+        begin(FIRST, "echo", Duration.ofHours(1), Wire.MORE);
+        begin(FIRST + 1, "laterHere", Duration.ofSeconds(5), 0);
+        pass(4_000);
+        send(Wire.PART | Wire.MORE, FIRST, zeros(2_000));
+        pass(1_000);
+        expectError(FIRST + 1, Code.DEADLINE_EXCEEDED, Executed.MAYBE, "time");
+        // the clock stands still at ten seconds, where the look is that counts
+        pass(5_000);
+        pass(9_999);
+        expectNothing();
+        pass(1);
+        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "did not come to its end");
+    }
+
+    /** Half a minute, and a second for each 16 KiB that have come. */
+    @Test
+    void aLargeRequestHasTimeByWhatItHasBrought() {
+        serve();
+        begin(FIRST, "echo", Duration.ofHours(1), Wire.MORE);
+        for (int seconds = 5; seconds <= 35; seconds += 5) {
+            pass(5_000);
+            expectNothing();
+            send(Wire.PART | Wire.MORE, FIRST, zeros(10_000));
+            send(Wire.PART | Wire.MORE, FIRST, zeros(10_000));
+        }
+        // 30 s and 140,000 / 16,384 s
+        pass(3_544);
+        expectNothing();
+        pass(2);
+        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "did not come to its end");
+    }
+
+    @Test
+    void theTimeOfARequestInPartsIsItsOwnAndNotThatOfTheCallBeforeInItsPlace() {
+        serve();
+        begin(FIRST, "here", Duration.ofHours(1), Wire.MORE);
+        send(Wire.PART, FIRST, RawPeer.text("a"));
+        expectReply(FIRST);
+        pass(40_000);
+        begin(2 * FIRST, "here", Duration.ofHours(1), Wire.MORE);
+        pass(9_999);
+        expectNothing();
+        pass(1);
+        expectRefusal(2 * FIRST, Code.DEADLINE_EXCEEDED, "did not come to its end");
+    }
+
+    @Test
+    void anItemThatStandsStillIsEndedAfterTenSecondsHoweverMuchTimeItsCallHas() {
+        serve();
+        begin(FIRST, "takesHere", Duration.ofHours(1), 0);
+        assertThat(next().type()).isEqualTo(Wire.CREDIT);
+        pass(40_000);
+        send(Wire.ITEM | Wire.MORE, FIRST, zeros(100));
+        pass(9_999);
+        expectNothing();
+        pass(1);
+        expectError(FIRST, Code.DEADLINE_EXCEEDED, Executed.MAYBE, "time");
+    }
+
+    @Test
+    void aCallThatWaitsForAThreadHasItsTime() {
+        serve();
+        call(FIRST, "echo");
+        pass(9_999);
+        expectNothing();
+        pass(1);
+        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "the time of the call is over");
+    }
+
+    @Test
+    void aCallThatHasEndedLeavesNoTimer() {
+        serve();
+        long before = held(Resource.TIMERS);
+        call(FIRST, "here");
+        expectReply(FIRST);
+        assertThat(held(Resource.TIMERS)).isEqualTo(before);
+    }
+
+    private long nextTaskMillis() {
+        return TimeUnit.NANOSECONDS.toMillis(channel().runScheduledPendingTasks());
+    }
+
+    @Test
+    void nobodyLooksBeforeThereIsSomethingToSee() {
+        serve();
+        begin(FIRST, "laterHere", Duration.ofSeconds(3), 0);
+        begin(FIRST + 1, "laterHere", Duration.ofSeconds(1), 0);
+        assertThat(nextTaskMillis()).isEqualTo(1_000);
+        pass(1_000);
+        // the future of the second has a second to end
+        assertThat(nextTaskMillis()).isEqualTo(1_000);
+        pass(1_000);
+        assertThat(nextTaskMillis()).isEqualTo(1_000);
+        send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        assertThat(nextTaskMillis()).isEqualTo(1_000);
+    }
+
+    // ---- calls whose callers are gone
+
+    @Test
+    void theFutureOfANoticeWhoseTimeIsOverHasASecond() {
+        serve();
+        send(Wire.NOTICE | Wire.NAMED, FIRST, RawPeer.prelude("bounds", "later"));
+        handleAll();
+        pass(10_000);
+        handleAll();
+        assertThat(service.told).containsExactly("cancelled");
+        assertThat(server().running()).isEqualTo(1);
+        pass(999);
+        assertThat(server().running()).isEqualTo(1);
+        pass(1);
+        assertThat(server().running()).isZero();
+    }
+
+    @Test
+    void aHandlerIsToldOfItsCallersEndAlsoWhereThereIsNoThread() {
+        serve();
+        call(FIRST, "later");
+        handleAll();
+        hasNoThread = true;
+        send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
+        assertThat(service.told).containsExactly("cancelled");
+    }
+
+    // ---- streams
+
+    @Test
+    void aStreamsSlotIsFreeWhenItHasEnded() {
+        serve();
+        for (String method : List.of("brings", "bringsHere")) {
+            call(FIRST, method, numbers(2));
+            send(Wire.CREDIT, FIRST, number(2));
+            handleAll();
+            assertThat(next().type()).isEqualTo(Wire.ITEM);
+            assertThat(next().type()).isEqualTo(Wire.ITEM);
+            expectReply(FIRST);
+            call(2 * FIRST, "here");
+            expectReply(2 * FIRST);
+        }
+    }
+
+    @Test
+    void aSubscriberIsToldWhereItsHandlerRuns() {
+        serve();
+        call(FIRST, "takes", Unpooled.EMPTY_BUFFER);
+        handleAll();
+        assertThat(next().type()).isEqualTo(Wire.CREDIT);
+        send(Wire.ITEM, FIRST, RawPeer.text("abc"));
+        assertThat(service.told).isEmpty();
+        handle();
+        assertThat(service.told).containsExactly("item of 3");
+        hasNoThread = true;
+        send(Wire.ITEM, FIRST, RawPeer.text("abcd"));
+        assertThat(service.told).as("at once where there is no thread").containsExactly("item of 3", "item of 4");
+    }
+
+    @Test
+    void anItemThatFindsNoRoomEndsItsCall() {
+        serve();
+        call(FIRST, "takesHere", Unpooled.EMPTY_BUFFER);
+        assertThat(next().type()).isEqualTo(Wire.CREDIT);
+        takeAll(Resource.ITEM_BYTES_IN);
+        send(Wire.ITEM | Wire.MORE, FIRST, zeros(10_000));
+        expectError(FIRST, Code.OVERLOADED, Executed.EXECUTED, "too many bytes of items");
+    }
+
+    @Test
+    void aReplyBeforeTheEndOfItsStreamEndsTheStream() {
+        serve();
+        call(FIRST, "takesHere", Unpooled.EMPTY_BUFFER);
+        assertThat(next().type()).isEqualTo(Wire.CREDIT);
+        service.waiting.get(0).complete("enough");
+        expectReply(FIRST);
+        assertThat(service.told).containsExactly("the call is over");
+    }
+
+    // ---- replies and who does not read them
+
+    @Test
+    void aReplyOfOneFrameLeavesToWhoReadsThoughNothingCanBeKept() {
+        serve();
+        takeAll(Resource.REPLY_BYTES);
+        int most = Wire.MAX_PAYLOAD_BYTES - textHeader(Wire.MAX_PAYLOAD_BYTES);
+        call(FIRST, "much", numbers(most));
+        Frame reply = next();
+        assertThat(reply.head()).isEqualTo(Wire.REPLY);
+        assertThat(reply.payload()).hasSize(Wire.MAX_PAYLOAD_BYTES);
+        call(2 * FIRST, "much", numbers(most + 1));
+        expectError(2 * FIRST, Code.OVERLOADED, Executed.EXECUTED, "the reply could not be kept");
+    }
+
+    @Test
+    void whoDoesNotReadAReplyThatCannotBeKeptIsLeft() {
+        serve();
+        call(FIRST, "laterHere");
+        hand.reads(channel(), false);
+        takeAll(Resource.REPLY_BYTES);
+        service.waiting.get(0).complete("b");
+        hand.settle(channel());
+        assertThat(channel().isOpen()).isFalse();
+        look();
+        assertThat(frames).noneMatch(frame -> frame.type() == Wire.REPLY);
+    }
+
+    @Test
+    void aReplyThatWaitsIsTakenBackByACancel() {
+        serve();
+        call(FIRST, "laterHere");
+        hand.reads(channel(), false);
+        service.waiting.get(0).complete("b".repeat(40_000));
+        hand.settle(channel());
+        sendToo(RawPeer.frame(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER));
+        assertThat(held(Resource.REPLY_BYTES)).isZero();
+        hand.reads(channel(), true);
+        expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "");
+        expectNothing();
+    }
+
+    /** Six large replies wait, which is more than a megabyte; each that is cancelled makes room. */
+    private void wait(int from, int generation) {
+        hand.reads(channel(), false);
+        for (int i = 0; i < 6; i++) {
+            sendToo(request(generation * FIRST + from + i, "laterHere"));
+            service.waiting.get(service.waiting.size() - 1).complete("w".repeat(200_000));
+            hand.settle(channel());
+        }
+        assertThat(held(Resource.REPLY_BYTES)).isGreaterThan(1 << 20);
+    }
+
+    @Test
+    void aFewOfTheCallsThatWaitBeginWhereTheirCallerHasMuchToReadStill() {
+        serve();
+        for (int round = 1; round <= 2; round++) {
+            wait(0, round);
+            for (int i = 0; i < 40; i++) {
+                sendToo(request(round * FIRST + 10 + i, "echo"));
+            }
+            handleAll();
+            sendToo(RawPeer.frame(Wire.CANCEL, round * FIRST, Unpooled.EMPTY_BUFFER));
+            assertThat(handlers).as("sixteen at a time").hasSize(16);
+            handleAll();
+            sendToo(RawPeer.frame(Wire.CANCEL, round * FIRST + 1, Unpooled.EMPTY_BUFFER));
+            assertThat(handlers).as("as long as their replies are not read").isEmpty();
+            hand.reads(channel(), true);
+            handleAll();
+            look();
+            assertThat(frames.stream().filter(frame -> frame.type() == Wire.REPLY))
+                    .hasSize(4 + 40);
+            frames.clear();
+            assertThat(held(Resource.REPLY_BYTES)).isZero();
+        }
+    }
+
+    @Test
+    void aCallThatWaitsBeginsWhenAHandlerOfItsConnectionHasBecomeAStream() {
+        serve(AdmissionLimit.LEAST, MANY, 4 << 20);
+        hand.reads(channel(), false);
+        sendToo(request(FIRST, "much", numbers(2 * ALL)));
+        sendToo(request(FIRST + 1, "echo"));
+        handleAll();
+        assertThat(server().running()).as("it waits").isZero();
+        for (int i = 0; i < 3; i++) {
+            sendToo(request(FIRST + 2 + i, "brings", numbers(3)));
+        }
+        hand.reads(channel(), true);
+        look();
+        frames.clear();
+        assertThat(server().running()).isEqualTo(3);
+        handle();
+        assertThat(server().running())
+                .as("two of those, and the one that has waited")
+                .isEqualTo(3);
+        handleAll();
+        expectReply(FIRST + 1);
+        expectNothing();
+    }
+}
