@@ -11,12 +11,15 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import picocli.CommandLine.Model.CommandSpec;
@@ -27,6 +30,13 @@ final class Job {
     private static final long ROOM_BYTES = 50_000_000;
 
     private static final DateTimeFormatter FOLDER = DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss");
+
+    static final String FOR = "--for";
+    static final String FOR_MEANS =
+            "Begin nothing that would take longer than so much time, such as 2h or 90m, from now; what is left is gone on"
+                    + " with by --resume.";
+
+    private static final Pattern TIME = Pattern.compile("([0-9]{1,4})(h|m)");
 
     static final String BACKEND = "--backend";
     static final String BACKEND_MEANS =
@@ -59,14 +69,36 @@ final class Job {
         return named;
     }
 
+    /** When a sitting of so much time, typed as {@value #FOR} has it, is over; empty where none was typed. */
+    static Optional<Instant> until(Optional<String> sitting) {
+        return sitting.map(text -> {
+            Matcher time = TIME.matcher(text);
+            long amount = time.matches() ? Long.parseLong(time.group(1)) : 0;
+            if (amount == 0) {
+                throw new BadInput(FOR, text, "hours or minutes such as 2h or 90m");
+            }
+            return Instant.now()
+                    .plus(time.group(2).equals("h") ? Duration.ofHours(amount) : Duration.ofMinutes(amount));
+        });
+    }
+
     /** What the lab is to do. */
     @FunctionalInterface
     interface Measurement {
         Lab.Ending carryOut() throws InterruptedException;
     }
 
-    /** Measures, writes the report and says where it is; or, after Ctrl-C, how to go on. */
+    /** Measures, writes the report and says where it is. */
     static int carryOut(Measurement measurement, Path folder, Progress progress) {
+        return carryOut(measurement, folder, progress, Optional.empty());
+    }
+
+    /**
+     * Measures, writes the report and says where it is; or, after Ctrl-C, how to go on.
+     *
+     * @param sitting time that was typed for it; what is left then is told
+     */
+    static int carryOut(Measurement measurement, Path folder, Progress progress, Optional<String> sitting) {
         // Ctrl-C waits for the message that says where the finished trials are
         try (Children.Hold _ = Children.hold()) {
             Lab.Ending ending;
@@ -84,6 +116,10 @@ final class Job {
             ending.firstFailure()
                     .ifPresent(why -> System.err.println("parley: " + ending.failed() + " of "
                             + (ending.failed() + ending.finished()) + " trials failed; the first: " + why));
+            if (ending.left() > 0) {
+                System.out.println("left: " + ending.left() + " trials; ./parley run --resume " + folder
+                        + sitting.map(time -> " " + FOR + " " + time).orElse("") + " goes on");
+            }
             System.out.println("took " + took());
             System.out.println("report: " + report);
             return ending.failed() > 0 ? 1 : 0;

@@ -29,8 +29,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -59,9 +57,6 @@ import picocli.CommandLine.Spec;
 final class Reproduce implements Callable<Integer> {
     /** What a folder is a run of, so that it can be gone on with. */
     private static final String MARK = "reproduce.txt";
-
-    private static final String FOR = "--for";
-    private static final Pattern TIME = Pattern.compile("([0-9]{1,4})(h|m)");
 
     @Parameters(
             paramLabel = "NAME",
@@ -103,12 +98,7 @@ final class Reproduce implements Callable<Integer> {
                             + " papers that were run apart.")
     private List<Path> read = List.of();
 
-    @Option(
-            names = FOR,
-            paramLabel = "TIME",
-            description =
-                    "Begin nothing that would take longer than so much time, such as 2h or 90m, from now; what is left"
-                            + " is gone on with by --resume.")
+    @Option(names = Job.FOR, paramLabel = "TIME", description = Job.FOR_MEANS)
     private Optional<String> sitting = Optional.empty();
 
     @Option(
@@ -157,7 +147,7 @@ final class Reproduce implements Callable<Integer> {
         record.filter(file -> !file.toString().endsWith(".md")).ifPresent(file -> {
             throw new BadInput("--record", file, "a name that ends in .md");
         });
-        Optional<Instant> until = until();
+        Optional<Instant> until = Job.until(sitting);
         if (!read.isEmpty()) {
             if (resumed.isPresent() || isPlan || until.isPresent()) {
                 throw new BadInput(
@@ -195,25 +185,13 @@ final class Reproduce implements Callable<Integer> {
                 .reports());
         if (outcome.left() > 0) {
             System.out.println("left: " + outcome.left() + " trials; ./parley reproduce --resume " + folder
-                    + sitting.map(time -> " " + FOR + " " + time).orElse("") + " goes on");
+                    + sitting.map(time -> " " + Job.FOR + " " + time).orElse("") + " goes on");
         }
         return outcome.failed() > 0 ? 1 : 0;
     }
 
     private void record(List<PaperReport> reports) {
         record.ifPresent(file -> System.out.println("record: " + PaperRecord.write(file, reports)));
-    }
-
-    private Optional<Instant> until() {
-        return sitting.map(text -> {
-            Matcher time = TIME.matcher(text);
-            long amount = time.matches() ? Long.parseLong(time.group(1)) : 0;
-            if (amount == 0) {
-                throw new BadInput(FOR, text, "hours or minutes such as 2h or 90m");
-            }
-            return Instant.now()
-                    .plus(time.group(2).equals("h") ? Duration.ofHours(amount) : Duration.ofMinutes(amount));
-        });
     }
 
     /** @param left trials that were not begun, because there was no time */

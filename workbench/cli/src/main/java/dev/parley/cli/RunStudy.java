@@ -26,7 +26,10 @@ import picocli.CommandLine.Spec;
             "",
             "A stopped run goes on at the next trial without a finished end; failed trials are tried again. It must be of the same study, machine, JDK and commit.",
             "",
-            "Exit codes: 0 all trials finished, 1 error or some failed.",
+            "A long run in sittings: parley run study.yaml --out DIR --for 2h, then parley run --resume DIR --for 2h until it",
+            "says that nothing is left.",
+            "",
+            "Exit codes: 0 all trials that were begun finished, 1 error or some failed.",
             "",
             "Example: parley run study.yaml; after Ctrl-C: parley run --resume results/2026-11-21T08-15-30"
         })
@@ -46,6 +49,9 @@ final class RunStudy implements Callable<Integer> {
             description = "Go on with the run in DIR. SPEC can be left out; if given it must be the study of that run.")
     private Optional<Path> resumed = Optional.empty();
 
+    @Option(names = Job.FOR, paramLabel = "TIME", description = Job.FOR_MEANS)
+    private Optional<String> sitting = Optional.empty();
+
     @Option(names = Job.BACKEND, paramLabel = "NAME=HOST:PORT", description = Job.BACKEND_MEANS)
     private List<String> backends = List.of();
 
@@ -60,17 +66,17 @@ final class RunStudy implements Callable<Integer> {
         Catalog catalog = Catalog.read();
         Optional<Study> study = file.map(path -> StudyFile.read(path, catalog.names()));
         Progress progress = Progress.toTerminal();
-        Lab lab = new Lab(catalog, progress, Job.backends(backends), isObserved);
+        Lab lab = new Lab(catalog, progress, Job.backends(backends), isObserved).until(Job.until(sitting));
         if (resumed.isPresent()) {
             if (out.isPresent()) {
                 throw new BadInput("--out", out.get(), "not together with --resume, which goes on in its own folder");
             }
             Path folder = Job.stored("--resume", resumed.get());
-            return Job.carryOut(() -> lab.resume(study, folder), folder, progress);
+            return Job.carryOut(() -> lab.resume(study, folder), folder, progress, sitting);
         }
         Study asked = study.orElseThrow(() -> new BadInput("SPEC", "none", "a study file, or --resume DIR"));
         lab.check(asked);
         Path folder = Job.folder(out);
-        return Job.carryOut(() -> lab.run(asked, folder, Job.command(spec)), folder, progress);
+        return Job.carryOut(() -> lab.run(asked, folder, Job.command(spec)), folder, progress, sitting);
     }
 }

@@ -8,6 +8,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class StudyCommandsTest {
     @TempDir
@@ -24,9 +26,11 @@ class StudyCommandsTest {
         assertThat(result.out()).startsWith(file + ": good, 690 trials; digest ");
     }
 
-    @Test
-    void theExamplesAreGood() throws IOException {
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(Typed.home().resolve("docs/examples/loads"))) {
+    @ParameterizedTest
+    @ValueSource(strings = {"loads", "recorded"})
+    void theExamplesAreGood(String examples) throws IOException {
+        Path home = Typed.home().resolve("docs/examples").resolve(examples);
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(home, "*.yaml")) {
             for (Path file : files) {
                 Typed result = Typed.line("validate", file.toString());
                 assertThat(result.err()).isEmpty();
@@ -92,5 +96,17 @@ class StudyCommandsTest {
         Typed noRun = Typed.line("run", "--resume", folder.toString());
         assertThat(noRun.err()).contains("--resume: " + folder + " (expected: a folder with results.duckdb in it)");
         assertThat(noRun.exitCode()).isEqualTo(1);
+    }
+
+    @Test
+    void aSittingIsAskedForHoursOrMinutes() throws IOException {
+        Path file = Files.writeString(folder.resolve("study.yaml"), """
+                technologies: rpcx
+                messages: text:10
+                loads: closed:1
+                """);
+        Typed result = Typed.line("run", file.toString(), "--for", "soon");
+        assertThat(result.err()).isEqualTo("parley: --for: soon (expected: hours or minutes such as 2h or 90m)\n");
+        assertThat(result.exitCode()).isEqualTo(1);
     }
 }
