@@ -119,6 +119,7 @@ class Store:
                 return [dict(zip(names, row)) for row in cursor.fetchall()]
 
             self.run = rows("run")[0]
+            self.study = "".join(row["text"] for row in rows("study"))
             self.technologies = [row["name"] for row in rows("technologies")]
             self.trials = rows("trials")
             self.seconds = defaultdict(list)

@@ -4,6 +4,9 @@
 -- name: run
 SELECT seed, command, git_commit FROM raw.run;
 
+-- name: study
+SELECT text FROM raw.study;
+
 -- name: technologies
 SELECT name FROM raw.technology ORDER BY position;
 
