@@ -63,7 +63,7 @@ public final class Client implements AutoCloseable {
 
     private final Bootstrap bootstrap;
     private final Map<String, ClientAddress> addresses = new ConcurrentHashMap<>();
-    private final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
+    final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
     private final long keepAliveNanos;
     private final long connectNanos;
     private final Choice choice;

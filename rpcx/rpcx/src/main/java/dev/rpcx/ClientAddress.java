@@ -1,6 +1,5 @@
 package dev.rpcx;
 
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
@@ -19,8 +18,8 @@ final class ClientAddress extends Route {
     private final Client client;
     final Endpoint endpoint;
     private final @Nullable ClientCluster cluster;
-    private @Nullable CompletableFuture<ClassicClientConnection> classic;
-    private final AtomicReferenceArray<@Nullable CompletableFuture<ClientConnection>> connections;
+    private @Nullable Coming<ClassicClientConnection> classic;
+    private final AtomicReferenceArray<@Nullable Coming<ClientConnection>> connections;
 
     /** As many connections are kept; the others of {@link #connections} come when these are crowded. */
     private final int kept;
@@ -78,7 +77,7 @@ final class ClientAddress extends Route {
         return own != null && connections.length() > kept && own.isCrowded() ? lessCrowded(own) : own;
     }
 
-    private static @Nullable ClientConnection ready(@Nullable CompletableFuture<ClientConnection> found) {
+    private static @Nullable ClientConnection ready(@Nullable Coming<ClientConnection> found) {
         if (found != null && found.isDone() && !found.isCompletedExceptionally()) {
             ClientConnection connection = found.join();
             return connection.isUsable() ? connection : null;
@@ -92,7 +91,7 @@ final class ClientAddress extends Route {
         int free = -1;
         boolean isComing = false;
         for (int i = 0; i < connections.length(); i++) {
-            CompletableFuture<ClientConnection> found = connections.get(i);
+            Coming<ClientConnection> found = connections.get(i);
             ClientConnection connection = ready(found);
             if (connection == null) {
                 free = i;
@@ -113,18 +112,18 @@ final class ClientAddress extends Route {
     }
 
     @Override
-    CompletableFuture<ClientConnection> connect(int key) {
+    Coming<ClientConnection> connect(int key) {
         return connect(index(), WAITED_OUT_NANOS);
     }
 
     /** @param patienceNanos a pause longer than this is not waited out */
-    private CompletableFuture<ClientConnection> connect(int index, long patienceNanos) {
+    private Coming<ClientConnection> connect(int index, long patienceNanos) {
         while (true) {
-            CompletableFuture<ClientConnection> found = connections.get(index);
+            Coming<ClientConnection> found = connections.get(index);
             if (found != null && isUsableOrComing(found)) {
                 return found;
             }
-            CompletableFuture<ClientConnection> attempt = new CompletableFuture<>();
+            Coming<ClientConnection> attempt = new Coming<>();
             long pause = pauseNanos();
             if (pause > patienceNanos) {
                 attempt.completeExceptionally(inPause(pause));
@@ -147,7 +146,7 @@ final class ClientAddress extends Route {
         return java.util.Objects.requireNonNull(client.ledger().open(null));
     }
 
-    private void open(CompletableFuture<ClientConnection> attempt) {
+    private void open(Coming<ClientConnection> attempt) {
         client.open(
                 this,
                 channel -> new ClientConnection(
@@ -193,7 +192,7 @@ final class ClientAddress extends Route {
     /** A connection that was there takes no more calls. On its event loop. */
     void lost(ClientConnection connection) {
         for (int index = 0; cluster != null && index < kept; index++) {
-            CompletableFuture<ClientConnection> held = connections.get(index);
+            Coming<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
                 int lost = index;
                 // not at once: a server that takes connections only to drop them must not be stormed
@@ -207,7 +206,7 @@ final class ClientAddress extends Route {
     /** A connection is over: nothing of it is held any longer. */
     void forget(ClientConnection connection) {
         for (int index = 0; index < connections.length(); index++) {
-            CompletableFuture<ClientConnection> held = connections.get(index);
+            Coming<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
                 connections.compareAndSet(index, held, null);
             }
@@ -231,7 +230,7 @@ final class ClientAddress extends Route {
     void retire() {
         retired = true;
         for (int index = 0; index < connections.length(); index++) {
-            CompletableFuture<ClientConnection> held = connections.get(index);
+            Coming<ClientConnection> held = connections.get(index);
             if (held != null) {
                 held.thenAccept(ClientConnection::retire);
             }
@@ -246,14 +245,14 @@ final class ClientAddress extends Route {
 
     /** The one connection on the classic wire. After attempts that failed it is left alone as on the native wire. */
     @Override
-    synchronized CompletableFuture<ClassicClientConnection> connectClassic() {
-        CompletableFuture<ClassicClientConnection> found = classic;
+    synchronized Coming<ClassicClientConnection> connectClassic() {
+        Coming<ClassicClientConnection> found = classic;
         if (found != null
                 && (!found.isDone()
                         || !found.isCompletedExceptionally() && found.join().isUsable())) {
             return found;
         }
-        CompletableFuture<ClassicClientConnection> attempt = new CompletableFuture<>();
+        Coming<ClassicClientConnection> attempt = new Coming<>();
         long pause = pauseNanos();
         if (pause > WAITED_OUT_NANOS) {
             attempt.completeExceptionally(inPause(pause));
@@ -269,7 +268,7 @@ final class ClientAddress extends Route {
         return attempt;
     }
 
-    private void openClassic(CompletableFuture<ClassicClientConnection> attempt) {
+    private void openClassic(Coming<ClassicClientConnection> attempt) {
         client.open(
                 this,
                 channel -> {
@@ -282,7 +281,7 @@ final class ClientAddress extends Route {
                 true);
     }
 
-    private static boolean isUsableOrComing(CompletableFuture<ClientConnection> found) {
+    private static boolean isUsableOrComing(Coming<ClientConnection> found) {
         return !found.isDone()
                 || !found.isCompletedExceptionally() && found.join().isUsable();
     }

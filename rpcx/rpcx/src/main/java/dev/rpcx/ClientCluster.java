@@ -3,10 +3,11 @@ package dev.rpcx;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,10 +28,26 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     // guarded by this
     private final Map<String, ClientAddress> members = new LinkedHashMap<>();
-    private final List<Waiting> waiting = new ArrayList<>();
 
-    /** A call without a connection, and the instances that have failed since it came. */
-    private record Waiting(int key, CompletableFuture<ClientConnection> connection, Set<ClientAddress> failed) {}
+    /** Calls without a connection, in the order in which they came; each leaves when it ends, whoever ends it. */
+    private final Set<Waiting> waiting = new LinkedHashSet<>();
+
+    /** What one call without a connection waits for. */
+    private static final class Waiting extends Coming<ClientConnection> {
+        private final int key;
+
+        /** Instances that have failed since the call came. */
+        private final Set<ClientAddress> failed = new HashSet<>();
+
+        Waiting(int key) {
+            this.key = key;
+        }
+
+        @Override
+        void abandon() {
+            cancel(false);
+        }
+    }
 
     ClientCluster(Client client, int kept, int most, Choice choice) {
         super(client);
@@ -56,7 +73,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             left = List.copyOf(waiting);
             waiting.clear();
         }
-        left.forEach(call -> call.connection.completeExceptionally(new IllegalStateException("the client is closed")));
+        left.forEach(call -> call.completeExceptionally(new IllegalStateException("the client is closed")));
     }
 
     @Override
@@ -71,41 +88,46 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     @Override
-    CompletableFuture<ClientConnection> connect(int key) {
-        Waiting call = new Waiting(key, new CompletableFuture<>(), new HashSet<>());
-        if (client.isClosed()) {
-            call.connection.completeExceptionally(new IllegalStateException("the client is closed"));
-            return call.connection;
-        }
+    Coming<ClientConnection> connect(int key) {
+        Waiting call = new Waiting(key);
         synchronized (this) {
             Throwable failure = registryFailure;
             if (members.isEmpty() && failure != null) {
-                call.connection.completeExceptionally(failure);
-                return call.connection;
+                call.completeExceptionally(failure);
+                return call;
             }
             waiting.add(call);
         }
-        client.schedule(() -> giveUp(call), client.patienceNanos());
+        Future<?> timer = client.timer(
+                () -> call.completeExceptionally(new IllegalStateException("no instance could be reached in time")),
+                client.patienceNanos());
+        call.whenComplete((connected, failure) -> {
+            if (timer != null) {
+                timer.cancel(false);
+            }
+            remove(call);
+        });
         // whatever was connected between the caller's look and now
         ClientConnection ready = ready(key);
-        if (ready != null && call.connection.complete(ready)) {
-            synchronized (this) {
-                waiting.remove(call);
-            }
+        if (ready != null) {
+            call.complete(ready);
+        } else if (timer == null) {
+            call.completeExceptionally(new IllegalStateException("the client is closed"));
         }
-        return call.connection;
+        return call;
     }
 
-    private void giveUp(Waiting call) {
-        if (call.connection.completeExceptionally(new IllegalStateException("no instance could be reached in time"))) {
-            synchronized (this) {
-                waiting.remove(call);
-            }
-        }
+    private synchronized void remove(Waiting call) {
+        waiting.remove(call);
+    }
+
+    /** Calls that wait for a connection: for tests. */
+    synchronized int waiting() {
+        return waiting.size();
     }
 
     @Override
-    CompletableFuture<ClassicClientConnection> connectClassic() {
+    Coming<ClassicClientConnection> connectClassic() {
         throw new IllegalStateException("several endpoints on the classic wire (expected: the native one)");
     }
 
@@ -123,10 +145,12 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                 ready = address.ready();
             }
             if (ready != null) {
-                call.connection.complete(ready);
+                call.complete(ready);
             } else {
                 synchronized (this) {
-                    waiting.add(call);
+                    if (!call.isDone()) {
+                        waiting.add(call);
+                    }
                 }
             }
         }
@@ -142,9 +166,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                     given.add(call);
                 }
             }
-            waiting.removeAll(given);
+            given.forEach(waiting::remove);
         }
-        given.forEach(call -> call.connection.completeExceptionally(why));
+        given.forEach(call -> call.completeExceptionally(why));
     }
 
     /** An instance has failed several calls in a row: it is left out, unless half of all are already. */
@@ -217,7 +241,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                 waiting.clear();
             }
         }
-        given.forEach(call -> call.connection.completeExceptionally(why));
+        given.forEach(call -> call.completeExceptionally(why));
     }
 
     @Override

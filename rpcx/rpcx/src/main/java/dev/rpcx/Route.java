@@ -1,12 +1,10 @@
 package dev.rpcx;
 
 import io.netty.util.concurrent.Ticker;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -90,9 +88,9 @@ abstract class Route {
     abstract @Nullable ClientConnection ready(int key);
 
     /** One that is there or will be. Ends with an exception when there is none to be had. */
-    abstract CompletableFuture<ClientConnection> connect(int key);
+    abstract Coming<ClientConnection> connect(int key);
 
-    abstract CompletableFuture<ClassicClientConnection> connectClassic();
+    abstract Coming<ClassicClientConnection> connectClassic();
 
     /** Waits for a connection, at most until the deadline. Not on an event loop, which would wait for itself. */
     final ClientConnection await(int key, long deadlineNanos, boolean trial) {
@@ -101,13 +99,16 @@ abstract class Route {
         if (ready != null) {
             return ready;
         }
+        Coming<ClientConnection> coming = connect(key);
         try {
-            return connect(key).get(Math.max(0, deadlineNanos - ticker().nanoTime()), TimeUnit.NANOSECONDS);
+            return coming.get(Math.max(0, deadlineNanos - ticker().nanoTime()), TimeUnit.NANOSECONDS);
         } catch (ExecutionException e) {
             throw unreachable(e.getCause(), trial);
         } catch (TimeoutException e) {
+            coming.abandon();
             throw late(trial);
         } catch (InterruptedException e) {
+            coming.abandon();
             Thread.currentThread().interrupt();
             throw new RPCXException(
                     RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.NOT_EXECUTED);
@@ -127,7 +128,7 @@ abstract class Route {
         await(this::connectClassic, deadlineNanos, trial, then);
     }
 
-    private <C> void await(Supplier<CompletableFuture<C>> connect, long deadlineNanos, boolean trial, Then<C> then) {
+    private <C> void await(Supplier<Coming<C>> connect, long deadlineNanos, boolean trial, Then<C> then) {
         if (waiting.incrementAndGet() > Wire.MAX_SLOTS) {
             waiting.decrementAndGet();
             then.ended(
@@ -138,31 +139,77 @@ abstract class Route {
                             RPCXException.Executed.NOT_EXECUTED));
             return;
         }
-        AtomicBoolean told = new AtomicBoolean();
-        CompletableFuture<C> coming = connect.get();
-        Future<?> timer = coming.isDone()
-                ? null
-                : client.timer(
-                        () -> {
-                            if (told.compareAndSet(false, true)) {
-                                waiting.decrementAndGet();
-                                then.ended(null, late(trial));
-                            }
-                        },
-                        Math.max(0, deadlineNanos - ticker().nanoTime()));
-        if (timer == null && !coming.isDone()) {
-            // without a timer nobody would end the call in its time
-            coming = CompletableFuture.failedFuture(new IllegalStateException("the client is closed"));
+        Coming<C> coming = connect.get();
+        Waiting<C> call = new Waiting<>(coming, deadlineNanos, trial, then);
+        if (coming.add(call)) {
+            call.startTimer();
+        } else {
+            coming.whenComplete(call::ended);
         }
-        coming.whenComplete((connected, failure) -> {
-            if (timer != null) {
-                timer.cancel(false);
+    }
+
+    /** A call that waits for a connection, until there is one or its time is over. */
+    private final class Waiting<C> implements Coming.Waiter<C>, Runnable {
+        private final Coming<C> coming;
+        private final long deadlineNanos;
+        private final boolean trial;
+        private final Then<C> then;
+
+        // guarded by this
+        private @Nullable Future<?> timer;
+        private boolean isOver;
+
+        Waiting(Coming<C> coming, long deadlineNanos, boolean trial, Then<C> then) {
+            this.coming = coming;
+            this.deadlineNanos = deadlineNanos;
+            this.trial = trial;
+            this.then = then;
+        }
+
+        /** The call may have been told meanwhile. */
+        void startTimer() {
+            Future<?> started = client.timer(this, Math.max(0, deadlineNanos - ticker().nanoTime()));
+            if (started == null) {
+                // without a timer nobody would end the call in its time
+                if (coming.remove(this)) {
+                    coming.abandon();
+                    ended(null, new IllegalStateException("the client is closed"));
+                }
+                return;
             }
-            if (told.compareAndSet(false, true)) {
+            boolean isLate;
+            synchronized (this) {
+                isLate = isOver;
+                timer = started;
+            }
+            if (isLate) {
+                started.cancel(false);
+            }
+        }
+
+        /** The call's time is over. */
+        @Override
+        public void run() {
+            if (coming.remove(this)) {
+                coming.abandon();
                 waiting.decrementAndGet();
-                then.ended(connected, connected == null ? unreachable(failure, trial) : null);
+                then.ended(null, late(trial));
             }
-        });
+        }
+
+        @Override
+        public void ended(@Nullable C connected, @Nullable Throwable failure) {
+            Future<?> started;
+            synchronized (this) {
+                isOver = true;
+                started = timer;
+            }
+            if (started != null) {
+                started.cancel(false);
+            }
+            waiting.decrementAndGet();
+            then.ended(connected, connected == null ? unreachable(failure, trial) : null);
+        }
     }
 
     /** Told once how the wait for a connection has ended: with one or with an error. */

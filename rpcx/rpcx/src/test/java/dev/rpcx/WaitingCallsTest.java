@@ -1,0 +1,131 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.lang.ref.WeakReference;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Calls that wait for a connection: when their time is over nothing is left of them, however long the wait goes on. */
+@Timeout(60)
+class WaitingCallsTest {
+    private static final int CALLS = 50;
+    private static final int BYTES = 100_000;
+
+    @RPCXClient(remoteServerName = "waiting")
+    interface Remote {
+        @Method(timeoutMillis = 100)
+        CompletableFuture<Integer> length(byte[] bytes);
+    }
+
+    private final HandPlatform hand = new HandPlatform();
+    private final Client client = Client.builder()
+            .platform(hand)
+            .eventLoops(1)
+            .connections(1, 1)
+            .connectTimeout(Duration.ofMinutes(30))
+            .build();
+    private final List<WeakReference<byte[]>> arguments = new ArrayList<>();
+    private final List<CompletableFuture<Integer>> calls = new ArrayList<>();
+
+    @AfterEach
+    void stop() {
+        client.end();
+        for (EmbeddedChannel channel : hand.opened) {
+            hand.settle(channel);
+            channel.close();
+            channel.releaseOutbound();
+        }
+    }
+
+    private void callAll(Remote remote) {
+        for (int i = 0; i < CALLS; i++) {
+            byte[] bytes = new byte[BYTES];
+            arguments.add(new WeakReference<>(bytes));
+            calls.add(remote.length(bytes));
+        }
+        assertThat(calls).allSatisfy(call -> assertThat(call).isNotDone());
+    }
+
+    private void expectNothingLeft() {
+        hand.ticker.advance(101, TimeUnit.MILLISECONDS);
+        // also the tasks of calls, and not only those of the channel
+        hand.settle(hand.opened.get(0));
+        assertThat(calls).allSatisfy(call -> assertThat(call).isCompletedExceptionally());
+        await().untilAsserted(() -> {
+            System.gc();
+            assertThat(arguments.stream().filter(each -> each.get() != null).count())
+                    .isZero();
+        });
+    }
+
+    @Test
+    void nothingIsKeptOfCallsToOneAddressWhoseTimeIsOver() {
+        callAll(client.create(Remote.class, "peer", 1));
+        expectNothingLeft();
+        assertThat(hand.opened.get(0).isOpen()).as("still connecting").isTrue();
+    }
+
+    @Test
+    void anAttemptToConnectKnowsOnlyOfCallsThatStillWait() {
+        ClientAddress address = new ClientAddress(client, new Endpoint("peer", 1), 1, 1, null);
+        CompletableFuture<ClientConnection> attempt = address.connect(0);
+        hand.settle(hand.opened.get(0));
+        int own = attempt.getNumberOfDependents();
+        List<RPCXException.Code> ends = new ArrayList<>();
+        long soon = hand.ticker.nanoTime() + TimeUnit.MILLISECONDS.toNanos(1);
+        for (int i = 0; i < CALLS; i++) {
+            address.await(
+                    0,
+                    soon,
+                    false,
+                    (connected, failure) ->
+                            ends.add(Objects.requireNonNull(failure).code()));
+        }
+        hand.ticker.advance(2, TimeUnit.MILLISECONDS);
+        hand.settle(hand.opened.get(0));
+        assertThat(ends).hasSize(CALLS).containsOnly(RPCXException.Code.DEADLINE_EXCEEDED);
+        assertThat(attempt).isNotDone();
+        assertThat(attempt.getNumberOfDependents()).isEqualTo(own);
+    }
+
+    @Test
+    void eachCallThatWaitsIsToldOnceAlsoBehindOneThatFails() {
+        ClientAddress address = new ClientAddress(client, new Endpoint("peer", 1), 1, 1, null);
+        CompletableFuture<ClientConnection> attempt = address.connect(0);
+        List<Integer> told = new ArrayList<>();
+        long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
+        for (int i = 0; i < 3; i++) {
+            int number = i;
+            address.await(0, late, false, (connected, failure) -> {
+                told.add(number);
+                throw new IllegalStateException("by the test, " + failure);
+            });
+        }
+        attempt.completeExceptionally(new IllegalStateException("no server"));
+        assertThat(told).containsExactly(0, 1, 2);
+        hand.ticker.advance(2, TimeUnit.MINUTES);
+        hand.settle(hand.opened.get(0));
+        assertThat(told).hasSize(3);
+    }
+
+    @Test
+    void nothingIsKeptOfCallsToAServiceWhoseTimeIsOver() {
+        Endpoints service = Endpoints.of(new Endpoint("peer", 1));
+        Remote remote = client.create(Remote.class, service);
+        callAll(remote);
+        expectNothingLeft();
+        assertThat(hand.opened.get(0).isOpen()).as("still connecting").isTrue();
+        assertThat(Objects.requireNonNull(client.clusters.get(service)).waiting())
+                .isZero();
+    }
+}
