@@ -1,6 +1,8 @@
 package dev.rpcx;
 
 import io.netty.util.concurrent.Ticker;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -16,6 +18,24 @@ import org.jspecify.annotations.Nullable;
 public final class CallContext {
     private static final ThreadLocal<@Nullable CallContext> CURRENT = new ThreadLocal<>();
 
+    /** The handler may begin: interceptors stand before that. */
+    private static final int BEFORE_HANDLER = 0;
+
+    private static final int ENTERED = 1;
+
+    /** The call has failed before its handler began, which is what its caller is told; so the handler may not begin. */
+    private static final int BARRED = 2;
+
+    private static final VarHandle HANDLER;
+
+    static {
+        try {
+            HANDLER = MethodHandles.lookup().findVarHandle(CallContext.class, "handler", int.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
     private final long deadlineNanos;
     private final boolean asked;
     private final Metadata metadata;
@@ -29,8 +49,8 @@ public final class CallContext {
     /** Context of the whole call, where this one is of a part of it that has a time of its own. */
     private final @Nullable CallContext whole;
 
-    /** True from just before the handler starts: interceptors stand before that. On the context of the whole call. */
-    private volatile boolean handlerEntered;
+    /** One of the three above; used where the method has interceptors, on the context of the whole call. */
+    private volatile int handler;
 
     /** @param peer who the connection's certificate says is at its other end */
     CallContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
@@ -149,13 +169,27 @@ public final class CallContext {
         return cancelled || whole != null && whole.cancelled;
     }
 
-    /** Behind the last interceptor, on the handler's thread. */
-    void enterHandler() {
-        (whole == null ? this : whole).handlerEntered = true;
+    /**
+     * The handler is about to begin, behind the last interceptor and on its thread. An interceptor may have it begin
+     * more than once.
+     *
+     * @return false if it may not begin
+     */
+    boolean enterHandler() {
+        return handler == ENTERED || HANDLER.compareAndSet(this, BEFORE_HANDLER, ENTERED) || handler == ENTERED;
     }
 
     boolean isHandlerEntered() {
-        return handlerEntered;
+        return handler == ENTERED;
+    }
+
+    /**
+     * The call has failed: a handler that has not begun does not begin any more.
+     *
+     * @return whether it has begun
+     */
+    boolean barHandler() {
+        return handler == ENTERED || !HANDLER.compareAndSet(this, BEFORE_HANDLER, BARRED) && handler == ENTERED;
     }
 
     /**

@@ -74,7 +74,7 @@ final class ClassicServerCall implements Runnable {
         Object result = null;
         Throwable thrown = null;
         try {
-            result = method.invoke(arguments, Metadata.EMPTY);
+            result = method.invoke(arguments, Metadata.EMPTY, context);
         } catch (Throwable t) {
             thrown = t;
         } finally {

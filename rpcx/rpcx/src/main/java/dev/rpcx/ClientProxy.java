@@ -118,7 +118,7 @@ final class ClientProxy implements InvocationHandler {
             String service, String name, List<Interceptor> interceptors, Interceptor.Next end) {
         Interceptor.Next chain = Interceptor.chain(interceptors, end);
         return arguments -> chain.proceed(new Interceptor.Invocation(
-                service, name, arguments == null ? new Object[0] : arguments, Metadata.EMPTY));
+                service, name, arguments == null ? new Object[0] : arguments, Metadata.EMPTY, null));
     }
 
     static RPCXClient marked(Class<?> type) {

@@ -9,15 +9,20 @@ import org.jspecify.annotations.Nullable;
  * of the caller or of the handler; must be thread-safe.
  *
  * <p>At a client it stands around the whole call, retries and hedges within: what has to differ from attempt to attempt
- * is an entry of {@link Invocation#withEachAttempt}. A server's interceptor that throws {@link RPCXException#refused}
- * before it proceeds tells the caller that the handler was not executed.
+ * is an entry of {@link Invocation#withEachAttempt}.
+ *
+ * <p>A server's interceptor that throws {@link RPCXException#refused}, or anything but an {@link RPCXException}, before
+ * it proceeds tells the caller that the handler was not executed; so does one that returns a stage which fails so. It
+ * may proceed later and on another thread, {@code check().thenCompose(ok -> next.proceed(call))}, but not once the call
+ * has ended with a failure: then {@link Next#proceed} throws, and the handler is not begun.
  */
 @FunctionalInterface
 public interface Interceptor {
     /**
      * Answers the call, as a rule with {@code next.proceed(call)}.
      *
-     * @return what the method returns: its result, or a {@code CompletionStage} of it
+     * @return what the method returns: its result, or a {@code CompletionStage} of it; the {@code Flow.Publisher} itself
+     *     for a method that brings a stream
      */
     @Nullable
     Object intercept(Invocation call, Next next) throws Throwable;
@@ -30,19 +35,73 @@ public interface Interceptor {
         Object proceed(Invocation call) throws Throwable;
     }
 
-    /** One call on its way. The array is the call's own; metadata is what the client sends, or what the server received. */
-    record Invocation(
-            String service, String method, @Nullable Object[] arguments, Metadata metadata) {
+    /**
+     * One call on its way. Others are made of it, so that a server knows of each which call it is, on whatever thread
+     * and however late it proceeds.
+     */
+    final class Invocation {
+        private final String service;
+        private final String method;
+        private final @Nullable Object[] arguments;
+        private final Metadata metadata;
+
+        /** The call that a server handles; null at a client. */
+        final @Nullable CallContext handled;
+
+        Invocation(
+                String service,
+                String method,
+                @Nullable Object[] arguments,
+                Metadata metadata,
+                @Nullable CallContext handled) {
+            this.service = service;
+            this.method = method;
+            this.arguments = arguments;
+            this.metadata = metadata;
+            this.handled = handled;
+        }
+
+        /** Name of the service, as it is published. */
+        public String service() {
+            return service;
+        }
+
+        /** Name of the method, as it is published. */
+        public String method() {
+            return method;
+        }
+
+        /** What the method is called with; the array is the call's own, and may be changed before it proceeds. */
+        public @Nullable Object[] arguments() {
+            return arguments;
+        }
+
+        /** What the client sends beside the arguments, or what the server has received. */
+        public Metadata metadata() {
+            return metadata;
+        }
+
+        /** The same call with other arguments. */
+        public Invocation withArguments(@Nullable Object... others) {
+            return new Invocation(service, method, others, metadata, handled);
+        }
+
         /** The same call with one more entry of metadata. */
         public Invocation with(String name, String value) {
-            return new Invocation(service, method, arguments, metadata.with(name, value));
+            return new Invocation(service, method, arguments, metadata.with(name, value), handled);
         }
 
         /**
          * Same call with one more entry of metadata, computed anew for each attempt: {@link Metadata#withEachAttempt}.
          */
         public Invocation withEachAttempt(String name, Supplier<String> value) {
-            return new Invocation(service, method, arguments, metadata.withEachAttempt(name, value));
+            return new Invocation(service, method, arguments, metadata.withEachAttempt(name, value), handled);
+        }
+
+        /** Service and method; never arguments. */
+        @Override
+        public String toString() {
+            return service + "/" + method;
         }
     }
 

@@ -275,7 +275,7 @@ final class ServerCall extends Outbound implements Runnable, Memory {
         Object result = null;
         RPCXException error = null;
         try {
-            result = called.invoke(arguments, metadata);
+            result = called.invoke(arguments, metadata, context());
         } catch (Throwable t) {
             error = failedHere(t);
         }
@@ -495,16 +495,17 @@ final class ServerCall extends Outbound implements Runnable, Memory {
                 RPCXException.Executed.NOT_EXECUTED);
     }
 
-    private RPCXException failedHere(Throwable thrown) {
+    /** Makes what the caller sees of this call's failure. Before the call is finished. */
+    RPCXException failedHere(Throwable thrown) {
         return failed(thrown, method(), context());
     }
 
     /**
      * Does what {@link #failed(Throwable)} does, and is true about the handler: only an interceptor that stood before
-     * it can say that it did not run. The calls of both wires use it.
+     * it can say that it did not run, and from then on it does not. The calls of both wires use it.
      */
     static RPCXException failed(Throwable thrown, ServerMethod method, CallContext context) {
-        return failed(thrown, method.chain() == null || context.isHandlerEntered());
+        return failed(thrown, method.chain() == null || context.barHandler());
     }
 
     /** Makes what the caller sees of what a handler threw: its code and message, never its class. */
@@ -517,9 +518,12 @@ final class ServerCall extends Outbound implements Runnable, Memory {
             return asTold(thrown, hasRun);
         } catch (Throwable worse) {
             // the exception's own methods fail: its caller has an answer all the same
-            return new RPCXException(
-                    RPCXException.Code.HANDLER_FAILED, "the handler failed", RPCXException.Executed.EXECUTED);
+            return new RPCXException(RPCXException.Code.HANDLER_FAILED, "the handler failed", executed(hasRun));
         }
+    }
+
+    private static RPCXException.Executed executed(boolean hasRun) {
+        return hasRun ? RPCXException.Executed.EXECUTED : RPCXException.Executed.NOT_EXECUTED;
     }
 
     private static RPCXException asTold(Throwable thrown, boolean hasRun) {
@@ -535,9 +539,7 @@ final class ServerCall extends Outbound implements Runnable, Memory {
         }
         String message = t.getMessage();
         return new RPCXException(
-                RPCXException.Code.HANDLER_FAILED,
-                message == null ? "the handler failed" : message,
-                RPCXException.Executed.EXECUTED);
+                RPCXException.Code.HANDLER_FAILED, message == null ? "the handler failed" : message, executed(hasRun));
     }
 
     /** Counts the handler no longer, as it has ended. A second time does nothing. */

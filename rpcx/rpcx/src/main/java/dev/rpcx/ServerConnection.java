@@ -973,7 +973,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     void stream(ServerCall call, @Nullable Object result) {
         if (!(result instanceof Flow.Publisher<?>)) {
-            call.finish(null, ServerCall.failed(new IllegalStateException("no stream")));
+            call.finish(null, call.failedHere(new IllegalStateException("no stream")));
             return;
         }
         @SuppressWarnings("unchecked") // the codec refuses items of another type

@@ -33,22 +33,24 @@ record ServerMethod(
         Interceptor.@Nullable Next chain,
         @Nullable AdmissionLimit admission) {
 
+    /** @param call being handled */
     @Nullable
-    Object invoke(Object[] values, Metadata metadata) throws Throwable {
+    Object invoke(Object[] values, Metadata metadata, CallContext call) throws Throwable {
         return chain == null
                 ? (Object) handle.invokeExact(values)
-                : chain.proceed(new Interceptor.Invocation(service, name, values, metadata));
+                : chain.proceed(new Interceptor.Invocation(service, name, values, metadata, call));
     }
 
     /**
-     * The end of a chain of interceptors. What the handler throws has been executed, also where an interceptor has
-     * moved the call to a thread that does not know its context.
+     * The end of a chain of interceptors. What the handler throws has been executed. The invocation says which call it
+     * is: an interceptor may have gone on to a thread that knows of no call, or of another one.
      */
     static Interceptor.Next entering(MethodHandle handle) {
         return call -> {
-            CallContext context = CallContext.currentOrNull();
-            if (context != null) {
-                context.enterHandler();
+            CallContext handled = call.handled;
+            if (handled != null && !handled.enterHandler()) {
+                throw RPCXException.refused(
+                        RPCXException.Code.CANCELLED, "the call has ended before its handler began");
             }
             try {
                 return (Object) handle.invokeExact(call.arguments());

@@ -320,4 +320,81 @@ class TokensPerAttemptTest {
         assertThat(each.toString()).contains("a", "b").doesNotContain("2");
         assertThatThrownBy(() -> Metadata.EMPTY.withEachAttempt("", () -> "x")).hasMessageContaining("empty");
     }
+
+    /** Goes on from a thread that knows of no call, as an interceptor does that waits for another service's word. */
+    private static Interceptor checkingElsewhere() {
+        return (call, next) -> {
+            CompletableFuture<Boolean> check = new CompletableFuture<>();
+            CompletableFuture<Object> result = check.thenCompose(good -> {
+                try {
+                    Object brought = next.proceed(call.with("checked", "yes").withArguments(call.arguments()));
+                    return brought instanceof java.util.concurrent.CompletionStage<?> stage
+                            ? stage.thenApply(value -> value)
+                            : CompletableFuture.completedFuture(brought);
+                } catch (Throwable e) {
+                    return CompletableFuture.failedFuture(e);
+                }
+            });
+            new Thread(() -> check.complete(true), "check").start();
+            return result;
+        };
+    }
+
+    @Test
+    void aHandlerThatRanBehindACheckOnAnotherThreadCannotSayThatItDidNot() {
+        StoreClient calls = client.create(StoreClient.class, "127.0.0.1", serving(checkingElsewhere()));
+        assertThatThrownBy(() -> calls.pretendLater().join())
+                .satisfies(e -> assertEnd(e, RPCXException.Code.INVALID, RPCXException.Executed.EXECUTED));
+        assertThatThrownBy(calls::pretend)
+                .satisfies(e -> assertEnd(e, RPCXException.Code.OVERLOADED, RPCXException.Executed.EXECUTED));
+        assertThat(store.handled).hasValue(2);
+    }
+
+    @Test
+    void aCallThatWasRefusedDoesNotBeginItsHandlerLater() {
+        List<org.assertj.core.api.ThrowableAssert.ThrowingCallable> late = new ArrayList<>();
+        Interceptor hasty = (call, next) -> {
+            late.add(() -> next.proceed(call));
+            throw RPCXException.refused(RPCXException.Code.OVERLOADED, "the check takes too long");
+        };
+        StoreClient calls = client.create(StoreClient.class, "127.0.0.1", serving(hasty));
+        assertThatThrownBy(() -> calls.pretendLater().join())
+                .satisfies(e -> assertEnd(e, RPCXException.Code.OVERLOADED, RPCXException.Executed.NOT_EXECUTED));
+        assertThatThrownBy(late.get(0))
+                .satisfies(e -> assertEnd(e, RPCXException.Code.CANCELLED, RPCXException.Executed.NOT_EXECUTED));
+        assertThat(store.handled).hasValue(0);
+    }
+
+    @Test
+    void whateverAnInterceptorThrowsBeforeItProceedsTheHandlerHasNotRun() {
+        for (Throwable thrown : List.of(
+                new IllegalStateException("no check"),
+                new AssertionError("no check"),
+                new java.io.IOException("no check"))) {
+            Interceptor throwing = (call, next) -> {
+                throw thrown;
+            };
+            Interceptor failing = (call, next) -> CompletableFuture.failedFuture(thrown);
+            for (Interceptor broken : List.of(throwing, failing)) {
+                StoreClient calls = client.create(StoreClient.class, "127.0.0.1", serving(broken));
+                assertThatThrownBy(calls::pretend)
+                        .hasMessage("no check")
+                        .satisfies(e ->
+                                assertEnd(e, RPCXException.Code.HANDLER_FAILED, RPCXException.Executed.NOT_EXECUTED));
+            }
+        }
+        // a stream is no stage of one
+        StoreClient early =
+                client.create(StoreClient.class, "127.0.0.1", serving((call, next) -> new CompletableFuture<Object>()));
+        assertThatThrownBy(() -> end(early.watch()).join())
+                .satisfies(e -> assertEnd(e, RPCXException.Code.HANDLER_FAILED, RPCXException.Executed.NOT_EXECUTED));
+        Interceptor after = (call, next) -> {
+            next.proceed(call);
+            throw new IllegalStateException("no reply");
+        };
+        StoreClient calls = client.create(StoreClient.class, "127.0.0.1", serving(after));
+        assertThatThrownBy(() -> calls.pretendLater().join())
+                .satisfies(e -> assertEnd(e, RPCXException.Code.HANDLER_FAILED, RPCXException.Executed.EXECUTED));
+        assertThat(store.handled).hasValue(1);
+    }
 }
