@@ -265,7 +265,7 @@ public final class Tokens {
             this.clock = clock;
         }
 
-        void log(String text, RuntimeException why) {
+        void log(String text, Throwable why) {
             long before;
             synchronized (this) {
                 long now = clock.millis();
@@ -344,7 +344,7 @@ public final class Tokens {
             try {
                 byte[] secret = secrets.apply(principal);
                 return secret == null ? null : Token.key(secret);
-            } catch (RuntimeException e) {
+            } catch (Throwable e) {
                 secretsFail.log("no usable secret of \"" + principal + "\", whose calls are refused", e);
                 return null;
             }
@@ -353,7 +353,7 @@ public final class Tokens {
         private boolean mayForward(String signer) {
             try {
                 return mayForward.test(signer);
-            } catch (RuntimeException e) {
+            } catch (Throwable e) {
                 secretsFail.log("nothing says whether \"" + signer + "\" may forward, and its calls are refused", e);
                 return false;
             }
@@ -365,9 +365,13 @@ public final class Tokens {
             Instant until = Instant.ofEpochMilli(token.expiresMillis()).plus(SKEW);
             try {
                 return used.first(token.signer(), id, until);
-            } catch (RPCXException refused) {
-                throw refused;
-            } catch (RuntimeException e) {
+            } catch (Throwable e) {
+                if (e instanceof RPCXException refused
+                        && refused.code() == RPCXException.Code.OVERLOADED
+                        && refused.executed() == RPCXException.Executed.NOT_EXECUTED) {
+                    throw refused;
+                }
+                // a store may make calls of its own: how one of those ended says nothing about this call
                 usedFail.log("what remembers used tokens fails, and calls are refused", e);
                 throw RPCXException.refused(RPCXException.Code.UNAVAILABLE, "tokens cannot be checked now");
             }

@@ -386,4 +386,52 @@ class TokensTest {
         assertThat(used.first("alice", "5", NOW.plusSeconds(90))).isTrue();
         assertThat(used.remembered()).isEqualTo(1);
     }
+
+    /** What somebody throws who does not declare it. */
+    @SuppressWarnings("unchecked")
+    private static <T, E extends Throwable> T sneaky(Throwable thrown) throws E {
+        throw (E) thrown;
+    }
+
+    private static void assertUnchecked(RPCXException.Code code, String message, Interceptor requiring) {
+        Server server = Server.builder(RegistryServer.registry(new Secret()))
+                .interceptor(requiring)
+                .build()
+                .start();
+        try {
+            assertThatThrownBy(() -> ask(server.port(), Tokens.signing("alice", ALICE)))
+                    .isInstanceOfSatisfying(RPCXException.class, e -> {
+                        assertThat(e.code()).isEqualTo(code);
+                        assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                        assertThat(e).hasMessage(message);
+                    });
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    @Test
+    void howeverTheCheckOfATokenFailsTheCallHasNotRunAndIsToldSo() {
+        for (Throwable thrown : java.util.List.of(
+                new RPCXException(RPCXException.Code.INVALID, "by the store"),
+                new RPCXException(RPCXException.Code.UNAVAILABLE, "by the store", RPCXException.Executed.MAYBE),
+                new RPCXException(RPCXException.Code.OVERLOADED, "by the store"),
+                RPCXException.refused(RPCXException.Code.NOT_FOUND, "by the store"),
+                new NoClassDefFoundError("by the store"),
+                new java.io.IOException("by the store"))) {
+            assertUnchecked(
+                    RPCXException.Code.UNAVAILABLE,
+                    "tokens cannot be checked now",
+                    Tokens.requiring(
+                            Map.of("alice", ALICE)::get, nobody -> false, (signer, token, until) -> sneaky(thrown)));
+            assertUnchecked(
+                    RPCXException.Code.UNAUTHENTICATED, "no valid token", Tokens.requiring(name -> sneaky(thrown)));
+        }
+        assertUnchecked(
+                RPCXException.Code.OVERLOADED,
+                "no room",
+                Tokens.requiring(Map.of("alice", ALICE)::get, nobody -> false, (signer, token, until) -> {
+                    throw RPCXException.refused(RPCXException.Code.OVERLOADED, "no room");
+                }));
+    }
 }
