@@ -61,7 +61,10 @@ final class ClientCall extends Outbound {
     /** Bytes that the account has been charged for a request in parts, until it has left or the slot is free. */
     private int requestBytes;
 
-    /** Bytes that the account has been charged for a reply in parts, from its first part until the slot is free. */
+    /**
+     * Bytes that the account has been charged for what comes in parts: for a reply from its first part until the slot is
+     * free, for an item until it is whole or nobody waits for it.
+     */
     private int replyBytes;
 
     private volatile int state = BOTH_DONE;
@@ -161,8 +164,7 @@ final class ClientCall extends Outbound {
             forgetRequest();
         }
         if (replyBytes > 0) {
-            connection.account.give(Resource.REPLY_BYTES, replyBytes);
-            replyBytes = 0;
+            forgetReply();
         }
         int bytes = body.capacity();
         boolean keeps = bytes > COUNTED_BYTES && keep(bytes);
@@ -199,6 +201,11 @@ final class ClientCall extends Outbound {
     private void forgetRequest() {
         connection.account.give(Resource.REQUEST_BYTES, requestBytes);
         requestBytes = 0;
+    }
+
+    private void forgetReply() {
+        connection.account.give(Resource.REPLY_BYTES, replyBytes);
+        replyBytes = 0;
     }
 
     private void forgetKept() {
@@ -448,8 +455,18 @@ final class ClientCall extends Outbound {
             onReplyPart(payload, more, maxBytes);
             return;
         }
-        arriving = more ? Wire.ITEM : 0;
         StreamReceiver stream = stream();
+        if (more) {
+            if (!hold(payload, false)) {
+                return;
+            }
+        } else {
+            // whole: what it takes from here on is its subscriber's
+            arriving = 0;
+            if (replyBytes > 0) {
+                forgetReply();
+            }
+        }
         if (stream != null && stream.isReceiving() && !stream.onPart(payload, more, maxBytes)) {
             end(tooLarge("an item", maxBytes), false);
         }
@@ -473,7 +490,7 @@ final class ClientCall extends Outbound {
         }
     }
 
-    /** Charges a part of a reply. @return false if this client holds too much of replies; the call has ended then */
+    /** Charges a part of a reply or an item. @return false if this client holds too much; the call has ended then */
     private boolean hold(ByteBuf part, boolean isFinal) {
         int bytes = part.readableBytes();
         if (connection.account.take(Resource.REPLY_BYTES, bytes)) {
@@ -483,8 +500,8 @@ final class ClientCall extends Outbound {
         end(
                 new RPCXException(
                         RPCXException.Code.OVERLOADED,
-                        "too many bytes of replies on their way to this client (expected: fewer calls with large results"
-                                + " at once)",
+                        "too many bytes of replies and items on their way to this client"
+                                + " (expected: fewer calls with large results at once)",
                         RPCXException.Executed.EXECUTED),
                 isFinal);
         return false;
@@ -523,8 +540,13 @@ final class ClientCall extends Outbound {
         if (stream == null) {
             throw new WireFault("an item for a call that brings none");
         }
-        arriving = more ? Wire.ITEM : 0;
         java.util.Objects.requireNonNull(async).arrived();
+        if (more) {
+            arriving = Wire.ITEM;
+            if (!hold(payload, false)) {
+                return;
+            }
+        }
         stream.onItem(payload, more);
     }
 
@@ -610,6 +632,10 @@ final class ClientCall extends Outbound {
         AsyncCall call = async;
         if (call != null) {
             async = null;
+            if (arriving == Wire.ITEM && replyBytes > 0) {
+                // the receiver drops the item's parts when it is told of the end
+                forgetReply();
+            }
             done(bits | CALLER_DONE);
             call.end(null, outcome == null ? connection.lostError(RPCXException.Executed.MAYBE) : outcome);
         } else {

@@ -975,4 +975,71 @@ class ClientWireTest {
         assertThat(hand.opened).hasSize(3);
         connecting();
     }
+    // ---- what a server makes a client hold
+
+    private static final ByteBuf TEN_KB = Unpooled.unreleasableBuffer(Unpooled.wrappedBuffer(new byte[10_000]));
+
+    private void sendPart(int head, int id) {
+        send(head, id, TEN_KB.duplicate());
+    }
+
+    private long held() {
+        return client.ledger().held(Resource.REPLY_BYTES);
+    }
+
+    @Test
+    void partsOfItemsAreChargedUntilTheItemIsWholeOrNobodyWaits() {
+        open();
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        int id = next().id();
+        expect(Wire.CREDIT);
+        ByteBuf text = RawPeer.text("x".repeat(25_000));
+        send(Wire.ITEM | Wire.MORE, id, text.readSlice(10_000));
+        assertThat(held()).isEqualTo(10_000);
+        send(Wire.PART | Wire.MORE, id, text.readSlice(10_000));
+        assertThat(held()).isEqualTo(20_000);
+        send(Wire.PART, id, text);
+        assertThat(held()).isZero();
+        assertThat(seen.items).hasSize(1);
+        sendPart(Wire.ITEM | Wire.MORE, id);
+        assertThat(held()).isEqualTo(10_000);
+        seen.subscription().cancel();
+        hand.settle(channel());
+        expect(Wire.CANCEL);
+        assertThat(held()).isZero();
+        sendPart(Wire.PART | Wire.MORE, id);
+        assertThat(held()).isZero();
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        assertThat(connection().load()).isZero();
+    }
+
+    @Test
+    void anItemWithoutRoomEndsItsCallAndNoOther() {
+        open();
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        int id = next().id();
+        expect(Wire.CREDIT);
+        long taken = 0;
+        for (long step = 1L << 40; step > 1 << 13; step /= 2) {
+            while (connection().account.take(Resource.REPLY_BYTES, step)) {
+                taken += step;
+            }
+        }
+        send(Wire.ITEM, id, RawPeer.text("small"));
+        int parts = 0;
+        for (int head = Wire.ITEM; seen.ends == 0 && parts < 10; head = Wire.PART, parts++) {
+            sendPart(head | Wire.MORE, id);
+        }
+        assertThat(failure(seen).code()).isEqualTo(Code.OVERLOADED);
+        assertThat(failure(seen)).hasMessageContaining("items on their way");
+        assertThat(seen.items).containsExactly("small");
+        assertThat(held()).isEqualTo(taken);
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        sendPart(Wire.PART, id);
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        connection().account.give(Resource.REPLY_BYTES, taken);
+        CompletableFuture<String> next = echo("a");
+        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
+        assertThat(next).isCompletedWithValue("b");
+    }
 }
