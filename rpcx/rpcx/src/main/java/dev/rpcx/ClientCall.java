@@ -67,6 +67,9 @@ final class ClientCall extends Outbound {
      */
     private int replyBytes;
 
+    /** When the call was given up; it means something only while the call's final frame is owed. */
+    private long givenUpNanos;
+
     private volatile int state = BOTH_DONE;
 
     // set by the caller before the call is queued
@@ -550,6 +553,21 @@ final class ClientCall extends Outbound {
         stream.onItem(payload, more);
     }
 
+    /** Says whether the call has been given up, and its final frame is still to come. Event loop only. */
+    boolean isOwed() {
+        if (!onWire) {
+            return false;
+        }
+        // as in isWaiting()
+        VarHandle.acquireFence();
+        return completed;
+    }
+
+    /** When the call was given up; for a call whose final frame is owed. Event loop only. */
+    long givenUpNanos() {
+        return givenUpNanos;
+    }
+
     void onCredit(ByteBuf payload) {
         if (completed) {
             return;
@@ -627,6 +645,10 @@ final class ClientCall extends Outbound {
             return;
         }
         completed = true;
+        if (!isFinal) {
+            givenUpNanos = connection.nanoTime();
+            connection.onGivenUp();
+        }
         endUpload();
         error = outcome;
         AsyncCall call = async;

@@ -48,6 +48,9 @@ final class ClientConnection extends WireConnection {
      */
     private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
 
+    /** Looks in a keep-alive time at calls whose final frame is owed. */
+    private static final int OWED_LOOKS = 3;
+
     private static final VarHandle TRIMS;
     private static final VarHandle UNDER_WAY;
     private static final VarHandle UNDER_WAY_HERE;
@@ -67,6 +70,7 @@ final class ClientConnection extends WireConnection {
     private final ClientAddress address;
     private final String peer;
     private final long defaultNanos;
+    private final long keepAliveNanos;
     private final KeepAlive keepAlive;
 
     /** Ends when the server has said what it publishes: only then is it sure that it takes calls, and which. */
@@ -115,6 +119,12 @@ final class ClientConnection extends WireConnection {
     private volatile long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
 
+    /** Set while final frames may be owed of calls that were given up. Event loop only. */
+    private @Nullable ScheduledFuture<?> owedTimer;
+
+    /** Until this time what was to be sent may have had to wait here. Event loop only. */
+    private long writableNanos;
+
     /** @param defaultNanos the time of calls whose requests do not carry one; whole microseconds */
     ClientConnection(
             Channel channel,
@@ -127,6 +137,7 @@ final class ClientConnection extends WireConnection {
         this.address = address;
         this.peer = address.toString();
         this.defaultNanos = defaultNanos;
+        this.keepAliveNanos = keepAliveNanos;
         this.keepAlive = new KeepAlive(this, keepAliveNanos);
         this.attempt = attempt;
     }
@@ -502,6 +513,62 @@ final class ClientConnection extends WireConnection {
         }
     }
 
+    /**
+     * A call has ended for its caller, and keeps its slot until the server has sent its final frame. A server sends that
+     * at once, so one that has not after a keep-alive time is not in order, however lively its connection: new calls go
+     * elsewhere, and the connection ends with the last call that somebody waits for.
+     */
+    void onGivenUp() {
+        if (owedTimer == null && !isClosed()) {
+            // nothing was owed until now
+            writableNanos = nanoTime();
+            lookAtOwedLater();
+        }
+    }
+
+    private void lookAtOwedLater() {
+        owedTimer = loop().schedule(this::lookAtOwed, keepAliveNanos / OWED_LOOKS, TimeUnit.NANOSECONDS);
+    }
+
+    private void lookAtOwed() {
+        owedTimer = null;
+        if (isClosed() || readTurn.isLent()) {
+            // where the socket is lent nothing is owed, and the one call that may be under way is its reader's
+            return;
+        }
+        long now = nanoTime();
+        if (!channel.isWritable()) {
+            // what the server has to hear first may still wait here
+            writableNanos = now;
+        }
+        boolean isOwed = false;
+        boolean isWaiting = false;
+        long longest = 0;
+        for (int slot = 0, top = slots.top(); slot < top; slot++) {
+            ClientCall call = slots.at(slot);
+            if (call != null && call.isOwed()) {
+                isOwed = true;
+                longest = Math.max(longest, Math.min(now - call.givenUpNanos(), now - writableNanos));
+            } else if (call != null && call.isWaiting()) {
+                isWaiting = true;
+            }
+        }
+        if (!isOwed) {
+            return;
+        }
+        lookAtOwedLater();
+        if (longest <= keepAliveNanos) {
+            return;
+        }
+        if (!leaving) {
+            onGoAway();
+        } else if (!isWaiting) {
+            // a look later: a thread that sent a call just before has been seen by then
+            close("the server has not ended a call that was given up " + TimeUnit.NANOSECONDS.toMillis(longest)
+                    + " ms ago");
+        }
+    }
+
     @Override
     void beforeClose() {
         readTurn.end();
@@ -514,6 +581,9 @@ final class ClientConnection extends WireConnection {
         keepAlive.stop();
         if (sweepTimer != null) {
             sweepTimer.cancel(false);
+        }
+        if (owedTimer != null) {
+            owedTimer.cancel(false);
         }
         for (int slot = 0, top = slots.top(); slot < top; slot++) {
             ClientCall call = slots.at(slot);

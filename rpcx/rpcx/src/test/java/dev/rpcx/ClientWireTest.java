@@ -60,6 +60,15 @@ class ClientWireTest {
         int ends;
         boolean cancelsAtOnce;
 
+        /** Brings nothing, and does not end. */
+        static final class Never implements Flow.Subscription {
+            @Override
+            public void request(long items) {}
+
+            @Override
+            public void cancel() {}
+        }
+
         Seen(int first) {
             this.first = first;
         }
@@ -975,6 +984,7 @@ class ClientWireTest {
         assertThat(hand.opened).hasSize(3);
         connecting();
     }
+
     // ---- what a server makes a client hold
 
     private static final ByteBuf TEN_KB = Unpooled.unreleasableBuffer(Unpooled.wrappedBuffer(new byte[10_000]));
@@ -1041,5 +1051,107 @@ class ClientWireTest {
         CompletableFuture<String> next = echo("a");
         send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
         assertThat(next).isCompletedWithValue("b");
+    }
+
+    /** Some of the keep-alive time, which is 10 min; the server answers the pings, if there are some. */
+    private void passAlive(int seconds) {
+        pass(seconds * 1000L);
+        look();
+        frames.removeIf(frame -> (frame.head() & Wire.TYPE_MASK) == Wire.PING);
+        send(Wire.PONG, 0);
+    }
+
+    /** A call whose caller has gone, as the server has heard. @return its id */
+    private int giveUp() {
+        CompletableFuture<String> call = remote.brief("a");
+        calls.add(call);
+        hand.settle(channel());
+        int id = next().id();
+        pass(1_001);
+        assertThat(failure(call).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        return id;
+    }
+
+    @Test
+    void aConnectionWhoseServerOwesAFinalFrameForAKeepAliveTimeIsLeft() {
+        open();
+        giveUp();
+        for (int i = 0; i < 3; i++) {
+            passAlive(199);
+            assertThat(connection().isUsable()).isTrue();
+        }
+        // a stream that is in order is left alone, and the connection ends with it
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        int id = next().id();
+        expect(Wire.CREDIT);
+        passAlive(203);
+        expect(Wire.GOAWAY);
+        assertThat(connection().isUsable()).isFalse();
+        EmbeddedChannel left = channel();
+        channel = null;
+        CompletableFuture<String> elsewhere = echo("b");
+        assertThat(channel()).isNotSameAs(left);
+        channel = left;
+        for (int i = 0; i < 4; i++) {
+            passAlive(200);
+        }
+        send(Wire.ITEM, id, RawPeer.text("c"));
+        send(Wire.REPLY, id);
+        assertThat(seen.items).containsExactly("c");
+        assertThat(left.isOpen()).isTrue();
+        passAlive(200);
+        assertThat(left.isOpen()).isFalse();
+        assertThat(elsewhere).isCompletedExceptionally();
+    }
+
+    @Test
+    void aServerThatEndsWhatWasGivenUpKeepsItsConnection() {
+        open();
+        for (int i = 0; i < 5; i++) {
+            int id = giveUp();
+            passAlive(598);
+            sendError(id, Code.CANCELLED, Executed.MAYBE);
+        }
+        passAlive(300);
+        passAlive(300);
+        assertThat(connection().isUsable()).isTrue();
+        assertThat(connection().load()).isZero();
+        expectNothing();
+    }
+
+    @Test
+    void aServerThatHasNotReadTheCancelOwesNothingYet() {
+        open();
+        CompletableFuture<String> call = remote.brief("a");
+        calls.add(call);
+        hand.settle(channel());
+        int id = next().id();
+        hand.reads(channel(), false);
+        pass(1_001);
+        assertThat(failure(call).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        pass(590_000);
+        hand.reads(channel(), true);
+        for (int i = 0; i < 2; i++) {
+            passAlive(200);
+            assertThat(connection().isUsable()).isTrue();
+        }
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        passAlive(300);
+        assertThat(connection().isUsable()).isTrue();
+        assertThat(connection().load()).isZero();
+    }
+
+    @Test
+    void aCallWhoseStreamWasStillToBeSentMayHaveBeenExecuted() {
+        open();
+        CompletableFuture<Integer> call = remote.takes(subscriber -> subscriber.onSubscribe(new Seen.Never()));
+        calls.add(call);
+        hand.settle(channel());
+        next();
+        send(Wire.SETTINGS, 0);
+        send(Wire.SETTINGS, 0);
+        assertThat(failure(call).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(failure(call).executed()).isEqualTo(Executed.MAYBE);
     }
 }
