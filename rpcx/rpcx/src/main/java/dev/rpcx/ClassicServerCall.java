@@ -4,14 +4,19 @@ import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** A classic request being handled. Whatever its arguments, handler and result do, it ends once, in {@link #end}. */
-final class ClassicServerCall implements Runnable {
+/**
+ * A classic request being handled. Whatever its arguments, handler and result do, it ends once, in {@link #end}, or is
+ * given up.
+ */
+final class ClassicServerCall implements Runnable, Awaited.Call {
     private final ClassicServerConnection connection;
+    private final Account account;
     private final ServerMethod method;
     private final ClassicWire.Request request;
     private final Charge requestBytes;
@@ -22,22 +27,32 @@ final class ClassicServerCall implements Runnable {
     private final AtomicBoolean ended = new AtomicBoolean();
     private @Nullable Thread runner;
 
+    /** Takes the result of a handler that has returned before it had one. Guarded by this. */
+    private @Nullable Awaited awaited;
+
     /** Whether the handler has begun. */
     private boolean entered;
 
+    /** The arguments were read from so many bytes. */
+    private int requestLength;
+
+    /** The connection gives the call up at this time, if its handler's future has not ended by then. Event loop only. */
+    long awayUntilNanos;
+
     ClassicServerCall(
             ClassicServerConnection connection,
+            Account account,
             ServerMethod method,
             ClassicWire.Request request,
             Charge requestBytes,
-            Charge objectBytes,
             long beganNanos,
             long deadlineNanos) {
         this.connection = connection;
+        this.account = account;
         this.method = method;
         this.request = request;
         this.requestBytes = requestBytes;
-        this.objectBytes = objectBytes;
+        this.objectBytes = account.charge(Resource.OBJECT_BYTES);
         this.beganNanos = beganNanos;
         this.deadlineNanos = deadlineNanos;
         this.context = connection.context(deadlineNanos);
@@ -89,18 +104,61 @@ final class ClassicServerCall implements Runnable {
         }
     }
 
+    /** The result comes later, or never. */
     private void await(CompletionStage<?> stage) {
-        try {
-            stage.whenComplete((value, failure) -> {
-                if (failure == null) {
-                    succeed(value);
-                } else {
-                    failed(failure);
-                }
-            });
-        } catch (Throwable t) {
-            failed(t);
+        Awaited result = new Awaited(this, stage);
+        boolean isGone;
+        synchronized (this) {
+            awaited = result;
+            isGone = context.isCancelled();
         }
+        if (isGone) {
+            connection.awaitsForNobody(this);
+            result.cancel();
+        }
+        result.begin();
+    }
+
+    @Override
+    public void brought(@Nullable Object value, @Nullable Throwable thrown) {
+        if (thrown == null) {
+            succeed(value);
+        } else {
+            failed(thrown);
+        }
+    }
+
+    /** Whether the handler has returned, so that it has no thread, and its result has not come. */
+    synchronized boolean isAwaiting() {
+        return awaited != null && awaited.isOpen();
+    }
+
+    /**
+     * Nobody waits for the result any more, and it has not come: the handler counts as running no longer. What it was
+     * given stays charged for as long as its future may hold that. By the connection, as {@link #release}.
+     *
+     * @param places held for this call; one of them may stay charged instead of what cannot be
+     * @return false if the result has come
+     */
+    boolean giveUp(Charge places) {
+        Awaited result;
+        synchronized (this) {
+            result = awaited;
+        }
+        if (result == null || !result.giveUp()) {
+            return false;
+        }
+        AdmissionLimit admission = method.admission();
+        if (admission != null) {
+            admission.leave();
+        }
+        if (result.leave(account, objectBytes.handOver(), requestLength, 0)) {
+            places.handOver(1);
+        } else {
+            places.release(1);
+        }
+        requestBytes.release();
+        return true;
     }
 
     private Object[] arguments() {
@@ -111,6 +169,7 @@ final class ClassicServerCall implements Runnable {
         }
         Object[] arguments = new Object[values.size()];
         for (int i = 0; i < arguments.length; i++) {
+            requestLength += values.get(i).readableBytes();
             arguments[i] = codecs.get(i).read(values.get(i), objectBytes);
         }
         return arguments;
@@ -138,11 +197,17 @@ final class ClassicServerCall implements Runnable {
     /** Nobody waits for the result any more. On the event loop. */
     void cancel() {
         List<Runnable> told;
+        Awaited result;
         synchronized (this) {
             told = context.cancel();
             if (runner != null) {
                 runner.interrupt();
             }
+            result = awaited;
+        }
+        if (result != null) {
+            told = new ArrayList<>(told);
+            told.add(result::cancel);
         }
         if (!told.isEmpty()) {
             connection.tell(method.place(), told);

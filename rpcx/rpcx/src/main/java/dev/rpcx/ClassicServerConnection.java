@@ -5,13 +5,16 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.socket.DuplexChannel;
 import io.netty.handler.ssl.SslHandler;
+import io.netty.util.concurrent.ScheduledFuture;
 import java.security.Principal;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A server's connection on the classic wire, the paper's: length-prefixed {@code RPCXRequest} and {@code RPCXReply}. It has no handshake,
@@ -47,6 +50,14 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** Handlers that run and are counted by their methods' limits, as the event loop knows it. */
     private int running;
 
+    /** Calls whose callers are gone and whose handlers' futures are given up, the first one next. */
+    private final ArrayDeque<ClassicServerCall> away = new ArrayDeque<>();
+
+    /** Set for the first of {@link #away}, and its charge. */
+    private @Nullable ScheduledFuture<?> awayTimer;
+
+    private final Charge awayTimers;
+
     private boolean leaving;
 
     ClassicServerConnection(Channel channel, Server server, Account account) {
@@ -61,6 +72,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         this.account = account;
         this.places = account.charge(Resource.CALLS);
         this.arriving = account.charge(Resource.REQUEST_BYTES);
+        this.awayTimers = account.charge(Resource.TIMERS);
         account.watch(places::held);
     }
 
@@ -166,8 +178,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             running++;
         }
         long now = nanoTime();
-        ClassicServerCall call = new ClassicServerCall(
-                this, method, request, charge, account.charge(Resource.OBJECT_BYTES), now, now + CALL_NANOS);
+        ClassicServerCall call = new ClassicServerCall(this, account, method, request, charge, now, now + CALL_NANOS);
         calls.put(id, call);
         start(method, call);
         return true;
@@ -213,30 +224,106 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     // ---- replies
 
-    /** The handler has ended, and this is its reply. From any thread, once for each call that was started. */
+    /** The handler has ended, and this is its reply. From any thread, at most once for each call that was started. */
     void ended(ClassicServerCall call, byte[] frame) {
         if (loop().inEventLoop()) {
             answer(call, frame);
-            return;
+        } else {
+            inLoopOrHere(() -> answer(call, frame));
         }
+    }
+
+    private void inLoopOrHere(Runnable task) {
         try {
-            loop().execute(() -> answer(call, frame));
-        } catch (RejectedExecutionException closed) {
+            loop().execute(task);
+        } catch (RejectedExecutionException ended) {
             synchronized (this) {
-                answer(call, frame);
+                task.run();
             }
         }
     }
 
     private void answer(ClassicServerCall call, byte[] frame) {
         call.release();
-        if (call.isAdmitted()) {
-            running--;
-        }
+        uncount(call);
         places.release(1);
+        if (places.held() == 0) {
+            // those that are away have ended too
+            away.clear();
+            stopLookingAway();
+        }
         if (forget(call)) {
             reply(call.id(), frame);
             closeIfDone();
+        }
+    }
+
+    private void uncount(ClassicServerCall call) {
+        if (call.isAdmitted()) {
+            running--;
+        }
+    }
+
+    // ---- calls whose callers are gone
+
+    /** Nobody waits for the call any more. */
+    private void abandon(ClassicServerCall call) {
+        forget(call);
+        call.cancel();
+        if (call.isAwaiting()) {
+            linger(call);
+        }
+    }
+
+    /** The handler's thread says that a handler whose caller is gone has brought a future. */
+    void awaitsForNobody(ClassicServerCall call) {
+        inLoopOrHere(() -> {
+            if (call.isAwaiting()) {
+                linger(call);
+            }
+        });
+    }
+
+    /** Gives the handler's future some time to end: none where the loop's timers are about to end. */
+    private void linger(ClassicServerCall call) {
+        if (leaving || loop().isShuttingDown()) {
+            giveUp(call);
+            return;
+        }
+        call.awayUntilNanos = nanoTime() + Awaited.GRACE_NANOS;
+        away.add(call);
+        watchAway();
+    }
+
+    private void watchAway() {
+        ClassicServerCall first = away.peek();
+        if (first != null && awayTimer == null) {
+            awayTimers.add(1);
+            awayTimer = loop().schedule(this::lookAway, first.awayUntilNanos - nanoTime(), TimeUnit.NANOSECONDS);
+        }
+    }
+
+    private void lookAway() {
+        stopLookingAway();
+        long now = nanoTime();
+        for (ClassicServerCall call = away.peek(); call != null && call.awayUntilNanos - now <= 0; call = away.peek()) {
+            away.remove();
+            giveUp(call);
+        }
+        watchAway();
+    }
+
+    private void stopLookingAway() {
+        if (awayTimer != null) {
+            awayTimer.cancel(false);
+            awayTimer = null;
+            awayTimers.release();
+        }
+    }
+
+    private void giveUp(ClassicServerCall call) {
+        if (call.giveUp(places)) {
+            uncount(call);
         }
     }
 
@@ -292,8 +379,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             }
         }
         for (ClassicServerCall call : late) {
-            forget(call);
-            call.cancel();
+            abandon(call);
             reply(
                     call.id(),
                     ClassicWire.reply(
@@ -352,8 +438,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         arriving.release();
         arrivingBytes = 0;
         for (ClassicServerCall call : new ArrayList<>(calls.values())) {
-            forget(call);
-            call.cancel();
+            abandon(call);
         }
     }
 }

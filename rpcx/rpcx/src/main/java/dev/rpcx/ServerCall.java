@@ -9,23 +9,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A request being handled, and then its reply. The object is used again when the reply has left and the handler has
  * ended; never while either is under way.
  */
-final class ServerCall extends Outbound implements Runnable, Memory {
-    /**
-     * Objects of a message that take no more than this are not charged while their call has a place. Source: the
-     * codec's reader.
-     */
-    private static final int UNCHARGED_OBJECT_BYTES = 16 * 1024;
-
-    /** Objects take at most so many bytes for each byte of their message. */
-    private static final int MAX_OBJECT_BYTES_PER_BYTE = 16;
-
+final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Call {
     private final ServerConnection connection;
     private final Account account;
 
@@ -306,82 +296,12 @@ final class ServerCall extends Outbound implements Runnable, Memory {
             connection.awaitsForNobody(this);
             result.cancel();
         }
-        try {
-            stage.whenComplete(result);
-        } catch (Throwable t) {
-            result.accept(null, t);
-        }
+        result.begin();
     }
 
-    /**
-     * Takes the result that a handler brings later: the first, once, and none when its call has been given up. Then it
-     * knows no call.
-     */
-    private static final class Awaited implements BiConsumer<@Nullable Object, @Nullable Throwable> {
-        private final CompletionStage<?> stage;
-        private @Nullable ServerCall call;
-
-        /** What stays charged until the stage ends, once the call has been given up. */
-        private @Nullable Leftover leftover;
-
-        private boolean isOver;
-
-        Awaited(ServerCall call, CompletionStage<?> stage) {
-            this.call = call;
-            this.stage = stage;
-        }
-
-        @Override
-        public void accept(@Nullable Object value, @Nullable Throwable thrown) {
-            ServerCall waiting;
-            Leftover left;
-            synchronized (this) {
-                isOver = true;
-                waiting = take();
-                left = leftover;
-                leftover = null;
-            }
-            if (waiting != null) {
-                waiting.finish(value, thrown == null ? null : waiting.failedHere(thrown));
-            }
-            if (left != null) {
-                left.end();
-            }
-        }
-
-        /**
-         * The call has been given up, and this stays charged until the stage ends: at once, where it has ended
-         * meanwhile.
-         */
-        void leave(Leftover left) {
-            synchronized (this) {
-                if (!isOver) {
-                    leftover = left;
-                    return;
-                }
-            }
-            left.end();
-        }
-
-        synchronized @Nullable ServerCall take() {
-            ServerCall waiting = call;
-            call = null;
-            return waiting;
-        }
-
-        synchronized boolean isOpen() {
-            return call != null;
-        }
-
-        /**
-         * Passes a cancel on to a call of the handler's own. Another stage is not cancelled: what its maker has hung on
-         * it to give back would be passed over, and other calls may wait for the same one.
-         */
-        void cancel() {
-            if (stage instanceof RPCXFuture<?> call) {
-                call.cancel(true);
-            }
-        }
+    @Override
+    public void brought(@Nullable Object value, @Nullable Throwable thrown) {
+        finish(value, thrown == null ? null : failedHere(thrown));
     }
 
     /** Says whether the handler has returned, so that it has no thread, and its result has not come. */
@@ -404,7 +324,7 @@ final class ServerCall extends Outbound implements Runnable, Memory {
         synchronized (this) {
             result = awaited;
         }
-        if (result == null || result.take() == null) {
+        if (result == null || !result.giveUp()) {
             return false;
         }
         AdmissionLimit counted = admitted;
@@ -413,25 +333,10 @@ final class ServerCall extends Outbound implements Runnable, Memory {
             counted.leave();
         }
         handling = false;
-        leaveObjects(result);
-        return true;
-    }
-
-    private void leaveObjects(Awaited holder) {
-        long uncharged =
-                metadataCost + Math.min(UNCHARGED_OBJECT_BYTES, (long) MAX_OBJECT_BYTES_PER_BYTE * requestLength);
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
-        if (charged + uncharged == 0) {
-            return;
-        }
-        if (account.take(Resource.OBJECT_BYTES, uncharged)) {
-            charged += uncharged;
-        } else {
-            // it is counted as what counted it until now: a place for a call
-            isPlaceLeft = true;
-        }
-        holder.leave(account.leave(holder, charged, isPlaceLeft ? 1 : 0));
+        isPlaceLeft = result.leave(account, charged, requestLength, metadataCost);
+        return true;
     }
 
     boolean isCancelled() {

@@ -38,11 +38,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private static final int ALLOWED_STALLS = 3;
 
-    /**
-     * A handler's future that does not end in so long after its caller has gone is not waited for: it holds no thread.
-     */
-    private static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
-
     /** Places kept for the calls that come next. What a burst has made beyond them is given back. */
     private static final int MAX_FREE = 512;
 
@@ -905,8 +900,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 away.remove(call);
                 call.cancel();
                 if (call.isAwaiting()) {
-                    addAway(call, now + GRACE_NANOS);
-                    next = Math.min(next, GRACE_NANOS);
+                    addAway(call, now + Awaited.GRACE_NANOS);
+                    next = Math.min(next, Awaited.GRACE_NANOS);
                 }
             }
             // the end of one may be the end of the connection, and of others with it
@@ -933,11 +928,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Gives the handler's future some time to end. */
     private void linger(ServerCall call) {
         long now = nanoTime();
-        addAway(call, now + GRACE_NANOS);
-        if (loop().isShuttingDown()) {
+        addAway(call, now + Awaited.GRACE_NANOS);
+        if (leaving || loop().isShuttingDown()) {
             giveUp(call);
         } else {
-            watch(now + GRACE_NANOS, now);
+            watch(now + Awaited.GRACE_NANOS, now);
         }
     }
 

@@ -192,6 +192,21 @@ class ClassicAttackTest {
     }
 
     @Test
+    void futuresThatNeverEndHoldNoHandlerWhenTheirCallersAreGone() throws IOException {
+        restart(serving(Duration.ofSeconds(60)).maxRunning(8));
+        for (int i = 0; i < 3; i++) {
+            try (RawPeer peer = new RawPeer(server.port())) {
+                for (int id = 1; id <= 4; id++) {
+                    peer.send(request(id, "never"));
+                }
+                await().until(() -> server.running() == 4);
+            }
+            await().until(() -> server.running() == 0);
+        }
+        othersAreServed();
+    }
+
+    @Test
     void threeConnectionsThatFillTheHandlersLeaveSomeForOthers() throws IOException {
         int most = 40;
         restart(serving(Duration.ofSeconds(60)).maxRunning(most));

@@ -105,6 +105,16 @@ class ClassicServingTest {
             return result;
         }
 
+        /** A future that holds its argument. */
+        @Method
+        CompletionStage<String> laterWith(String text) {
+            begun++;
+            within.run();
+            CompletableFuture<String> result = new CompletableFuture<>();
+            waiting.add(result);
+            return result.thenApply(more -> text + more);
+        }
+
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         CompletionStage<String> laterHere() {
@@ -415,6 +425,99 @@ class ClassicServingTest {
         isStopped = true;
         channel.close();
         assertThat(service.told).hasSize(1);
+    }
+
+    /** The client is gone. The channel's own close would take the loop's timers with it. */
+    private void leave() {
+        channel.pipeline().fireChannelInactive();
+        channel.runPendingTasks();
+    }
+
+    @Test
+    void aFutureWhoseCallerIsGoneIsWaitedForASecond() {
+        call(1, "later");
+        call(2, "later");
+        handle();
+        handle();
+        leave();
+        pass(Duration.ofMillis(500));
+        assertThat(server.running()).isEqualTo(2);
+        service.waiting.get(0).complete("in time");
+        channel.runPendingTasks();
+        assertThat(server.running()).isEqualTo(1);
+        pass(Duration.ofMillis(500));
+        assertThat(server.running()).isZero();
+        assertThat(connection.isBusy()).isFalse();
+        assertThat(account.held(Resource.CALLS)).isZero();
+        service.waiting.get(1).complete("late");
+        channel.runPendingTasks();
+        assertThat(server.running()).isZero();
+        assertThat(account.held(Resource.CALLS)).isZero();
+    }
+
+    @Test
+    void aFutureThatIsBroughtWhenTheCallerIsGoneIsWaitedForASecond() {
+        service.within = this::leave;
+        call(1, "laterWith", text("a"));
+        handle();
+        assertThat(server.running()).isEqualTo(1);
+        pass(Duration.ofSeconds(1));
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void aFutureThatIsNotDoneInItsTimeIsWaitedForASecondMore() {
+        call(1, "later");
+        handle();
+        pass(Duration.ofSeconds(60));
+        while (!hasReply()) {
+            pass(Duration.ofMillis(500));
+        }
+        expectError(1, RPCXException.Code.DEADLINE_EXCEEDED, RPCXException.Executed.MAYBE, "60 s");
+        assertThat(server.running()).isEqualTo(1);
+        pass(Duration.ofSeconds(1));
+        assertThat(server.running()).isZero();
+        assertThat(account.held(Resource.CALLS)).isZero();
+        call(1, "echo", text("again"));
+        hand.handleAll(channel);
+        expectValue(1, "again");
+    }
+
+    @Test
+    void whatAGivenUpCallWasReadIntoStaysChargedUntilItsFutureEnds() {
+        call(1, "laterWith", text("x".repeat(50_000)));
+        handle();
+        leave();
+        pass(Duration.ofSeconds(1));
+        assertThat(server.running()).isZero();
+        assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(account.held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(50_000);
+        service.waiting.get(0).complete("over");
+        assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
+    }
+
+    @Test
+    void aGivenUpCallKeepsItsPlaceWhereItsObjectsCannotBeCharged() {
+        long taken = takeAll(Resource.OBJECT_BYTES);
+        call(1, "laterWith", text("a"));
+        handle();
+        leave();
+        pass(Duration.ofSeconds(1));
+        assertThat(server.running()).isZero();
+        assertThat(account.held(Resource.CALLS)).isEqualTo(1);
+        service.waiting.get(0).complete("over");
+        assertThat(account.held(Resource.CALLS)).isZero();
+        account.give(Resource.OBJECT_BYTES, taken);
+    }
+
+    @Test
+    void aServerThatStopsWaitsForNoFutureOfACallerThatIsGone() {
+        call(1, "later");
+        handle();
+        connection.leave();
+        channel.runPendingTasks();
+        leave();
+        assertThat(server.running()).isZero();
     }
 
     @Test
