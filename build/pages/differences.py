@@ -33,7 +33,7 @@ def value(text):
 
 
 def decides(row):
-    return row["validity"] == "valid" or row["validity"].startswith("indicative")
+    return row["validity"] == "valid" or row["validity"].startswith(("indicative", "cold start"))
 
 
 def differing(figures):

@@ -47,7 +47,7 @@ def figures(summary):
 
 def counts(row):
     """Whether a figure may stand in a table: not cold, void, of unknown warmth or of too few restarts."""
-    return row is not None and not row["validity"].startswith(("cold", "void", "unknown", "too few"))
+    return row is not None and not row["validity"].startswith(("cold:", "void", "unknown", "too few"))
 
 
 def number(value):

@@ -164,14 +164,19 @@ class Store:
 
     def warmth(self, trial):
         """What speaks against warm services: compilers took over a tenth of their processor time, or latency still fell."""
-        rows = self.measured[trial["trial_id"], "rehearsal_time"]
-        if any(v == 0 for _, v in rows) and trial["warm_up_most_ns"] == 0 and re.match(r"(burst|rounds):", trial["load"]):
-            return set()  # a cold start, which is what the study asks for
+        if self.is_cold_start(trial):
+            return set()
         shares = [v for subject, v in self.measured[trial["trial_id"], "compiling_share"] if subject == "system"]
         kinds = {"unknown"} if not shares else {"cold"} if max(shares) > MAX_COMPILING else set()
         if re.match(r"(closed|open):", trial["load"]):
             kinds |= fall(*self.halves(trial))
         return kinds
+
+    def is_cold_start(self, trial):
+        """Whether the study asks how services begin: nothing rehearsed, nothing warmed up, a number of requests that is the same for all."""
+        rows = self.measured[trial["trial_id"], "rehearsal_time"]
+        return (any(v == 0 for _, v in rows) and trial["warm_up_most_ns"] == 0
+                and re.match(r"(burst|rounds):", trial["load"]) is not None)
 
     def halves(self, trial):
         kept = [merged([h for kind, _, h in self.histograms[trial["trial_id"]] if kind == half])
@@ -505,7 +510,7 @@ def audit_figure(store, row, is_part, in_csv, seed):
     if tried != row["tried"]:
         faults.append(f"of {row['tried']} restarts, here of {tried}")
     if metric not in NOT_OF_LOAD:
-        kind = state(store.counted(*cell), len(found), tried)
+        kind = state(store, store.counted(*cell), len(found), tried)
         if not row["validity"].startswith(kind):
             faults.append(f"validity {row['validity']!r}, here {kind}")
     if in_csv is not None and not math.isclose(value, in_csv, rel_tol=1e-5, abs_tol=1e-9):
@@ -520,10 +525,12 @@ def audit_figure(store, row, is_part, in_csv, seed):
     return value, faults
 
 
-def state(counted, restarts, tried):
+def state(store, counted, restarts, tried):
     """How the published validity must begin."""
     if not any(t["valid"] for t in counted):
         return without_verdict(counted)
+    if 2 * restarts > tried and any(store.is_cold_start(t) for t in counted):
+        return "cold start"
     return "too few" if 2 * restarts <= tried else "indicative" if restarts < max(5, tried) else ""
 
 

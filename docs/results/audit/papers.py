@@ -18,7 +18,7 @@ import audit
 
 PAPERS = Path(__file__).resolve().parents[3] / "workbench/studies/src/main/resources/dev/parley/studies"
 TIE_BAND = 1.05
-BYTES = {"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6}
+UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2 ** 10, "MiB": 2 ** 20, "GiB": 2 ** 30, "µs": 1e-3, "ms": 1, "s": 1e3, "min": 6e4}
 # A verdict hangs on ends of intervals that are drawn at random: it agrees where an end anywhere among these quantiles gives it.
 TAILS = (0.025, 0.002, 0.10)
 
@@ -353,9 +353,13 @@ def audit_figure(paper, row):
 
 
 def scale(row):
-    ours = {"installed_size": "MB", "memory_after_load": "MB", "memory_after_boot": "MB", "wire_out": "B", "wire_back": "B",
-            "payload_out": "B", "payload_back": "B"}.get(row["metric"])
-    return BYTES[ours] / BYTES.get(row["unit"], BYTES[ours]) if ours else 1
+    """From the unit of the raw rows to the paper's."""
+    metric = row["metric"]
+    ours = ("MB" if metric in ("installed_size", "memory_after_load", "memory_after_boot", "broker_memory", "database_memory")
+            else "B" if metric in audit.OF_MESSAGE
+            else "ms" if metric in audit.PERCENTILES or metric in audit.HOPS or metric in ("latency_mean", "boot_time", "first_call", "step_time")
+            else None)
+    return UNITS[ours] / UNITS[row["unit"]] if ours else 1
 
 
 WORDS = {True: "holds", False: "does not hold", None: "not decided here"}

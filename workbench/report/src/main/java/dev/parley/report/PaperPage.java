@@ -1,6 +1,5 @@
 package dev.parley.report;
 
-import dev.parley.model.Metric;
 import dev.parley.report.PaperRun.Found;
 import dev.parley.report.PaperRun.PartRun;
 import dev.parley.report.PaperRun.Place;
@@ -44,8 +43,6 @@ final class PaperPage {
             "validity",
             "note",
             "restarts");
-
-    private static final Map<String, Double> BYTES = Map.of("B", 1.0, "MB", 1e6, "MiB", 1024.0 * 1024, "GB", 1e9);
 
     private final PaperRun run;
     private final Paper paper;
@@ -130,20 +127,10 @@ final class PaperPage {
                     figure,
                     place.run().part().name(),
                     place.situation().load().toString(),
-                    found.figure().times(factor(figure)),
+                    found.figure().times(figure.factor()),
                     found.validity()));
         }
         return all;
-    }
-
-    /** From our unit to the paper's. */
-    private static double factor(PublishedFigure figure) {
-        for (Metric metric : Metric.values()) {
-            if (metric.key().equals(figure.metric()) && !metric.unit().equals(figure.unit())) {
-                return BYTES.getOrDefault(metric.unit(), 1.0) / BYTES.getOrDefault(figure.unit(), 1.0);
-            }
-        }
-        return 1;
     }
 
     private static void put(Map<String, String> conditions, String key, String value) {

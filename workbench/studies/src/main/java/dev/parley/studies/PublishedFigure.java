@@ -1,6 +1,10 @@
 package dev.parley.studies;
 
+import dev.parley.model.Metric;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 
 /**
  * One figure as a paper prints it.
@@ -27,6 +31,10 @@ public record PublishedFigure(
         String written,
         String unit,
         String note) {
+    /** Units of one kind, and how many of ours each is. */
+    private static final List<Map<String, Double>> UNITS = List.of(
+            Map.of("µs", 1e-3, "ms", 1.0, "s", 1e3, "min", 60e3),
+            Map.of("B", 1.0, "kB", 1e3, "MB", 1e6, "GB", 1e9, "KiB", 0x1p10, "MiB", 0x1p20, "GiB", 0x1p30));
 
     static List<PublishedFigure> read(String file, String text) {
         return Csv.read(file, text).stream()
@@ -39,7 +47,7 @@ public record PublishedFigure(
                             throw row.wrong(needed, "something");
                         }
                     }
-                    return new PublishedFigure(
+                    PublishedFigure figure = new PublishedFigure(
                             row.text("place"),
                             row.text("part"),
                             row.text("technology"),
@@ -51,8 +59,40 @@ public record PublishedFigure(
                             row.text("value"),
                             row.text("unit"),
                             row.text("note"));
+                    ours(figure.metric())
+                            .filter(ours -> !comparable(ours).containsKey(figure.unit()))
+                            .ifPresent(ours -> {
+                                throw row.wrong(
+                                        "unit",
+                                        ours + ", in which the workbench has it, or another of "
+                                                + comparable(ours).keySet().stream()
+                                                        .sorted()
+                                                        .toList());
+                            });
+                    return figure;
                 })
                 .toList();
+    }
+
+    /** The workbench's unit of a metric; empty for one of the paper's own. */
+    private static Optional<String> ours(String metric) {
+        return Arrays.stream(Metric.values())
+                .filter(m -> m.key().equals(metric))
+                .map(Metric::unit)
+                .findFirst();
+    }
+
+    /** The units that can stand for one, itself among them. */
+    private static Map<String, Double> comparable(String unit) {
+        return UNITS.stream().filter(kind -> kind.containsKey(unit)).findFirst().orElseGet(() -> Map.of(unit, 1.0));
+    }
+
+    /** What a figure in the workbench's unit is multiplied by to be one in the paper's. */
+    public double factor() {
+        return ours(metric)
+                .map(ours -> comparable(ours).getOrDefault(ours, 1.0)
+                        / comparable(ours).getOrDefault(unit, 1.0))
+                .orElse(1.0);
     }
 
     /** NaN where it is only drawn. */

@@ -405,6 +405,21 @@ class PaperTest {
                 folder.resolve("figures.csv"), "place,technology,metric,value,unit\nTable 1,rest,latency_mean,7,ms\n");
         Files.writeString(folder.resolve("claims.csv"), "id,place,sentence,expression\nc,1,It is.,latency_mean < 8\n");
         assertThat(Paper.read(folder).citation()).isEqualTo("A (2026): T. here.");
+        Files.writeString(
+                folder.resolve("figures.csv"),
+                "place,technology,metric,value,unit\nT,rest,latency_mean,7,s\nT,rest,wire_out,7,kB\nT,rest,mine,7,furlongs\n");
+        assertThat(Paper.read(folder).figures())
+                .as("from ms to s, from B to kB, and a metric of the paper's own as it is")
+                .extracting(PublishedFigure::factor)
+                .containsExactly(0.001, 0.001, 1.0);
+        Files.writeString(
+                folder.resolve("figures.csv"), "place,technology,metric,value,unit\nT,rest,latency_mean,7,kB\n");
+        assertThatThrownBy(() -> Paper.read(folder))
+                .as("a figure in a unit that ours has no way to would be off by whatever lies between them")
+                .isInstanceOf(BadInput.class)
+                .hasMessageContaining("figures.csv:2: unit: kB (expected: ms, ");
+        Files.writeString(
+                folder.resolve("figures.csv"), "place,technology,metric,value,unit\nTable 1,rest,latency_mean,7,ms\n");
         Files.writeString(folder.resolve("claims.csv"), "id,place,sentence,expression\nc,1,It is.,latency_mean < \n");
         assertThatThrownBy(() -> Paper.read(folder))
                 .isInstanceOf(BadInput.class)
