@@ -81,6 +81,9 @@ final class AdmissionLimit {
     /** A call that is given this part of the usual time counts in any case. */
     private static final double NEARLY_USUAL = 0.75;
 
+    /** For so many steps after another connection was there, each has its share of the limit only. */
+    private static final int SHARED_STEPS = 10;
+
     private final int most;
 
     /** Of all methods of the server. */
@@ -95,6 +98,9 @@ final class AdmissionLimit {
     private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
     private volatile boolean refused;
     private volatile boolean gap;
+
+    /** For so many steps a connection has its share of the limit and no more, also while no other runs handlers. */
+    private volatile int sharedSteps;
 
     private volatile long nextStepNanos;
 
@@ -151,33 +157,57 @@ final class AdmissionLimit {
         this.caughtUpNanos = nowNanos;
     }
 
-    /** As {@link #enter(int)}, of a connection that runs nothing else. */
+    /** As {@link #enter(int, int)}, of a connection that runs nothing else. */
     boolean enter() {
-        return enter(0);
+        return enter(0, 0);
     }
 
     /**
      * A connection may run as many handlers as are still free of all then, and one more: so it comes to half of them, each greedy one more to
-     * a part of what is left, and there is always something left for who runs few. See {@link Ledger} for where that comes from.
+     * a part of what is left, and there is always something left for who runs few. The same holds for a method's handlers and its limit: where
+     * that has sunk, it is shared by connections and not by requests. But a connection that has the method for itself has all of the limit,
+     * until another one is refused. See {@link Ledger} for where that comes from. A connection that is refused over its share says nothing:
+     * the limit itself is not used up.
      *
      * @param own handlers that the caller's connection runs already
+     * @param ownHere those among them that are of this method
      * @return false if the call has to be refused
      */
-    boolean enter(int own) {
-        if (running.incrementAndGet() > limit) {
+    boolean enter(int own, int ownHere) {
+        int most = limit;
+        int others = running.getAndIncrement() - ownHere;
+        int free = most - ownHere - others;
+        if (free <= 0) {
             running.decrementAndGet();
             if (!refused) {
                 refused = true;
             }
+            if (others > 0) {
+                share();
+            }
+            return false;
+        }
+        int left = sharedSteps;
+        if (left > 0 && others > 0) {
+            share();
+        }
+        if (ownHere > free && (left > 0 || others > 0)) {
+            running.decrementAndGet();
             return false;
         }
         int now = all.incrementAndGet();
-        if (now > most || own > most - (now - 1)) {
+        if (now > this.most || own > this.most - (now - 1)) {
             all.decrementAndGet();
             running.decrementAndGet();
             return false;
         }
         return true;
+    }
+
+    private void share() {
+        if (sharedSteps < SHARED_STEPS) {
+            sharedSteps = SHARED_STEPS;
+        }
     }
 
     /** A call that has entered leaves, and says nothing: its handler never ran. */
@@ -254,6 +284,9 @@ final class AdmissionLimit {
         refused = false;
         boolean idle = gap;
         gap = false;
+        if (sharedSteps > 0) {
+            sharedSteps--;
+        }
         double elapsed = now - windowBeganNanos;
         windowBeganNanos = now;
         nextStepNanos = now + STEP_NANOS;

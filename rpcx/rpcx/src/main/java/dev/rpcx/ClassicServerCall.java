@@ -62,6 +62,10 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         return request.id();
     }
 
+    ServerMethod method() {
+        return method;
+    }
+
     long deadlineNanos() {
         return deadlineNanos;
     }

@@ -47,8 +47,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private int arrivingBytes;
 
-    /** Handlers that run and are counted by their methods' limits, as the event loop knows it. */
-    private int running;
+    private final RunningHandlers running = new RunningHandlers();
 
     /** Calls whose callers are gone and whose handlers' futures are given up, the first one next. */
     private final ArrayDeque<ClassicServerCall> away = new ArrayDeque<>();
@@ -170,12 +169,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             return refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way");
         }
         AdmissionLimit admission = method.admission();
-        if (admission != null && !admission.enter(running)) {
+        if (admission != null && !running.enter(method, admission)) {
             places.release(1);
             return refuse(id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
-        }
-        if (admission != null) {
-            running++;
         }
         long now = nanoTime();
         ClassicServerCall call = new ClassicServerCall(this, account, method, request, charge, now, now + CALL_NANOS);
@@ -260,7 +256,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private void uncount(ClassicServerCall call) {
         if (call.isAdmitted()) {
-            running--;
+            running.left(call.method());
         }
     }
 

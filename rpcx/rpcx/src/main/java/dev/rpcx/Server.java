@@ -396,7 +396,8 @@ public final class Server implements AutoCloseable {
          * Handlers running at once, those on event loops not counted: 4 to 1 000 000; standard 10 000. One more call is refused as overload, not
          * executed. One connection may run as many as are still free of them, and one more: about a half while it is alone, and less beside others
          * that run many. A method whose calls wait for each other longer than their callers' time allows has a lower limit, which the server finds by
-         * itself: as many as it can finish in some half of that time, 4 at least.
+         * itself: as many as it can finish in some half of that time, 4 at least. Connections share that limit in the same way, once a
+         * second one is there.
          */
         public Builder maxRunning(int count) {
             maxRunning = checked("maxRunning", count, AdmissionLimit.LEAST, 1_000_000);

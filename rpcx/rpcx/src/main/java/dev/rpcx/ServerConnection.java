@@ -112,8 +112,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
     private int underWay;
 
-    /** Handlers that run and are counted by their methods' limits, as the event loop knows it. */
-    private int running;
+    private final RunningHandlers running = new RunningHandlers();
 
     /**
      * The list has watched calls without a slot: notices until their time is over, and calls whose callers are gone
@@ -269,8 +268,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private boolean resume(ServerCall call, boolean isRead) {
         AdmissionLimit admission = Objects.requireNonNull(call.method().admission());
-        if (!admission.enter(running)) {
-            if (running > 0) {
+        if (!running.enter(call.method(), admission)) {
+            if (running.all() > 0) {
                 return false;
             }
             refuseAdmission(call);
@@ -441,7 +440,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         lastIds[slot] = id;
-        if (!more && admission != null && !admission.enter(running)) {
+        if (!more && admission != null && !running.enter(method, admission)) {
             call.releaseCharges();
             keep(call);
             refuseOverloaded(id);
@@ -629,7 +628,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** A request that came in several frames is counted when it is whole. @return false if the call has been refused */
     private boolean admit(ServerCall call) {
         AdmissionLimit admission = Objects.requireNonNull(call.method().admission());
-        if (admission.enter(running)) {
+        if (running.enter(call.method(), admission)) {
             entered(call, admission);
             return true;
         }
@@ -646,7 +645,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private void entered(ServerCall call, AdmissionLimit admission) {
         call.admitted = admission;
         call.running = true;
-        running++;
     }
 
     /** The event loop hears that a call's handler has ended. A second time does nothing. */
@@ -654,7 +652,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         call.handling = false;
         if (call.running) {
             call.running = false;
-            running--;
+            running.left(call.method());
         }
     }
 

@@ -3,6 +3,7 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.PriorityQueue;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
@@ -17,6 +18,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The limit against services of known capacity, in simulated time: what it does is decided by arithmetic, not by this machine's mood. */
 class AdmissionLimitTest {
     private static final int MOST = 10_000;
+    private static final int MAX_CONNECTIONS = 16;
+    private static final int NONE = -1;
 
     /**
      * Handlers that share workers, first come first served; calls arrive at random. One whose caller's time is over gives up its place in the
@@ -27,7 +30,8 @@ class AdmissionLimitTest {
         private record Job(
                 long beganNanos,
                 long deadlineNanos,
-                @Nullable Attack kind) {}
+                @Nullable Attack kind,
+                int connection) {}
 
         private record Event(long atNanos, Job ending) {}
 
@@ -44,6 +48,11 @@ class AdmissionLimitTest {
         private int good;
         private int late;
         private int refused;
+
+        /** Handlers that each connection runs, and how many of its calls ended in time. */
+        private final int[] own = new int[MAX_CONNECTIONS];
+
+        private final int[] goodOf = new int[MAX_CONNECTIONS];
 
         Service(int workers, double workMillis, long callersMillis) {
             this(workers, workMillis, callersMillis, true);
@@ -81,7 +90,7 @@ class AdmissionLimitTest {
                 Attack kind = random.nextDouble() * all < attackPerSecond ? attack : null;
                 if (limit.enter()) {
                     long given = kind == null ? TimeUnit.MILLISECONDS.toNanos(callersMillis) : kind.givenMicros * 1000;
-                    waiting.add(new Job(nowNanos, nowNanos + given, kind));
+                    waiting.add(new Job(nowNanos, nowNanos + given, kind, NONE));
                     startSome();
                 } else if (kind == null) {
                     refused++;
@@ -89,7 +98,40 @@ class AdmissionLimitTest {
             }
         }
 
+        /** Offers so many calls a second by each of these connections. */
+        Service offer(double[] perSecond, double seconds) {
+            good = 0;
+            late = 0;
+            refused = 0;
+            Arrays.fill(goodOf, 0);
+            double all = Arrays.stream(perSecond).sum();
+            long until = nowNanos + (long) (seconds * 1e9);
+            while (true) {
+                long arrival = nowNanos + (long) (-Math.log(1 - random.nextDouble()) * 1e9 / all);
+                endUntil(Math.min(arrival, until));
+                if (arrival >= until) {
+                    return this;
+                }
+                double chosen = random.nextDouble() * all;
+                int connection = 0;
+                while (chosen >= perSecond[connection]) {
+                    chosen -= perSecond[connection++];
+                }
+                if (limit.enter(own[connection], own[connection])) {
+                    own[connection]++;
+                    long deadline = nowNanos + TimeUnit.MILLISECONDS.toNanos(callersMillis);
+                    waiting.add(new Job(nowNanos, deadline, null, connection));
+                    startSome();
+                } else {
+                    refused++;
+                }
+            }
+        }
+
         private void leave(Job job) {
+            if (job.connection() != NONE) {
+                own[job.connection()]--;
+            }
             if (job.kind() == null || job.kind() == Attack.ALL_THE_TIME_THERE_IS) {
                 limit.leave(job.beganNanos(), job.deadlineNanos(), nowNanos, true);
             } else if (job.kind().begins) {
@@ -121,6 +163,9 @@ class AdmissionLimitTest {
                 if (job.kind() == null) {
                     if (nowNanos < job.deadlineNanos()) {
                         good++;
+                        if (job.connection() != NONE) {
+                            goodOf[job.connection()]++;
+                        }
                     } else {
                         late++;
                     }
@@ -235,6 +280,48 @@ class AdmissionLimitTest {
                             "of %s/s, at × %s; late %s, limit %s",
                             service.capacity(), factor, service.late, service.limit.limit())
                     .isGreaterThan(0.95 * service.capacity());
+        }
+    }
+
+    @Test
+    void whereALimitHasSunkConnectionsShareItAndNotRequests() {
+        for (int greedy : new int[] {1, 3, 8}) {
+            Service service = new Service(4, 4, 200);
+            double[] perSecond = new double[greedy + 1];
+            Arrays.fill(perSecond, 10 * service.capacity());
+            double modest = service.capacity() / (4 * greedy);
+            perSecond[greedy] = modest;
+            service.offer(perSecond, 5);
+            service.offer(perSecond, 20);
+            assertThat(service.goodOf[greedy] / 20.0)
+                    .as("in time a second beside %s greedy connections; limit %s", greedy, service.limit.limit())
+                    .isGreaterThan(0.9 * modest);
+            assertThat(service.good / 20.0).isGreaterThan(0.95 * service.capacity());
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        // workers, work ms, callers' ms
+        "4, 4, 200",
+        "1, 1, 100",
+        "64, 50, 1000",
+        "8, 300, 2000",
+        "500, 100, 1000",
+        "500, 350, 1000",
+        "500, 500, 1000",
+    })
+    void aConnectionThatIsAloneGetsNearlyAllThatCanBeDone(int workers, double workMillis, long callersMillis) {
+        for (int factor : new int[] {2, 10}) {
+            Service service = new Service(workers, workMillis, callersMillis);
+            double[] perSecond = {factor * service.capacity()};
+            service.offer(perSecond, Math.max(5, 20 * callersMillis / 1000));
+            service.offer(perSecond, 20);
+            assertThat(service.good / 20.0)
+                    .as(
+                            "of %s/s, at × %s; late %s, limit %s",
+                            service.capacity(), factor, service.late, service.limit.limit())
+                    .isGreaterThan(0.9 * service.capacity());
         }
     }
 

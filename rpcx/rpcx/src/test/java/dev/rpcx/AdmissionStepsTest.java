@@ -636,19 +636,67 @@ class AdmissionStepsTest {
     void aConnectionRunsAsManyAsAreFreeAndOneMore() {
         AdmissionLimit fresh = new AdmissionLimit(10, new AtomicInteger(), 0);
         int own = 0;
-        while (fresh.enter(own)) {
+        while (fresh.enter(own, 0)) {
             own++;
         }
         assertThat(own).isEqualTo(6);
         assertThat(fresh.running()).isEqualTo(6);
-        assertThat(fresh.enter(4)).isTrue();
-        assertThat(fresh.enter(4)).isFalse();
-        assertThat(fresh.enter(3)).isTrue();
-        assertThat(fresh.enter(3)).isFalse();
-        assertThat(fresh.enter(0)).isTrue();
-        assertThat(fresh.enter(2)).isFalse();
-        assertThat(fresh.enter(1)).isTrue();
-        assertThat(fresh.enter(0)).isFalse();
+        assertThat(fresh.enter(4, 0)).isTrue();
+        assertThat(fresh.enter(4, 0)).isFalse();
+        assertThat(fresh.enter(3, 0)).isTrue();
+        assertThat(fresh.enter(3, 0)).isFalse();
+        assertThat(fresh.enter(0, 0)).isTrue();
+        assertThat(fresh.enter(2, 0)).isFalse();
+        assertThat(fresh.enter(1, 0)).isTrue();
+        assertThat(fresh.enter(0, 0)).isFalse();
         assertThat(fresh.running()).isEqualTo(10);
+    }
+
+    /** 94 may run: a connection has as many as are still free below that, and one more, whatever it runs of other methods. */
+    @Test
+    void aConnectionRunsAsManyOfAMethodAsAreFreeBelowItsLimitAndOneMore() {
+        learnQuick();
+        refusingStep(100, SLOW);
+        expect(94);
+        int own = 0;
+        while (limit.enter(own, own)) {
+            own++;
+        }
+        // one runs besides
+        assertThat(own).isEqualTo(47);
+        assertThat(limit.enter(47, 47)).isFalse();
+        assertThat(limit.enter(40, 0)).isTrue();
+        for (int other = 1; limit.enter(other, other); other++) {}
+        assertThat(limit.running()).isEqualTo(72);
+    }
+
+    @Test
+    void whoIsRefusedOverItsShareDoesNotSayThatTheLimitIsUsedUp() {
+        learnQuick();
+        enter(59);
+        assertThat(limit.enter(41, 41)).isFalse();
+        step(100, SLOW);
+        expect(MOST);
+    }
+
+    @Test
+    void aConnectionThatIsAloneRunsAsManyAsTheLimitSaysUntilAnotherIsRefused() {
+        learnQuick();
+        enter(40);
+        step(100, GIVEN);
+        expect(20);
+        for (int i = 0; i < 41; i++) {
+            limit.leave();
+        }
+        int own = 0;
+        while (limit.enter(own, own)) {
+            own++;
+        }
+        assertThat(own).isEqualTo(20);
+        assertThat(limit.enter(0, 0)).isFalse();
+        // from now on what ends is for the other one, also while that runs nothing
+        limit.leave();
+        assertThat(limit.enter(19, 19)).isFalse();
+        assertThat(limit.enter(0, 0)).isTrue();
     }
 }
