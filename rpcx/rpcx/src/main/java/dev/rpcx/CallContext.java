@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * What a handler may ask about the call it is handling. Calls that it makes on its own thread have no more time than is left of this one.
  */
 public final class CallContext {
-    private static final ThreadLocal<@Nullable CallContext> CURRENT = new ThreadLocal<>();
+    private static final Current CURRENT = new Current();
 
     /** The handler may begin: interceptors stand before that. */
     private static final int BEFORE_HANDLER = 0;
@@ -220,5 +220,23 @@ public final class CallContext {
         List<Runnable> tasks = cancelTasks;
         cancelTasks = null;
         return tasks == null ? List.of() : tasks;
+    }
+
+    /** Each thread's context. An event loop makes most calls of many callers, and has it in a field. */
+    private static final class Current {
+        private final ThreadLocal<@Nullable CallContext> ofOthers = new ThreadLocal<>();
+
+        @Nullable
+        CallContext get() {
+            return Thread.currentThread() instanceof LoopThread loop ? loop.context : ofOthers.get();
+        }
+
+        void set(@Nullable CallContext context) {
+            if (Thread.currentThread() instanceof LoopThread loop) {
+                loop.context = context;
+            } else {
+                ofOthers.set(context);
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import io.netty.util.concurrent.FastThreadLocalThread;
+import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /** A thread of an event loop, which may not block. Daemon: a client that nobody closed does not keep the process alive. */
@@ -8,6 +9,14 @@ final class LoopThread extends FastThreadLocalThread {
     /** Of the sockets that this loop serves; null where the loop is not epoll's. */
     @Nullable
     CloseWatch watch;
+
+    /** {@link WriteTurn} puts what it writes here; null before it has written from this loop. */
+    @Nullable
+    ByteBuffer outgoing;
+
+    /** The context of the call whose handler runs here; see {@link CallContext}. */
+    @Nullable
+    CallContext context;
 
     LoopThread(Runnable task, String name) {
         super(task, name);

@@ -392,6 +392,19 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
+    /** Writes what is gathered without the channel. @return whether all of it has left */
+    private boolean isWrittenHere() {
+        if (batch != null) {
+            return false;
+        }
+        int written = turn.writeHere(gathered, gatheredBytes);
+        gatheredBytes -= written;
+        if (gatheredBytes > 0 && written > 0) {
+            System.arraycopy(gathered, written, gathered, 0, gatheredBytes);
+        }
+        return gatheredBytes == 0;
+    }
+
     private void reserve(int bytes) {
         if (gatheredBytes + bytes > gathered.length) {
             gathered = Arrays.copyOf(gathered, Math.max(gatheredBytes + bytes, 2 * gathered.length));
@@ -455,7 +468,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             flushBatch();
         }
         // taken again: a flush within this one has given it back
-        if ((gatheredBytes > 0 || batch != null) && takeTurn()) {
+        if ((gatheredBytes > 0 || batch != null) && takeTurn() && !isWrittenHere()) {
             writeBatch();
             channel.flush();
         }

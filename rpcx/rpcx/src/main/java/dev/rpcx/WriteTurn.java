@@ -28,6 +28,9 @@ final class WriteTurn {
     /** A frame above this is left to the loop. Its length takes at most two bytes. */
     static final int MAX_BYTES = 2 * 1024;
 
+    /** A batch above this goes through the channel. Each event loop has a buffer of this size. */
+    private static final int MAX_BATCH_BYTES = 32 * 1024;
+
     private static final int FREE = 0;
     private static final int LOOP = 1;
     private static final int CALLER = 2;
@@ -207,6 +210,48 @@ final class WriteTurn {
         owner = ended ? ENDED : LOOP;
         wanted = false;
         return buffer;
+    }
+
+    /**
+     * Writes straight to the socket if nothing waits before it: most batches leave at once, and have no use for a buffer
+     * of their own and a place in the channel's queue. The loop has the turn.
+     *
+     * @return how many of the bytes have left; the channel has to be given the rest, and hears of what is wrong with
+     *     the socket
+     */
+    int writeHere(byte[] bytes, int count) {
+        Socket own = socket;
+        if (own == null || owner != LOOP || ended || count > MAX_BATCH_BYTES) {
+            return 0;
+        }
+        ChannelOutboundBuffer pending = channel.unsafe().outboundBuffer();
+        if (pending == null || !pending.isEmpty() || pending.totalPendingWriteBytes() > 0) {
+            return 0;
+        }
+        ByteBuffer out = outgoing();
+        if (out == null) {
+            return 0;
+        }
+        out.clear().put(bytes, 0, count);
+        try {
+            return Math.max(0, own.send(out, 0, count));
+        } catch (IOException broken) {
+            return 0;
+        }
+    }
+
+    private static @Nullable ByteBuffer outgoing() {
+        if (!(Thread.currentThread() instanceof LoopThread loop)) {
+            return null;
+        }
+        if (loop.outgoing == null) {
+            try {
+                loop.outgoing = ByteBuffer.allocateDirect(MAX_BATCH_BYTES);
+            } catch (OutOfMemoryError none) {
+                return null;
+            }
+        }
+        return loop.outgoing;
     }
 
     /** The loop has flushed: callers may write as soon as the socket has taken everything. */
