@@ -69,7 +69,7 @@ final class ClassicMethod {
         }
         boolean trial = route.called();
         RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
-        route.awaitClassic(deadline, trial, (connected, failure) -> {
+        Route.Wait wait = route.awaitClassic(deadline, trial, (connected, failure) -> {
             if (connected == null) {
                 future.completeExceptionally(Objects.requireNonNull(failure));
             } else if (future.isDone()) {
@@ -78,6 +78,10 @@ final class ClassicMethod {
                 send(connected, values, deadline, trial, future);
             }
         });
+        if (wait != null) {
+            // a caller that has cancelled is not waited for; once the wait is over this does nothing
+            future.whenComplete((result, thrown) -> wait.giveUp());
+        }
         return future;
     }
 

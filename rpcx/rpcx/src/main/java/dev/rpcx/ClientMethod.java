@@ -434,13 +434,17 @@ final class ClientMethod {
             if (ready != null) {
                 trySendOn(ready);
             } else {
-                method.route.await(key, deadlineNanos, trial, (connected, failure) -> {
+                Route.Wait wait = method.route.await(key, deadlineNanos, trial, (connected, failure) -> {
                     if (connected != null) {
                         trySendOn(connected);
                     } else {
                         end(java.util.Objects.requireNonNull(failure));
                     }
                 });
+                if (wait != null) {
+                    // a caller that has cancelled is not waited for; once the wait is over this does nothing
+                    future.whenComplete((result, thrown) -> wait.giveUp());
+                }
             }
             return future;
         }

@@ -29,6 +29,10 @@ final class ClientStream implements Flow.Publisher<Object> {
         private volatile @Nullable ClientCall call;
         private long serial;
         private volatile boolean cancelled;
+
+        /** Set where no connection was ready. */
+        private volatile Route.@Nullable Wait wait;
+
         private long deadlineNanos;
         private boolean trial;
 
@@ -56,13 +60,16 @@ final class ClientStream implements Flow.Publisher<Object> {
                     send(ready);
                     return;
                 }
-                method.route().await(key, deadlineNanos, trial, (connected, failure) -> {
+                wait = method.route().await(key, deadlineNanos, trial, (connected, failure) -> {
                     if (connected != null) {
                         send(connected);
                     } else {
                         refused(java.util.Objects.requireNonNull(failure));
                     }
                 });
+                if (cancelled) {
+                    endWait();
+                }
             } catch (Throwable e) {
                 // an Error too: the subscriber has its subscription already and waits for an end
                 refused(e);
@@ -112,6 +119,16 @@ final class ClientStream implements Flow.Publisher<Object> {
             ClientCall slot = call;
             if (slot != null) {
                 slot.cancel(serial);
+            } else {
+                endWait();
+            }
+        }
+
+        private void endWait() {
+            Route.Wait begun = wait;
+            if (begun != null && begun.giveUp()) {
+                // only a subscriber that broke a rule still waits for a word
+                receiver.open();
             }
         }
 

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import io.netty.util.concurrent.Ticker;
+import java.util.Objects;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -117,18 +118,20 @@ abstract class Route {
 
     /**
      * The same for a call that nobody blocks for: {@code then} is told of a connection, or at the deadline at the
-     * latest that there is none. As many may wait as a connection takes.
+     * latest that there is none, unless the call is given up before. As many may wait as a connection takes.
+     *
+     * @return null if {@code then} has been told
      */
-    final void await(int key, long deadlineNanos, boolean trial, Then<ClientConnection> then) {
-        await(() -> connect(key), deadlineNanos, trial, then);
+    final @Nullable Wait await(int key, long deadlineNanos, boolean trial, Then<ClientConnection> then) {
+        return await(() -> connect(key), deadlineNanos, trial, then);
     }
 
     /** The same on the classic wire. */
-    final void awaitClassic(long deadlineNanos, boolean trial, Then<ClassicClientConnection> then) {
-        await(this::connectClassic, deadlineNanos, trial, then);
+    final @Nullable Wait awaitClassic(long deadlineNanos, boolean trial, Then<ClassicClientConnection> then) {
+        return await(this::connectClassic, deadlineNanos, trial, then);
     }
 
-    private <C> void await(Supplier<Coming<C>> connect, long deadlineNanos, boolean trial, Then<C> then) {
+    private <C> @Nullable Wait await(Supplier<Coming<C>> connect, long deadlineNanos, boolean trial, Then<C> then) {
         if (waiting.incrementAndGet() > Wire.MAX_SLOTS) {
             waiting.decrementAndGet();
             then.ended(
@@ -137,23 +140,36 @@ abstract class Route {
                             RPCXException.Code.OVERLOADED,
                             this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)",
                             RPCXException.Executed.NOT_EXECUTED));
-            return;
+            return null;
         }
         Coming<C> coming = connect.get();
         Waiting<C> call = new Waiting<>(coming, deadlineNanos, trial, then);
         if (coming.add(call)) {
             call.startTimer();
-        } else {
-            coming.whenComplete(call::ended);
+            return call;
         }
+        coming.whenComplete(call::ended);
+        return null;
     }
 
-    /** A call that waits for a connection, until there is one or its time is over. */
-    private final class Waiting<C> implements Coming.Waiter<C>, Runnable {
+    /** A call's wait for a connection. */
+    interface Wait {
+        /**
+         * Ends the wait. From any thread.
+         *
+         * @return false if the call has been told how its wait has ended, or is about to be; otherwise it will not be
+         */
+        boolean giveUp();
+    }
+
+    /** A call that waits for a connection, until there is one, its time is over or nobody wants it any more. */
+    private final class Waiting<C> implements Coming.Waiter<C>, Wait, Runnable {
         private final Coming<C> coming;
         private final long deadlineNanos;
         private final boolean trial;
-        private final Then<C> then;
+
+        /** Null once the wait is over: whoever has this object left holds nothing of the call. */
+        private volatile @Nullable Then<C> then;
 
         // guarded by this
         private @Nullable Future<?> timer;
@@ -192,13 +208,28 @@ abstract class Route {
         public void run() {
             if (coming.remove(this)) {
                 coming.abandon();
-                waiting.decrementAndGet();
-                then.ended(null, late(trial));
+                over().ended(null, late(trial));
             }
         }
 
         @Override
+        public boolean giveUp() {
+            if (!coming.remove(this)) {
+                return false;
+            }
+            coming.abandon();
+            over();
+            return true;
+        }
+
+        @Override
         public void ended(@Nullable C connected, @Nullable Throwable failure) {
+            over().ended(connected, connected == null ? unreachable(failure, trial) : null);
+        }
+
+        /** Once, by whoever ends the wait. */
+        private Then<C> over() {
+            waiting.decrementAndGet();
             Future<?> started;
             synchronized (this) {
                 isOver = true;
@@ -207,8 +238,9 @@ abstract class Route {
             if (started != null) {
                 started.cancel(false);
             }
-            waiting.decrementAndGet();
-            then.ended(connected, connected == null ? unreachable(failure, trial) : null);
+            Then<C> told = Objects.requireNonNull(then);
+            then = null;
+            return told;
         }
     }
 

@@ -10,7 +10,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -25,6 +27,40 @@ class WaitingCallsTest {
     interface Remote {
         @Method(timeoutMillis = 100)
         CompletableFuture<Integer> length(byte[] bytes);
+
+        Flow.Publisher<Integer> lengths(byte[] bytes);
+    }
+
+    /** Forgets its subscription when it cancels. */
+    private static final class Cancelling implements Flow.Subscriber<Integer> {
+        private Flow.@Nullable Subscription subscription;
+        private int signals;
+
+        void cancel() {
+            Objects.requireNonNull(subscription).cancel();
+            subscription = null;
+        }
+
+        @Override
+        public void onSubscribe(Flow.Subscription given) {
+            subscription = given;
+            given.request(1);
+        }
+
+        @Override
+        public void onNext(Integer item) {
+            signals++;
+        }
+
+        @Override
+        public void onError(Throwable thrown) {
+            signals++;
+        }
+
+        @Override
+        public void onComplete() {
+            signals++;
+        }
     }
 
     private final HandPlatform hand = new HandPlatform();
@@ -61,6 +97,10 @@ class WaitingCallsTest {
         // also the tasks of calls, and not only those of the channel
         hand.settle(hand.opened.get(0));
         assertThat(calls).allSatisfy(call -> assertThat(call).isCompletedExceptionally());
+        expectNoArguments();
+    }
+
+    private void expectNoArguments() {
         await().untilAsserted(() -> {
             System.gc();
             assertThat(arguments.stream().filter(each -> each.get() != null).count())
@@ -116,6 +156,42 @@ class WaitingCallsTest {
         hand.ticker.advance(2, TimeUnit.MINUTES);
         hand.settle(hand.opened.get(0));
         assertThat(told).hasSize(3);
+    }
+
+    /** More of them than may wait at once. */
+    @Test
+    void callsThatAreCancelledWhileTheyWaitLeaveTheirPlacesAndNothingElse() {
+        for (Remote remote : List.of(
+                client.create(Remote.class, "peer", 1),
+                client.create(Remote.class, Endpoints.of(new Endpoint("peer", 1))))) {
+            List<Cancelling> streams = new ArrayList<>();
+            for (int i = 0; i < Wire.MAX_SLOTS; i++) {
+                byte[] bytes = new byte[i < CALLS ? BYTES : 0];
+                arguments.add(new WeakReference<>(bytes));
+                if (i % 2 == 0) {
+                    CompletableFuture<Integer> call = remote.length(bytes);
+                    calls.add(call);
+                    call.cancel(false);
+                } else {
+                    Cancelling stream = new Cancelling();
+                    streams.add(stream);
+                    remote.lengths(bytes).subscribe(stream);
+                    stream.cancel();
+                }
+            }
+            expectNoArguments();
+            assertThat(streams).allSatisfy(stream -> assertThat(stream.signals).isZero());
+            assertThat(remote.length(new byte[1])).isNotDone();
+        }
+    }
+
+    @Test
+    void aStreamThatBreaksARuleWhileItWaitsIsToldSo() {
+        Cancelling stream = new Cancelling();
+        client.create(Remote.class, "peer", 1).lengths(new byte[1]).subscribe(stream);
+        Objects.requireNonNull(stream.subscription).request(-1);
+        stream.cancel();
+        assertThat(stream.signals).isEqualTo(1);
     }
 
     @Test
