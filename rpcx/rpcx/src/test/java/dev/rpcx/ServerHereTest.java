@@ -29,6 +29,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class ServerHereTest {
     private static final int FIRST = 1 << 16;
+    private static final int PATIENCE_MILLIS = 10_000;
 
     @RPCXServer("here")
     static final class Service {
@@ -98,6 +99,7 @@ class ServerHereTest {
     @BeforeEach
     void connect() throws Exception {
         peer = new RawPeer(server.port());
+        peer.socket.setSoTimeout(PATIENCE_MILLIS);
         peer.send(RawPeer.preface());
         peer.readPreface();
         Field connections = Server.class.getDeclaredField("connections");
@@ -119,14 +121,14 @@ class ServerHereTest {
 
     private void call(int id) throws Exception {
         peer.send(RawPeer.request(id, "here", "waits", "a"));
-        assertThat(service.begun.poll(20, TimeUnit.SECONDS)).isEqualTo("a");
+        assertThat(service.begun.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)).isEqualTo("a");
         // what has read the request has left the socket to threads
         onLoop(() -> {});
     }
 
     private void onLoop(Runnable task) {
         CompletableFuture.runAsync(task, connection.loop())
-                .orTimeout(20, TimeUnit.SECONDS)
+                .orTimeout(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)
                 .join();
     }
 
@@ -149,7 +151,7 @@ class ServerHereTest {
         } finally {
             end.countDown();
         }
-        done.orTimeout(20, TimeUnit.SECONDS).join();
+        done.orTimeout(PATIENCE_MILLIS, TimeUnit.MILLISECONDS).join();
     }
 
     private void expectReply(int id) throws IOException {
@@ -165,7 +167,6 @@ class ServerHereTest {
             int id = i * FIRST;
             call(id);
             whileTheLoopIsBusy(() -> {
-                peer.socket.setSoTimeout(5_000);
                 service.mayEnd.release();
                 expectReply(id);
                 assertThat(server.ledger().audit()).as("the call is over").isEmpty();
@@ -181,7 +182,8 @@ class ServerHereTest {
         whileTheLoopIsBusy(() -> {
             service.mayEnd.release();
             // there is one thread: the reply before has been given
-            assertThat(service.begun.poll(20, TimeUnit.SECONDS)).isEqualTo("a");
+            assertThat(service.begun.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS))
+                    .isEqualTo("a");
             assertThat(peer.socket.getInputStream().available()).isZero();
         });
         expectReply(2 * FIRST);
@@ -225,7 +227,8 @@ class ServerHereTest {
     void futuresThatDoNotEndAreGivenUpAlsoWhereTheirConnectionIsOver() throws Exception {
         for (int i = 0; i < 2; i++) {
             peer.send(RawPeer.frame(Wire.REQUEST | Wire.NAMED, 2 * FIRST + i, RawPeer.prelude("here", "never")));
-            assertThat(service.begun.poll(20, TimeUnit.SECONDS)).isEqualTo("never");
+            assertThat(service.begun.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS))
+                    .isEqualTo("never");
         }
         peer.send(RawPeer.frame(Wire.CANCEL, 2 * FIRST, Unpooled.EMPTY_BUFFER));
         assertThat(peer.readAnswer().type()).isEqualTo(Wire.ERROR);

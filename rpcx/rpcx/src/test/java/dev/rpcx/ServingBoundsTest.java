@@ -65,6 +65,11 @@ class ServingBoundsTest {
         }
 
         @Method
+        CompletionStage<String> keeps(String text) {
+            return later();
+        }
+
+        @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         CompletionStage<String> laterHere() {
             return later();
@@ -720,6 +725,24 @@ class ServingBoundsTest {
         assertThat(server().running()).isEqualTo(1);
         pass(1);
         assertThat(server().running()).isZero();
+    }
+
+    @Test
+    void aPlaceThatAFutureKeepsIsNotItsConnectionsAnyMore() {
+        serve(100, 1, 4 << 20);
+        takeAll(Resource.OBJECT_BYTES);
+        call(FIRST, "keeps");
+        handleAll();
+        send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
+        handleAll();
+        pass(1_000);
+        assertThat(server().running()).isZero();
+        call(2 * FIRST, "here");
+        expectReply(2 * FIRST);
+        assertThat(held(Resource.CALLS)).isEqualTo(2);
+        service.waiting.get(0).complete("late");
+        assertThat(held(Resource.CALLS)).isEqualTo(1);
     }
 
     @Test

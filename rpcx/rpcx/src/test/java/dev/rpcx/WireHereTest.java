@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class WireHereTest {
     private static final int LARGEST = WriteTurn.MAX_BYTES - Wire.MAX_HEADER_BYTES;
-    private static final int PATIENCE_MILLIS = 5_000;
+    private static final int PATIENCE_MILLIS = 10_000;
 
     private final Loops loops = new Loops(1, "here", false);
     private final Ledger ledger = new Ledger("here", Map.of(), Map.of(), Integer.MAX_VALUE);
