@@ -284,8 +284,9 @@ final class AdmissionLimit {
         refused = false;
         boolean idle = gap;
         gap = false;
-        if (sharedSteps > 0) {
-            sharedSteps--;
+        int shared = sharedSteps;
+        if (shared > 0) {
+            sharedSteps = shared - 1;
         }
         double elapsed = now - windowBeganNanos;
         windowBeganNanos = now;
