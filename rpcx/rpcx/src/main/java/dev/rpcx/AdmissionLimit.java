@@ -15,15 +15,18 @@ import java.util.concurrent.atomic.AtomicLong;
  * is no such moment: but whenever the limit has sunk to half, and now and then it is halved for that, it can be seen. Where as many calls
  * end as before, they had been waiting for each other; where fewer end, the time is the handlers' own, and the limit comes back.
  *
- * <p>Callers decide how much time they give, so none of it may steer the limit for the others. Calls that never ran, that failed or were
- * cancelled in good time, or that were given less than calls take which do not wait, say nothing. Nobody is given more than the usual time,
+ * <p>Where most calls get no thread in nearly all of their time, or end too late, the limit is halved, as others do at a drop.
+ *
+ * <p>Callers decide how much time they give, so none of it may steer the limit for the others. Calls that failed or were cancelled in good
+ * time, begun or not, or that were given less than calls take which do not wait, say nothing. Nobody is given more than the usual time,
  * which a twentieth of the calls have at most. Where calls take no longer than ever, no limit is lowered, however many are late.
  *
  * <p>One method each, because methods wait for different things: one that is overloaded takes no place from the others. Handlers on the
  * event loop need no limit: there is one a loop.
  *
  * <p>Sources: Little, 1961, for the law; Cardwell and others, <i>BBR: Congestion-Based Congestion Control</i>, 2016, for a limit from rate
- * times time and for the look at what is left when it is lowered.
+ * times time and for the look at what is left when it is lowered; Netflix, <i>concurrency-limits</i>, {@code Listener.onDropped}, for what a
+ * call says that timed out in a queue.
  */
 final class AdmissionLimit {
     static final int LEAST = 4;
@@ -95,6 +98,10 @@ final class AdmissionLimit {
     // since the last step
     private final AtomicLong ended = new AtomicLong();
     private final AtomicLong shares = new AtomicLong();
+
+    /** As {@link #ended}, of calls that waited for a thread for nearly all of their time and did not begin. */
+    private final AtomicLong unbegun = new AtomicLong();
+
     private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
     private volatile boolean refused;
     private volatile boolean gap;
@@ -210,7 +217,7 @@ final class AdmissionLimit {
         }
     }
 
-    /** A call that has entered leaves, and says nothing: its handler never ran. */
+    /** A call that has entered leaves, and says nothing. */
     void leave() {
         all.decrementAndGet();
         running.decrementAndGet();
@@ -238,7 +245,29 @@ final class AdmissionLimit {
         if (!isDone && took < NEARLY_ALL * givenNanos) {
             return;
         }
-        long sum = ended.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT);
+        look(ended, took, givenNanos, nowNanos, isDone);
+    }
+
+    /**
+     * A call that has entered leaves, and its handler never began. Where it has waited for a thread for nearly all of its time, more is taken
+     * than can be done, by this method or by others that have the same threads: that is what a drop is to other limits. It counts as late, and
+     * not among those that end, of which the rate says what can be done. A call whose caller gave up before that says nothing.
+     */
+    void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
+        all.decrementAndGet();
+        if (running.getAndDecrement() == 1 && !gap) {
+            gap = true;
+        }
+        long givenNanos = deadlineNanos - beganNanos;
+        long waited = nowNanos - beganNanos;
+        if (givenNanos >= minGivenNanos && waited >= NEARLY_ALL * givenNanos) {
+            look(unbegun, waited, givenNanos, nowNanos, false);
+        }
+    }
+
+    /** @param counted which of the two counts and sums it belongs to */
+    private void look(AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
+        long sum = counted.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT);
         long count = sum >>> COUNT_SHIFT;
         if (givenNanos >= minGivenNanos && (count <= ALL_COUNT || count % SAMPLED == 0)) {
             long held = Math.min(givenNanos, usualNanos);
@@ -278,6 +307,7 @@ final class AdmissionLimit {
             return;
         }
         long sum = ended.getAndSet(0);
+        long unbegunSum = unbegun.getAndSet(0);
         long shareSum = shares.getAndSet(0);
         given.take(USUAL_PART);
         boolean refusing = refused;
@@ -291,12 +321,17 @@ final class AdmissionLimit {
         double elapsed = now - windowBeganNanos;
         windowBeganNanos = now;
         nextStepNanos = now + STEP_NANOS;
+        if (unbegunSum != 0 && 2 * (shareSum >>> LATE_SHIFT) > given.count()) {
+            // whatever the rate is at which the few others end
+            cut(now, mean(unbegunSum));
+            return;
+        }
         long count = sum >>> COUNT_SHIFT;
         if (count == 0 || idle && elapsed > 2 * STEP_NANOS) {
             // a rate over time in which there was nothing to do would say too little
             return;
         }
-        double took = Math.max(1, (sum & (1L << COUNT_SHIFT) - 1) * (double) (1L << TIME_UNIT_SHIFT) / count);
+        double took = Math.max(1, mean(sum));
         long counted = given.count();
         learnTime(now, refusing, took);
         if (counted == 0) {
@@ -347,6 +382,11 @@ final class AdmissionLimit {
             limit /= 2;
             probeEndNanos = now + (long) took + STEP_NANOS;
         }
+    }
+
+    /** Of {@link #ended}, or the like, where that is not 0. */
+    private static double mean(long sum) {
+        return (sum & (1L << COUNT_SHIFT) - 1) * (double) (1L << TIME_UNIT_SHIFT) / (sum >>> COUNT_SHIFT);
     }
 
     /** Most end too late, and not because they were given too little. The limit is halved, and then left alone until others have ended. */

@@ -33,6 +33,12 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
     /** Whether the handler has begun. */
     private boolean entered;
 
+    /** Counts the handler; null where it is not counted, and once it is counted no more. Guarded by this until it has begun. */
+    private @Nullable AdmissionLimit admitted;
+
+    /** Whether the call is counted among its connection's running handlers. The connection's own. */
+    boolean running;
+
     /** The arguments were read from so many bytes. */
     private int requestLength;
 
@@ -56,6 +62,8 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         this.beganNanos = beganNanos;
         this.deadlineNanos = deadlineNanos;
         this.context = connection.context(deadlineNanos);
+        this.admitted = method.admission();
+        this.running = admitted != null;
     }
 
     long id() {
@@ -152,8 +160,9 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         if (result == null || !result.giveUp()) {
             return false;
         }
-        AdmissionLimit admission = method.admission();
+        AdmissionLimit admission = admitted;
         if (admission != null) {
+            admitted = null;
             admission.leave();
         }
         if (result.leave(account, objectBytes.handOver(), requestLength, 0)) {
@@ -198,16 +207,26 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         Thread.interrupted();
     }
 
-    /** Nobody waits for the result any more. On the event loop. */
-    void cancel() {
+    /**
+     * Nobody waits for the result any more. On the event loop. A handler that has not begun is not counted from here on,
+     * whenever a thread comes to it.
+     *
+     * @return false if the handler has not begun, and will not
+     */
+    boolean cancel() {
         List<Runnable> told;
         Awaited result;
+        boolean hasBegun;
         synchronized (this) {
             told = context.cancel();
             if (runner != null) {
                 runner.interrupt();
             }
             result = awaited;
+            hasBegun = entered;
+        }
+        if (!hasBegun) {
+            leaveUnbegun();
         }
         if (result != null) {
             told = new ArrayList<>(told);
@@ -215,6 +234,19 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         }
         if (!told.isEmpty()) {
             connection.tell(method.place(), told);
+        }
+        return hasBegun;
+    }
+
+    /** The handler has not begun, and will not. Whoever cancels the call and the thread that comes to it may both say so. */
+    private void leaveUnbegun() {
+        AdmissionLimit admission;
+        synchronized (this) {
+            admission = admitted;
+            admitted = null;
+        }
+        if (admission != null) {
+            admission.leaveUnbegun(beganNanos, deadlineNanos, connection.nanoTime());
         }
     }
 
@@ -284,20 +316,14 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         if (!ended.compareAndSet(false, true)) {
             return;
         }
-        AdmissionLimit admission = method.admission();
-        if (admission != null) {
-            if (entered) {
-                admission.leave(beganNanos, deadlineNanos, connection.nanoTime(), isDone);
-            } else {
-                admission.leave();
-            }
+        AdmissionLimit admission = admitted;
+        if (!entered) {
+            leaveUnbegun();
+        } else if (admission != null) {
+            admitted = null;
+            admission.leave(beganNanos, deadlineNanos, connection.nanoTime(), isDone);
         }
         connection.ended(this, frame);
-    }
-
-    /** Whether its method's limit counts it. */
-    boolean isAdmitted() {
-        return method.admission() != null;
     }
 
     /** What the request held; its handler has ended. By the connection, on the event loop or under its lock. */

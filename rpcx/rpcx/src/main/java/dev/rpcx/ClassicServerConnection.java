@@ -255,7 +255,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     private void uncount(ClassicServerCall call) {
-        if (call.isAdmitted()) {
+        if (call.running) {
+            call.running = false;
             running.left(call.method());
         }
     }
@@ -265,8 +266,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** Nobody waits for the call any more. */
     private void abandon(ClassicServerCall call) {
         forget(call);
-        call.cancel();
-        if (call.isAwaiting()) {
+        if (!call.cancel()) {
+            // it waits for a thread that will not run it
+            uncount(call);
+        } else if (call.isAwaiting()) {
             linger(call);
         }
     }

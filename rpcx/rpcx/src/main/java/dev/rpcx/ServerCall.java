@@ -82,7 +82,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
 
     /**
      * The limit counts the handler; it is null where the handler is not counted. It is set before the handler starts
-     * and cleared by whoever ends it.
+     * and cleared by whoever ends it, under this object's lock where the handler has not begun.
      */
     @Nullable
     AdmissionLimit admitted;
@@ -453,14 +453,26 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     }
 
     private void leave(boolean isDone) {
+        if (!entered) {
+            leaveUnbegun();
+            return;
+        }
         AdmissionLimit counted = admitted;
         if (counted != null) {
             admitted = null;
-            if (entered) {
-                counted.leave(beganNanos, deadlineNanos, connection.nanoTime(), isDone);
-            } else {
-                counted.leave();
-            }
+            counted.leave(beganNanos, deadlineNanos, connection.nanoTime(), isDone);
+        }
+    }
+
+    /** The handler has not begun, and will not. Whoever cancels the call and the thread that comes to it may both say so. */
+    private void leaveUnbegun() {
+        AdmissionLimit counted;
+        synchronized (this) {
+            counted = admitted;
+            admitted = null;
+        }
+        if (counted != null) {
+            counted.leaveUnbegun(beganNanos, deadlineNanos, connection.nanoTime());
         }
     }
 
@@ -518,7 +530,8 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     }
 
     /**
-     * Nobody waits for the result any more. On the event loop.
+     * Nobody waits for the result any more. On the event loop. A handler that has not begun is not counted from here on,
+     * whenever a thread comes to it.
      *
      * @return false if the handler has not begun, and will not
      */
@@ -533,6 +546,9 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
             }
             result = awaited;
             hasEntered = entered;
+        }
+        if (!hasEntered) {
+            leaveUnbegun();
         }
         if (result != null) {
             told = new ArrayList<>(told);

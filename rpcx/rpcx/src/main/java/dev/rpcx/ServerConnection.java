@@ -650,6 +650,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** The event loop hears that a call's handler has ended. A second time does nothing. */
     void handled(ServerCall call) {
         call.handling = false;
+        uncount(call);
+    }
+
+    private void uncount(ServerCall call) {
         if (call.running) {
             call.running = false;
             running.left(call.method());
@@ -896,7 +900,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 giveUp(call);
             } else {
                 away.remove(call);
-                call.cancel();
+                cancel(call);
                 if (call.isAwaiting()) {
                     addAway(call, now + Awaited.GRACE_NANOS);
                     next = Math.min(next, Awaited.GRACE_NANOS);
@@ -1061,7 +1065,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private boolean abandon(ServerCall call) {
         // the look comes before its stream ends, by which its handler may end here and now and recycle the call
         boolean handled = call.handling;
-        boolean hasBegun = handled ? call.cancel() : call.hasBegun();
+        boolean hasBegun = handled ? cancel(call) : call.hasBegun();
         endStreams(call);
         if (handled && call.isAwaiting()) {
             linger(call);
@@ -1069,6 +1073,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (!handled) {
             call.leave();
             recycle(call);
+        }
+        return hasBegun;
+    }
+
+    /** @return as {@link #drop} */
+    private boolean cancel(ServerCall call) {
+        boolean hasBegun = call.cancel();
+        if (!hasBegun) {
+            // it waits for a thread that will not run it
+            uncount(call);
         }
         return hasBegun;
     }

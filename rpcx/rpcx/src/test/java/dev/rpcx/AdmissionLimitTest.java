@@ -42,6 +42,10 @@ class AdmissionLimitTest {
         private final long callersMillis;
         private final boolean isInterrupted;
         private int workers;
+
+        /** Whether calls that wait for a worker have not begun. */
+        private boolean isPool;
+
         private double workMillis;
         private int busy;
         private long nowNanos;
@@ -137,7 +141,7 @@ class AdmissionLimitTest {
             } else if (job.kind().begins) {
                 limit.leave(job.beganNanos(), job.deadlineNanos(), nowNanos, job.kind().isDone);
             } else {
-                limit.leave();
+                limit.leaveUnbegun(job.beganNanos(), job.deadlineNanos(), nowNanos);
             }
         }
 
@@ -159,6 +163,11 @@ class AdmissionLimitTest {
                     busy--;
                 } else {
                     job = waiting.remove();
+                    if (isPool) {
+                        late++;
+                        limit.leaveUnbegun(job.beganNanos(), job.deadlineNanos(), nowNanos);
+                        continue;
+                    }
                 }
                 if (job.kind() == null) {
                     if (nowNanos < job.deadlineNanos()) {
@@ -378,6 +387,48 @@ class AdmissionLimitTest {
         assertThat(service.limit.limit()).isEqualTo(MOST);
         service.offer(1, 3600);
         assertThat(service.offer(900, 5).refused).isZero();
+    }
+
+    private static Service pool(int workers, double workMillis, long callersMillis) {
+        Service service = new Service(workers, workMillis, callersMillis);
+        service.isPool = true;
+        return service;
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        // workers, work ms, callers' ms
+        "4, 4, 200",
+        "1, 1, 100",
+        "64, 50, 1000",
+        "8, 300, 2000",
+        "500, 100, 1000",
+    })
+    void inOverloadOfAPoolNearlyAllThatCanBeDoneIsDoneInTime(int workers, double workMillis, long callersMillis) {
+        for (int factor : new int[] {2, 10}) {
+            Service service = pool(workers, workMillis, callersMillis);
+            service.offer(0.5 * service.capacity(), 5);
+            service.offer(factor * service.capacity(), Math.max(5, 20 * callersMillis / 1000));
+            service.offer(factor * service.capacity(), 20);
+            assertThat(service.good / 20.0)
+                    .as(
+                            "of %s/s, at × %s; late %s, limit %s",
+                            service.capacity(), factor, service.late, service.limit.limit())
+                    .isGreaterThan(0.95 * service.capacity());
+        }
+    }
+
+    @Test
+    void aPoolWhoseThreadsOthersHaveIsWaitedForByFewAndServesAgainWhenTheyAreBack() {
+        Service service = pool(16, 10, 200);
+        service.offer(800, 5);
+        service.workers = 0;
+        service.offer(800, 5);
+        assertThat(service.limit.limit()).isEqualTo(AdmissionLimit.LEAST);
+        assertThat(service.offer(800, 5).late).isLessThan(200);
+        service.workers = 16;
+        service.offer(800, 5);
+        assertThat(service.offer(800, 5).good / 5.0).isGreaterThan(0.95 * 800);
     }
 
     /** What was seen: 3,000 calls a second that had hardly any time left cut 1,000 good ones to 79. */

@@ -699,4 +699,59 @@ class AdmissionStepsTest {
         assertThat(limit.enter(19, 19)).isFalse();
         assertThat(limit.enter(0, 0)).isTrue();
     }
+
+    /** So many calls wait for this time, of which they have so much, and do not begin. */
+    private void expire(int calls, long waited, long given) {
+        enter(calls);
+        for (int i = 0; i < calls; i++) {
+            limit.leaveUnbegun(now - waited, now - waited + given, now);
+        }
+    }
+
+    @Test
+    void whereMostCallsDoNotBeginTheLimitIsHalfOfWhatRuns() {
+        learnQuick();
+        enter(40);
+        now += STEP - 1;
+        for (int i = 0; i < 8; i++) {
+            end(QUICK, GIVEN, true);
+        }
+        expire(8, GIVEN, GIVEN);
+        expect(MOST);
+        now++;
+        expire(1, GIVEN, GIVEN);
+        expect(20);
+        assertThat(limit.running()).isEqualTo(41);
+    }
+
+    @Test
+    void whereNoCallBeginsTheLimitIsHalvedOnceInTheTimeOfACall() {
+        learnQuick();
+        enter(80);
+        now += STEP;
+        expire(8, GIVEN, GIVEN);
+        expect(40);
+        for (int i = 0; i < 60; i++) {
+            limit.leave();
+        }
+        now += GIVEN - 1;
+        expire(8, GIVEN, GIVEN);
+        expect(40);
+        now += STEP;
+        expire(8, GIVEN, GIVEN);
+        expect(10);
+        assertThat(limit.running()).isEqualTo(21);
+    }
+
+    @Test
+    void whoGaveUpBeforeItBeganOrHadNoTimeSaysNothing() {
+        learnQuick();
+        now += STEP;
+        expire(20, GIVEN / 2, GIVEN);
+        // a quarter more than 320 units is what a call needs that does not wait
+        expire(20, 399 * UNIT, 399 * UNIT);
+        expect(MOST);
+        step(100, QUICK);
+        expect(MOST);
+    }
 }

@@ -1,0 +1,218 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Calls that wait for a thread and never get one, under a hand clock: a test says when a thread is free. */
+@Timeout(60)
+class StarvedPoolTest {
+    private static final int GENERATION = 1 << 16;
+    private static final int GIVEN_MILLIS = 200;
+    private static final int MANY = 40;
+
+    @RPCXServer("starved")
+    static final class Service {
+        int begun;
+
+        @Method
+        @RunOn(RunOn.Place.POOL)
+        String waits() {
+            begun++;
+            return "done";
+        }
+    }
+
+    /** A client that is a channel without a socket. */
+    private final class Peer {
+        final EmbeddedChannel channel = platform.accept();
+        private int sent;
+
+        Peer() {
+            send(RawPeer.preface());
+            HandPlatform.written(channel);
+            peers.add(this);
+        }
+
+        private void send(ByteBuf bytes) {
+            byte[] all = ByteBufUtil.getBytes(bytes);
+            platform.read(channel, all, 0, all.length);
+        }
+
+        void call(int type, long millis) {
+            ByteBuf payload = RawPeer.prelude("starved", "waits");
+            Varint.write(payload, millis * 1000);
+            send(RawPeer.frame(type | Wire.NAMED | Wire.TIME, id(sent++), payload));
+        }
+
+        void call(int count) {
+            for (int i = 0; i < count; i++) {
+                call(Wire.REQUEST, GIVEN_MILLIS);
+            }
+        }
+
+        void cancelAll() {
+            for (int i = 0; i < sent; i++) {
+                send(RawPeer.frame(Wire.CANCEL, id(i), Unpooled.EMPTY_BUFFER));
+            }
+        }
+
+        private int id(int call) {
+            return GENERATION * (1 + call / Wire.MAX_SLOTS) | call % Wire.MAX_SLOTS;
+        }
+
+        /** The errors that have come since the last look. */
+        List<RPCXException> errors() {
+            List<RPCXException> errors = new ArrayList<>();
+            ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+            while (in.isReadable()) {
+                ByteBuf frame = in.readSlice((int) Varint.read(in));
+                int head = frame.readUnsignedByte();
+                frame.readInt();
+                if (head == Wire.ERROR) {
+                    errors.add(WireError.read(frame));
+                }
+            }
+            return errors;
+        }
+
+        void pass(long millis) {
+            platform.pass(channel, millis, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private final HandPlatform platform = new HandPlatform();
+    private final Service service = new Service();
+    private final List<Peer> peers = new ArrayList<>();
+    private final Server server = Server.builder(RegistryServer.registry(service))
+            .platform(platform)
+            .build()
+            .start();
+    private final Peer peer = new Peer();
+    private final AdmissionLimit limit =
+            Objects.requireNonNull(Objects.requireNonNull(server.method(MethodDictionary.key("starved", "waits")))
+                    .admission());
+    private final int most = limit.limit();
+
+    @AfterEach
+    void end() {
+        for (Peer each : peers) {
+            each.channel.close();
+            platform.handleAll(each.channel);
+            platform.pass(each.channel, 2, TimeUnit.HOURS);
+            each.channel.releaseOutbound();
+        }
+        assertThat(server.running()).isZero();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    private void starve() {
+        for (int i = 0; i < 20; i++) {
+            peer.call(MANY);
+            peer.pass(GIVEN_MILLIS + 1);
+        }
+    }
+
+    @Test
+    void aCallWhoseTimeIsOverBeforeItBeginsHoldsNoPlaceOfARunningHandler() {
+        peer.call(MANY);
+        assertThat(server.running()).isEqualTo(MANY);
+        peer.pass(GIVEN_MILLIS + 1);
+        assertThat(server.running()).isZero();
+        assertThat(peer.errors()).hasSize(MANY).allSatisfy(error -> {
+            assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+            assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        });
+        // and the thread that comes to it later counts nothing twice
+        platform.handleAll(peer.channel);
+        assertThat(service.begun).isZero();
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void aNoticeWhoseTimeIsOverBeforeItBeginsHoldsNoPlaceOfARunningHandler() {
+        peer.call(Wire.NOTICE, GIVEN_MILLIS);
+        assertThat(server.running()).isEqualTo(1);
+        peer.pass(GIVEN_MILLIS + 1);
+        assertThat(server.running()).isZero();
+        platform.handleAll(peer.channel);
+        assertThat(service.begun).isZero();
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void aCallWhoseCallerIsGoneBeforeItBeginsHoldsNoPlaceOfARunningHandler() {
+        peer.call(MANY);
+        peer.channel.close();
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void whereNoCallBeginsTheLimitSinksAndWhereTheyBeginAgainItRises() {
+        starve();
+        assertThat(limit.limit()).isEqualTo(AdmissionLimit.LEAST);
+        platform.handleAll(peer.channel);
+        HandPlatform.written(peer.channel);
+        assertThat(service.begun).isZero();
+        for (int i = 0; i < 300 && limit.limit() < most; i++) {
+            peer.call(MANY);
+            peer.pass(10);
+            platform.handleAll(peer.channel);
+            HandPlatform.written(peer.channel);
+            peer.pass(90);
+        }
+        assertThat(limit.limit()).isEqualTo(most);
+    }
+
+    @Test
+    void connectionsShareALimitThatHasSunk() {
+        starve();
+        platform.handleAll(peer.channel);
+        assertThat(limit.limit()).isEqualTo(AdmissionLimit.LEAST);
+        peer.errors();
+        peer.call(AdmissionLimit.LEAST);
+        assertThat(peer.errors()).isEmpty();
+        Peer other = new Peer();
+        other.call(1);
+        assertThat(other.errors()).hasSize(1);
+        platform.handle(0);
+        platform.settle(peer.channel);
+        peer.call(1);
+        assertThat(peer.errors()).hasSize(1);
+        other.call(1);
+        assertThat(other.errors()).isEmpty();
+        platform.handleAll(other.channel);
+    }
+
+    @Test
+    void aCallWithHardlyAnyTimeThatDoesNotBeginSaysNothing() {
+        for (int i = 0; i < 20; i++) {
+            for (int j = 0; j < MANY; j++) {
+                peer.call(Wire.REQUEST, 4);
+            }
+            peer.pass(GIVEN_MILLIS);
+        }
+        assertThat(limit.limit()).isEqualTo(most);
+    }
+
+    @Test
+    void aCallThatIsCancelledInGoodTimeBeforeItBeginsSaysNothing() {
+        for (int i = 0; i < 20; i++) {
+            peer.call(MANY);
+            peer.pass(GIVEN_MILLIS / 2);
+            peer.cancelAll();
+            assertThat(server.running()).isZero();
+        }
+        assertThat(limit.limit()).isEqualTo(most);
+    }
+}
