@@ -3,8 +3,6 @@ package dev.rpcx;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.socket.DuplexChannel;
-import io.netty.handler.ssl.SslHandler;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.security.Principal;
 import java.util.ArrayDeque;
@@ -27,9 +25,6 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     /** So many keepAlive times without a call end the connection. */
     private static final int IDLE_KEEPALIVES = 5;
-
-    /** A connection that the server ends is read and thrown away for so long: closing at once would take the reason back. */
-    private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** Requests and replies below this are not counted: there are as many as calls under way, and counting would cost more than it saves. */
     private static final int COUNTED_BYTES = 4 * 1024;
@@ -410,22 +405,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
     }
 
-    /** Tells the client why, in a reply to no call, and closes when that has left and the client had a moment to read it. */
+    /** Tells the client why, in a reply to no call, and closes so that it arrives. */
     @Override
     void onEnd(RPCXException why) {
         cancelAll();
-        channel.config().setAutoRead(true);
         write(ClassicWire.reply(0, null, why), left -> {});
-        channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(written -> {
-            if (!written.isSuccess()) {
-                channel.close();
-                return;
-            }
-            if (channel instanceof DuplexChannel socket && channel.pipeline().get(SslHandler.class) == null) {
-                socket.shutdownOutput();
-            }
-            loop().schedule(() -> channel.close(), LINGER_NANOS, TimeUnit.NANOSECONDS);
-        });
+        HalfClose.of(channel, account);
     }
 
     @Override

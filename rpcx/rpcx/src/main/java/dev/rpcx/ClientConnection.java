@@ -571,7 +571,7 @@ final class ClientConnection extends WireConnection {
 
     @Override
     void beforeClose() {
-        readTurn.end();
+        readTurn.endToLoop();
     }
 
     @Override

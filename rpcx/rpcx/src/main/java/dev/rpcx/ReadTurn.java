@@ -380,6 +380,15 @@ final class ReadTurn {
         }
     }
 
+    /** Ends as {@link #end} does, and has the loop read what still arrives. On the event loop. */
+    void endToLoop() {
+        end();
+        Loan lent = loan;
+        if (lent != null && lent.loop.isValid()) {
+            lent.loop.resume();
+        }
+    }
+
     /** The socket is about to be closed: on the event loop. */
     void close() {
         end();

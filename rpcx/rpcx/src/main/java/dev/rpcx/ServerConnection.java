@@ -1230,8 +1230,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
-        // a client that does not read its replies may send no more requests until it does
-        channel.config().setAutoRead(channel.isWritable());
+        // a client that does not read its replies may send no more requests until it does; behind the end all is read
+        channel.config().setAutoRead(isClosed() || channel.isWritable());
         super.channelWritabilityChanged(ctx);
     }
 

@@ -3,7 +3,6 @@ package dev.rpcx;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOutboundBuffer;
@@ -15,9 +14,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Arrays;
-import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,9 +45,6 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** With more than this gathered, see {@link #isBehind}. */
     private static final int SHORT_BYTES = 16 * 1024;
-
-    /** What was written last may take so long to leave; a peer that does not read it must not hold the connection. Source: nginx, lingering_time, shortened. */
-    private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     /** A body above this goes to the socket's buffer by itself; smaller ones are gathered on the heap first. */
     private static final int GATHERED_BYTES = 4 * 1024;
@@ -780,27 +774,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 onClosed(why);
             } finally {
                 drain();
-                // behind all that was written: closing at once would throw away what the socket has not taken yet
-                channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
                 kept.release();
                 frame.release();
                 unsent.release();
-                linger();
+                HalfClose.of(channel, account);
             }
         }
-    }
-
-    private void linger() {
-        if (!channel.isOpen() || loop.isShuttingDown()) {
-            return;
-        }
-        Charge timers = account.charge(Resource.TIMERS);
-        timers.add(1);
-        Future<?> timer = loop.schedule(() -> channel.close(), LINGER_NANOS, TimeUnit.NANOSECONDS);
-        channel.closeFuture().addListener(over -> {
-            timer.cancel(false);
-            timers.release();
-        });
     }
 
     final boolean isClosed() {
