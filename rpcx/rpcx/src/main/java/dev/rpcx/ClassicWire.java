@@ -55,7 +55,7 @@ final class ClassicWire {
         ByteBuf method = Unpooled.EMPTY_BUFFER;
         List<ByteBuf> values = new ArrayList<>();
         while (in.isReadable()) {
-            int tag = tag(in);
+            int tag = ProtoFields.tag(in);
             switch (tag) {
                 case ID -> id = Varint.read(in);
                 case SERVICE -> service = bytes(in, end);
@@ -72,14 +72,6 @@ final class ClassicWire {
         return new Request(id, name(service), name(method), values);
     }
 
-    private static int tag(ByteBuf in) {
-        long tag = Varint.read(in);
-        if (tag != (int) tag) {
-            throw new WireFault("tag " + tag + " (expected: a number of 32 bits)");
-        }
-        return (int) tag;
-    }
-
     /** A name that is longer than any that is published is that of nothing. */
     private static String name(ByteBuf bytes) {
         return bytes.readableBytes() > Wire.MAX_NAME_BYTES ? "" : bytes.toString(StandardCharsets.UTF_8);
@@ -89,7 +81,7 @@ final class ClassicWire {
         int end = in.writerIndex();
         ByteBuf value = Unpooled.EMPTY_BUFFER;
         while (in.isReadable()) {
-            int tag = tag(in);
+            int tag = ProtoFields.tag(in);
             if (tag == VALUE) {
                 value = bytes(in, end);
             } else {
@@ -110,7 +102,7 @@ final class ClassicWire {
         ByteBuf result = Unpooled.EMPTY_BUFFER;
         ByteBuf error = null;
         while (in.isReadable()) {
-            int tag = tag(in);
+            int tag = ProtoFields.tag(in);
             switch (tag) {
                 case ID -> id = Varint.read(in);
                 case RESULT -> result = bytes(in, end);

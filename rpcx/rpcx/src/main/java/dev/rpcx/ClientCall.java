@@ -408,6 +408,8 @@ final class ClientCall extends Outbound {
                 connection.recall(this);
                 sent = true;
             }
+            // nor more of the stream: behind this frame nothing but a CANCEL is sent for the call
+            endUpload();
             body.clear();
             if (hold(payload, false)) {
                 body.writeBytes(payload);

@@ -320,8 +320,7 @@ final class ClientConnection extends WireConnection {
             case Wire.REPLY, Wire.PART, Wire.ITEM, Wire.CREDIT -> onCallFrame(head, id, payload);
             case Wire.ERROR -> {
                 if (id == 0) {
-                    close("the server ended the connection: "
-                            + WireError.read(payload).getMessage());
+                    close("the server ended the connection: " + reason(payload));
                     return;
                 }
                 onCallFrame(head, id, payload);
@@ -333,6 +332,15 @@ final class ClientConnection extends WireConnection {
             default -> {
                 // a type of a later version, or one that has no meaning to a client
             }
+        }
+    }
+
+    /** Why the server ends the connection. Nothing is answered to that, also where it cannot be read. */
+    private static String reason(ByteBuf payload) {
+        try {
+            return String.valueOf(WireError.read(payload).getMessage());
+        } catch (WireFault unreadable) {
+            return "for a reason that cannot be read";
         }
     }
 

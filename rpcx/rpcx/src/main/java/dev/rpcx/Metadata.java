@@ -185,7 +185,7 @@ public final class Metadata {
             String key = "";
             String value = "";
             while (in.readerIndex() < entryEnd) {
-                int tag = (int) Varint.read(in);
+                int tag = ProtoFields.tag(in);
                 if (tag == KEY_TAG) {
                     key = ProtoFields.text(in, entryEnd);
                 } else if (tag == VALUE_TAG) {

@@ -44,7 +44,7 @@ final class MethodDictionary {
     static void read(ByteBuf in, Reader reader) {
         int end = in.writerIndex();
         while (in.isReadable()) {
-            int tag = (int) Varint.read(in);
+            int tag = ProtoFields.tag(in);
             if (tag == ENTRY) {
                 int bytes = Varint.readLength(in, end - in.readerIndex());
                 readEntry(in, in.readerIndex() + bytes, reader);
@@ -66,7 +66,7 @@ final class MethodDictionary {
         String method = "";
         int shape = MethodShape.UNKNOWN;
         while (in.readerIndex() < end) {
-            int tag = (int) Varint.read(in);
+            int tag = ProtoFields.tag(in);
             switch (tag) {
                 case NUMBER << 3 -> number = Varint.read(in);
                 case SERVICE << 3 | 2 -> service = name(in, end);

@@ -28,6 +28,15 @@ final class ProtoFields {
         }
     }
 
+    /** A field's number and wire type, which have 32 bits together: of a longer one no part may pass for another field. */
+    static int tag(ByteBuf in) {
+        long tag = Varint.read(in);
+        if (tag >>> 32 != 0) {
+            throw new WireFault("tag " + Long.toUnsignedString(tag) + " (expected: a number of 32 bits)");
+        }
+        return (int) tag;
+    }
+
     /** Steps over a field that this version does not know. */
     static void skip(ByteBuf in, int tag, int end) {
         switch (tag & 7) {

@@ -134,6 +134,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         handling = false;
         abandoned = false;
         waits = false;
+        begun = false;
         ended = false;
         entered = false;
         asksToWait = false;

@@ -515,7 +515,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void onPart(int head, int id, ByteBuf payload) {
         ServerCall call = call(id);
-        if (call == null) {
+        if (call == null || call.begun) {
             return;
         }
         UnfinishedMessage unfinished = call.unfinished;
@@ -669,15 +669,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (stream == null) {
             throw new WireFault("an item for a call that takes none");
         }
-        if (payload.readableBytes() > server.settings().maxMessageBytes()) {
+        if (call.begun) {
+            return;
+        }
+        if (!stream.onItem(payload, (head & Wire.MORE) != 0, server.settings().maxMessageBytes())) {
             endOverLargeItem(call);
-        } else {
-            stream.onItem(payload, (head & Wire.MORE) != 0);
-            if (stream.isReceiving() && call.receiver == stream) {
-                long now = nanoTime();
-                call.unfinished = new UnfinishedMessage(now);
-                watch(due(call, now), now);
-            }
+        } else if (stream.isReceiving() && call.receiver == stream) {
+            long now = nanoTime();
+            call.unfinished = new UnfinishedMessage(now);
+            watch(due(call, now), now);
         }
     }
 
@@ -699,7 +699,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void onEnd(int id) {
         ServerCall call = call(id);
-        if (call == null) {
+        if (call == null || call.begun) {
             return;
         }
         if (call.receiving) {
@@ -789,7 +789,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         StreamReceiver items = call.receiver;
         UnfinishedMessage unfinished = call.unfinished;
         long left = call.deadlineNanos() - now;
-        if (unfinished != null && (call.receiving || items != null && items.isReceiving())) {
+        if (unfinished != null && !call.begun && (call.receiving || items != null && items.isReceiving())) {
             left = Math.min(left, unfinished.lookedNanos + stallNanos - now);
             long whole = ALLOWED_STALLS * stallNanos
                     + unfinished.allBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);

@@ -22,7 +22,7 @@ record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
         long maxCalls = INITIAL.maxCalls;
         long defaultMicros = INITIAL.defaultMicros;
         while (in.isReadable()) {
-            int tag = (int) Varint.read(in);
+            int tag = ProtoFields.tag(in);
             switch (tag) {
                 case MAX_MESSAGE << 3 -> maxMessage = Varint.read(in);
                 case MAX_CALLS << 3 -> maxCalls = Varint.read(in);

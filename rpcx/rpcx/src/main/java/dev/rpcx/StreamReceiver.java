@@ -179,8 +179,17 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     // ---- on the event loop
 
-    /** An item or its first part, which costs one credit. */
+    /** As below, of any size: no frame is larger than what a client takes. */
     void onItem(ByteBuf payload, boolean more) {
+        onItem(payload, more, Integer.MAX_VALUE);
+    }
+
+    /**
+     * An item or its first part, which costs one credit.
+     *
+     * @return false if it is larger than allowed; one that comes without credit ends the connection first
+     */
+    boolean onItem(ByteBuf payload, boolean more, int maxBytes) {
         refuseAfterEnd("an item");
         synchronized (this) {
             if (granted == 0) {
@@ -188,12 +197,16 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             }
             granted--;
         }
+        if (payload.readableBytes() > maxBytes) {
+            return false;
+        }
         if (more) {
             receiving = true;
             addPart(payload);
         } else {
             tell(payload);
         }
+        return true;
     }
 
     /** The peer has no more items. */

@@ -22,18 +22,23 @@ final class WireError {
 
     static RPCXException read(ByteBuf in) {
         int end = in.writerIndex();
-        int code = 0;
+        long code = 0;
         String text = "";
-        int executed = 0;
+        long executed = 0;
         while (in.isReadable()) {
-            int tag = (int) Varint.read(in);
+            int tag = ProtoFields.tag(in);
             switch (tag) {
-                case CODE << 3 -> code = (int) Varint.read(in);
+                case CODE << 3 -> code = Varint.read(in);
                 case TEXT << 3 | 2 -> text = ProtoFields.text(in, end);
-                case EXECUTED << 3 -> executed = (int) Varint.read(in);
+                case EXECUTED << 3 -> executed = Varint.read(in);
                 default -> ProtoFields.skip(in, tag, end);
             }
         }
-        return new RPCXException(RPCXException.Code.of(code), text, RPCXException.Executed.of(executed));
+        return new RPCXException(RPCXException.Code.of(known(code)), text, RPCXException.Executed.of(known(executed)));
+    }
+
+    /** A number that is too large to be known must not become one that is. */
+    private static int known(long number) {
+        return number == (int) number ? (int) number : 0;
     }
 }

@@ -258,6 +258,10 @@ final class ClientWalk implements AutoCloseable {
     }
 
     private ByteBuf row(String row, String state) {
+        if (row.endsWith(StateTables.UNREADABLE)) {
+            String readable = row.substring(0, row.length() - StateTables.UNREADABLE.length());
+            return RawPeer.unreadable(row(readable, state));
+        }
         return switch (row) {
             case "REPLY" -> RawPeer.frame(Wire.REPLY, ID, Unpooled.wrappedBuffer(replyBody()));
             case "REPLY MORE" -> state.endsWith("reply") ? frame(Wire.REPLY | Wire.MORE, ID, 1) : replyBegin();
@@ -329,7 +333,8 @@ final class ClientWalk implements AutoCloseable {
             expectEnd("closes");
             return;
         }
-        peer.write(Unpooled.wrappedBuffer(bytes, frame(Wire.PING, BARRIER)));
+        ByteBuf other = expected.passesOver() ? RawPeer.unreadable(bytes) : Unpooled.EMPTY_BUFFER;
+        peer.write(Unpooled.wrappedBuffer(bytes, other, frame(Wire.PING, BARRIER)));
         boolean answered = expected.answer().isEmpty();
         boolean ponged = false;
         while (!answered || !ponged) {

@@ -39,6 +39,14 @@ final class RawPeer implements AutoCloseable {
         return frame.writeByte(head).writeInt(id).writeBytes(payload.duplicate());
     }
 
+    /** The same frame with a payload in which nothing that has numbers or lengths can be read. */
+    static ByteBuf unreadable(ByteBuf frame) {
+        ByteBuf in = frame.duplicate();
+        Varint.read(in);
+        int head = in.readUnsignedByte();
+        return frame(head, in.readInt(), Unpooled.buffer().writeLong(-1).writeInt(-1));
+    }
+
     /** A request by name whose only argument is a text. */
     static ByteBuf request(int id, String service, String method, String text) {
         return frame(Wire.REQUEST | Wire.NAMED, id, prelude(service, method).writeBytes(text(text)));

@@ -162,6 +162,10 @@ final class ServerWalk {
 
     /** @return the bytes of a row; what begins a call makes it the walk's */
     ByteBuf row(String row, String state) {
+        if (row.endsWith(StateTables.UNREADABLE)) {
+            String readable = row.substring(0, row.length() - StateTables.UNREADABLE.length());
+            return RawPeer.unreadable(row(readable, state));
+        }
         return switch (row) {
             case "REQUEST", "REQUEST MORE", "REQUEST next", "REQUEST next MORE" -> firstOf(row, false);
             case "NOTICE", "NOTICE MORE", "NOTICE next", "NOTICE next MORE" -> firstOf(row, true);
@@ -225,7 +229,8 @@ final class ServerWalk {
             expectEnd(expected.answer());
             return "gone";
         }
-        peer.send(Unpooled.wrappedBuffer(bytes, ping()));
+        ByteBuf other = expected.passesOver() ? RawPeer.unreadable(bytes) : Unpooled.EMPTY_BUFFER;
+        peer.send(Unpooled.wrappedBuffer(bytes, other, ping()));
         if (row.equals("ITEM") && !expected.next().isEmpty()) {
             call.items.add(ITEM);
         }

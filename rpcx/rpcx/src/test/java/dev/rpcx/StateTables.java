@@ -14,8 +14,19 @@ import java.util.Map;
 final class StateTables {
     private static final Path PAGE = Path.of("..", "spec", "states.md");
 
+    /** The payload is read, and the state stays: one that cannot be read ends the connection. */
+    private static final String TAKEN = "✓";
+
+    /** Behind a row's name: the same frame with a payload that cannot be read. */
+    static final String UNREADABLE = " unreadable";
+
     /** A row: the frame that stands first, and its cells by column. */
     record Row(String frame, Map<String, String> cells) {
+        /** The row's frame in this column with a payload that cannot be read; null where that is not said. */
+        Row unreadable(String column) {
+            return cell(column).equals(TAKEN) ? new Row(frame + UNREADABLE, Map.of(column, "ends")) : null;
+        }
+
         String cell(String column) {
             String cell = cells.get(column);
             if (cell == null) {
@@ -34,11 +45,16 @@ final class StateTables {
      * @param answer the frame that answers, with its code and executed where it is ERROR; empty for none; "ends" and
      *     "closes" for the connection's end
      * @param next the state that follows; empty where it stays
+     * @param passesOver the payload is not read, so any other would do
      */
-    record Reaction(String answer, String next) {
+    record Reaction(String answer, String next, boolean passesOver) {
+        Reaction(String answer, String next) {
+            this(answer, next, false);
+        }
+
         static Reaction of(String cell) {
-            if (cell.equals("·")) {
-                return new Reaction("", "");
+            if (cell.equals("·") || cell.equals(TAKEN)) {
+                return new Reaction("", "", cell.equals("·"));
             }
             if (cell.startsWith("ERROR")) {
                 return new Reaction(cell, "over");

@@ -110,6 +110,10 @@ class WireStatesTest {
             if (exists(state, place)) {
                 for (StateTables.Row row : frames.rows()) {
                     cells.add(new Cell(kind, place, connection, state, row.frame(), row.cell(connection)));
+                    StateTables.Row other = row.unreadable(connection);
+                    if (other != null) {
+                        cells.add(new Cell(kind, place, connection, state, other.frame(), other.cell(connection)));
+                    }
                 }
             }
         }
@@ -124,6 +128,10 @@ class WireStatesTest {
                 String says = row.cell(state);
                 if (!says.equals("–") && exists(state, place) && (onlyState == null || onlyState.equals(state))) {
                     cells.add(new Cell(kind, place, connection, state, row.frame(), says));
+                    StateTables.Row other = row.unreadable(state);
+                    if (other != null) {
+                        cells.add(new Cell(kind, place, connection, state, other.frame(), other.cell(state)));
+                    }
                 }
             }
         }

@@ -1,0 +1,257 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.io.EOFException;
+import java.io.IOException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Points of the wire's page at which two rules meet, each from the side of a peer that has only read the page. */
+@Timeout(120)
+class WireEdgesTest {
+    private static final int ID = 1 << 16;
+    private static final int MAX_MESSAGE = 100;
+    private static final int REPLY_CHARS = 3_000_000;
+
+    @RPCXServer("edges")
+    static final class Edges {
+        final AtomicInteger received = new AtomicInteger();
+
+        @Method
+        String echo(String text) {
+            return text;
+        }
+
+        /** Answers the first item, by far more than a socket takes at once, and hears the others. */
+        @Method
+        CompletableFuture<String> first(Flow.Publisher<String> items) {
+            CompletableFuture<String> result = new CompletableFuture<>();
+            items.subscribe(new Taker(result) {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    subscription.request(100);
+                }
+
+                @Override
+                public void onNext(String item) {
+                    received.incrementAndGet();
+                    result.complete("x".repeat(REPLY_CHARS));
+                }
+            });
+            return result;
+        }
+
+        /** Gives no credit. */
+        @Method
+        CompletableFuture<String> none(Flow.Publisher<String> items) {
+            CompletableFuture<String> result = new CompletableFuture<>();
+            items.subscribe(new Taker(result));
+            return result;
+        }
+    }
+
+    /** Ends the handler's result where its stream fails. */
+    private static class Taker implements Flow.Subscriber<String> {
+        private final CompletableFuture<String> result;
+
+        Taker(CompletableFuture<String> result) {
+            this.result = result;
+        }
+
+        @Override
+        public void onSubscribe(Flow.Subscription subscription) {}
+
+        @Override
+        public void onNext(String item) {}
+
+        @Override
+        public void onError(Throwable thrown) {
+            result.completeExceptionally(thrown);
+        }
+
+        @Override
+        public void onComplete() {}
+    }
+
+    @RPCXClient(remoteServerName = "edges")
+    interface EdgesClient {
+        String echo(String text);
+    }
+
+    private final Edges service = new Edges();
+    private Server server;
+
+    @AfterEach
+    void stop() {
+        if (server != null) {
+            server.close();
+        }
+    }
+
+    private RawPeer peer(int maxMessage) throws IOException {
+        server = Server.builder(RegistryServer.registry(service))
+                .host("127.0.0.1")
+                .maxMessageBytes(maxMessage)
+                .build()
+                .start();
+        RawPeer peer = new RawPeer(server.port());
+        peer.send(RawPeer.preface());
+        peer.readPreface();
+        return peer;
+    }
+
+    private static ByteBuf begins(String method) {
+        return RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("edges", method));
+    }
+
+    private static void assertEnds(RawPeer peer) throws IOException {
+        RawPeer.Frame last = peer.readAnswer();
+        assertThat(last.type()).as(ServerWalk.told(last)).isEqualTo(Wire.ERROR);
+        assertThat(last.id()).isZero();
+        assertThat(WireError.read(Unpooled.wrappedBuffer(last.payload())).code())
+                .isEqualTo(RPCXException.Code.PROTOCOL);
+        assertThat(peer.readToEnd()).isEmpty();
+    }
+
+    @Test
+    void whatCrossesTheFirstFrameOfAReplyIsPassedOverInWhateverOrder() throws Exception {
+        try (RawPeer peer = peer(Wire.MAX_MESSAGE_BYTES)) {
+            peer.send(begins("first"));
+            assertThat(peer.readAnswer().type()).isEqualTo(Wire.CREDIT);
+            peer.send(RawPeer.frame(Wire.ITEM, ID, RawPeer.text("first")));
+            RawPeer.Frame reply = peer.readAnswer();
+            assertThat(reply.head()).isEqualTo(Wire.REPLY | Wire.MORE);
+            // a client that had begun an item leaves it where it is, or ends its stream, or goes on
+            peer.send(Unpooled.wrappedBuffer(
+                    RawPeer.frame(Wire.ITEM | Wire.MORE, ID, RawPeer.text("begun")),
+                    RawPeer.frame(Wire.END, ID, Unpooled.EMPTY_BUFFER),
+                    RawPeer.frame(Wire.ITEM, ID, RawPeer.text("whole")),
+                    RawPeer.frame(Wire.PART, ID, RawPeer.text("part"))));
+            int bytes = reply.payload().length;
+            RawPeer.Frame part;
+            do {
+                part = peer.readAnswer();
+                assertThat(part.type()).as(ServerWalk.told(part)).isEqualTo(Wire.PART);
+                bytes += part.payload().length;
+            } while ((part.head() & Wire.MORE) != 0);
+            assertThat(bytes).isGreaterThan(REPLY_CHARS);
+            assertThat(service.received).hasValue(1);
+            peer.send(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER));
+            assertThat(peer.readAnswer().type()).isEqualTo(Wire.PONG);
+        }
+    }
+
+    @Test
+    void anItemWithoutCreditEndsTheConnectionAlsoWhereItIsTooLarge() throws Exception {
+        try (RawPeer peer = peer(MAX_MESSAGE)) {
+            peer.send(begins("none"));
+            peer.send(RawPeer.frame(Wire.ITEM, ID, RawPeer.text("x".repeat(2 * MAX_MESSAGE))));
+            assertEnds(peer);
+        }
+    }
+
+    @Test
+    void anItemWithCreditThatIsTooLargeEndsItsCallAlone() throws Exception {
+        try (RawPeer peer = peer(MAX_MESSAGE)) {
+            peer.send(begins("first"));
+            assertThat(peer.readAnswer().type()).isEqualTo(Wire.CREDIT);
+            peer.send(RawPeer.frame(Wire.ITEM, ID, RawPeer.text("x".repeat(2 * MAX_MESSAGE))));
+            RPCXException error =
+                    WireError.read(Unpooled.wrappedBuffer(peer.readAnswer().payload()));
+            assertThat(error.code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+            assertThat(error.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+        }
+    }
+
+    /** A tag whose low 32 bits are those of a text in field 1. */
+    private static ByteBuf longTag() {
+        ByteBuf message = Unpooled.buffer();
+        Varint.write(message, ((1L << 32) + 1) << 3 | 2);
+        return message.writeByte(0);
+    }
+
+    @Test
+    void aTagOfMoreThan32BitsIsNoKnownFieldAndEndsTheConnection() throws Exception {
+        try (RawPeer peer = peer(MAX_MESSAGE)) {
+            ByteBuf entry = longTag();
+            ByteBuf prelude = RawPeer.prelude("edges", "echo");
+            Varint.write(prelude, 2 + entry.readableBytes());
+            prelude.writeByte(10);
+            Varint.write(prelude, entry.readableBytes());
+            prelude.writeBytes(entry);
+            peer.send(RawPeer.frame(
+                    Wire.REQUEST | Wire.NAMED | Wire.METADATA, ID, prelude.writeBytes(RawPeer.text("hello"))));
+            assertEnds(peer);
+        }
+        assertThatThrownBy(() -> Settings.read(longTag())).isInstanceOf(WireFault.class);
+        assertThatThrownBy(() -> WireError.read(longTag())).isInstanceOf(WireFault.class);
+        assertThatThrownBy(() -> MethodDictionary.read(longTag(), (name, number, shape) -> {}))
+                .isInstanceOf(WireFault.class);
+    }
+
+    @Test
+    void aNumberOfAnErrorThatIsLargerThanAnyKnownOneIsNone() {
+        ByteBuf payload = Unpooled.buffer();
+        ProtoFields.writeNumber(payload, 1, (1L << 32) + RPCXException.Code.CANCELLED.number());
+        ProtoFields.writeNumber(payload, 3, (1L << 32) + RPCXException.Executed.NOT_EXECUTED.number());
+        RPCXException read = WireError.read(payload);
+        assertThat(read.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
+        assertThat(read.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+    }
+
+    @Test
+    void theLastErrorOfAServerIsNotAnsweredAlsoWhereItCannotBeRead() throws Exception {
+        try (RawServer raw = new RawServer();
+                Client client = Client.standard()) {
+            CompletableFuture<Throwable> outcome = new CompletableFuture<>();
+            Thread caller = new Thread(() -> {
+                try {
+                    outcome.complete(new AssertionError(client.create(EdgesClient.class, "127.0.0.1", raw.port())
+                            .echo("hello")));
+                } catch (RPCXException expected) {
+                    outcome.complete(expected);
+                }
+            });
+            caller.start();
+            try (RawServer.Peer peer = raw.accept(10)) {
+                peer.read(Wire.REQUEST);
+                peer.send(Wire.ERROR, 0, Unpooled.wrappedBuffer(new byte[] {0x18, (byte) 0x80}));
+                assertThatThrownBy(() -> {
+                            RawPeer.Frame frame = peer.read();
+                            throw new AssertionError(ServerWalk.told(frame));
+                        })
+                        .isInstanceOf(EOFException.class);
+            }
+            assertThat(outcome.get())
+                    .isInstanceOfSatisfying(
+                            RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.UNAVAILABLE));
+            caller.join();
+        }
+    }
+
+    @Test
+    void aDictionaryMayBeEmptyAndAMethodMayHaveTwoNames() {
+        AtomicInteger entries = new AtomicInteger();
+        MethodDictionary.read(Unpooled.EMPTY_BUFFER, (name, number, shape) -> entries.incrementAndGet());
+        assertThat(entries).hasValue(0);
+        ByteBuf two = Unpooled.buffer();
+        ByteBuf scratch = Unpooled.buffer();
+        MethodDictionary.write(two, scratch, "a", "one", 1, 0, 0);
+        MethodDictionary.write(two, scratch, "a", "two", 1, 0, 0);
+        MethodDictionary.read(two, (name, number, shape) -> {
+            assertThat(number).isEqualTo(1);
+            entries.incrementAndGet();
+        });
+        assertThat(entries).hasValue(2);
+        assertThat(ByteBufUtil.hexDump(two)).isEmpty();
+    }
+}
