@@ -47,6 +47,9 @@ left_over() {
   exit 2
 }
 
+# A path as seen from where parley runs: what is recorded names no folder of this machine.
+from_home() { realpath -m --relative-to="${checkout:-$home}" "$1"; }
+
 # sitting WORD FOLDER ARGUMENTS…: begins ./parley WORD ARGUMENTS in FOLDER, or goes on with what was begun there. Ends with 2 where trials are left.
 sitting() {
   local word=$1 folder=$2 ended=0
@@ -54,9 +57,9 @@ sitting() {
   [ -z "$only_page" ] && [ ! -e "$folder/whole" ] || return 0
   [ "$(minutes_left)" -ge 1 ] || left_over
   if [ -e "$folder/results.duckdb" ] || [ -e "$folder/reproduce.txt" ]; then
-    set -- --resume "$folder"
+    set -- --resume "$(from_home "$folder")"
   else
-    set -- "$@" --out "$folder"
+    set -- "$@" --out "$(from_home "$folder")"
   fi
   mkdir -p "$folder"
   echo "$command: ./parley $word $* --for $(minutes_left)m"
