@@ -44,6 +44,9 @@ def main():
     topology = sorted({r["topology"] for r in summary["summary"]})
     if len(messages) != 1 or len(topology) != 1:
         runs.fail(f"{sys.argv[1]}: {len(messages)} messages, {len(topology)} topologies (expected: one of each)")
+    found = runs.figures(summary)
+    if not any(runs.counts(found.get((r["technology"], messages[0], f"closed:{COLUMNS[0][1]}", COLUMNS[0][2]))) for r in summary["summary"]):
+        runs.fail(f"{sys.argv[1]}: no technology was warm (expected: figures that count; {readme} stays as it is)")
     run = summary["run"]
     restarts = max(r["tried"] for r in summary["summary"] if "tried" in r)
     lines = [f"`{messages[0]}` over `{topology[0]}`, warm, {restarts} restarts, medians with 95 % intervals, sorted by the first column:", "",
