@@ -77,7 +77,11 @@ class ObservedTest {
         arguments.addAll(List.of(more));
         Child child = Child.java(
                 name,
-                List.of("-XX:TieredStopAtLevel=1", "-Xmx256m", "--enable-native-access=ALL-UNNAMED"),
+                List.of(
+                        "-XX:TieredStopAtLevel=1",
+                        "-XX:+UseSerialGC",
+                        "-Xmx256m",
+                        "--enable-native-access=ALL-UNNAMED"),
                 System.getProperty("java.class.path"),
                 "dev.parley.service.ServiceMain",
                 arguments,

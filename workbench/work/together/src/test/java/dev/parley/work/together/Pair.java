@@ -67,6 +67,7 @@ final class Pair implements AutoCloseable {
                 name,
                 List.of(
                         "-XX:TieredStopAtLevel=1",
+                        "-XX:+UseSerialGC",
                         "-Xmx256m",
                         "--enable-native-access=ALL-UNNAMED",
                         "--sun-misc-unsafe-memory-access=allow"),
