@@ -37,6 +37,7 @@ public final class EchoProcess implements AutoCloseable {
             EchoProcess started = new EchoProcess(new ProcessBuilder(
                             ProcessHandle.current().info().command().orElse("java"),
                             "-XX:TieredStopAtLevel=1",
+                            "-XX:+UseSerialGC",
                             "-Xmx256m",
                             "-cp",
                             System.getProperty("java.class.path"),
