@@ -28,6 +28,11 @@ final class Account {
         return new Charge(this, kind);
     }
 
+    /** The claims of all connections on this kind. */
+    Claims claims(Resource kind) {
+        return ledger.claims(kind);
+    }
+
     boolean take(Resource kind, long amount) {
         return ledger.take(this, kind, amount);
     }

@@ -13,7 +13,7 @@ import dev.rpcx.codec.Memory;
  * {@link #release()}: many small amounts cost an addition each.
  */
 final class Charge implements Memory {
-    private static final long STEP_BYTES = 4 * 1024;
+    static final long STEP_BYTES = 4 * 1024;
 
     /** What a message is read into between two pauses: about a millisecond's work. */
     private static final long PAUSE_BYTES = 512 * 1024;
@@ -33,7 +33,7 @@ final class Charge implements Memory {
         this.account = account;
         this.kind = kind;
         this.step = switch (kind) {
-            case REQUEST_BYTES, OBJECT_BYTES, REPLY_BYTES, ITEM_BYTES_IN, ITEM_BYTES_OUT -> STEP_BYTES;
+            case REQUEST_BYTES, OBJECT_BYTES, REPLY_BYTES, QUEUE_BYTES, ITEM_BYTES_IN, ITEM_BYTES_OUT -> STEP_BYTES;
             case KEPT_BYTES, FRAME_BYTES, CONNECTIONS, CALLS, HANDLERS, STREAMS, TIMERS -> 1;
         };
     }

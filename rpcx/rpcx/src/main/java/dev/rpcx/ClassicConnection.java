@@ -57,6 +57,10 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private long busyNanos;
 
     private long waitingBytes;
+
+    /** What waits, where it is more than a little. */
+    private final Claim waiting;
+
     private boolean reading;
     private boolean isEnding;
     private boolean isOver;
@@ -72,6 +76,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         this.channel = channel;
         this.timers = account.charge(Resource.TIMERS);
         this.loop = channel.eventLoop();
+        this.waiting = new Claim(account, Resource.QUEUE_BYTES, loop, this::endUnread);
         this.frames = new ClassicFrames(maxFrameBytes, maxPassedBytes, this);
         this.keepAliveNanos = keepAliveNanos;
         this.silentNanos = Math.min(SILENT_NANOS, keepAliveNanos);
@@ -162,7 +167,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     @Override
     public final void channelReadComplete(ChannelHandlerContext ctx) {
         reading = false;
-        channel.flush();
+        flush();
     }
 
     /** Ends the connection: nothing is read any more. */
@@ -192,12 +197,37 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             channel.write(Unpooled.wrappedBuffer(frame, at, bytes)).addListener(written -> {
                 waitingBytes -= bytes;
                 leftNanos = nanoTime();
+                if (waiting.bytes() != 0) {
+                    waiting.renew(leftNanos);
+                    chargeWaiting();
+                }
                 leaving.left(bytes);
             });
         }
         if (!reading) {
-            channel.flush();
+            flush();
         }
+    }
+
+    private void flush() {
+        channel.flush();
+        if (waitingBytes != 0) {
+            chargeWaiting();
+        }
+    }
+
+    /** What a peer does not read costs others their share, unless the peer's connection ends before that. */
+    private void chargeWaiting() {
+        if (isOver || waitingBytes <= Outbound.SMALL_BYTES) {
+            waiting.release();
+        } else if (!waiting.set(waitingBytes, leftNanos)) {
+            loop.execute(this::endUnread);
+        }
+    }
+
+    private void endUnread() {
+        abort(new RPCXException(
+                RPCXException.Code.UNAVAILABLE, "the peer does not read what it is sent", RPCXException.Executed.MAYBE));
     }
 
     // ---- the looks
@@ -271,6 +301,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         isOver = true;
         isEnding = true;
         frames.clear();
+        waiting.close();
         if (timer != null) {
             timer.cancel(false);
             timers.release();

@@ -1,6 +1,5 @@
 package dev.rpcx;
 
-import io.netty.channel.Channel;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -10,11 +9,16 @@ import org.jspecify.annotations.Nullable;
  * keepalive time; a look that finds silence sends a PING, the next one that still finds silence ends the connection. What the calls pay
  * is one flag set for each read.
  *
- * <p>A peer that does not read is not pinged, as its answer could not arrive: reading from it has stopped. It is gone when in a whole
- * keepalive time not one byte of what waits for it has left.
+ * <p>A peer that does not read is gone when in a whole keepalive time not one byte of what waits for it has left, whatever it says
+ * meanwhile. Where reading from it has stopped it is not pinged, as its answer could not arrive.
+ *
+ * <p>A frame has the keepalive time to come to its end: a peer that sends a byte now and then would be alive for ever.
  */
 final class KeepAlive implements Runnable {
     private static final int LOOKS = 3;
+
+    /** Least time of a frame, however short the keepalive time is. Source: a frame of the largest size, at 16 KiB a second. */
+    private static final long MIN_FRAME_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final WireConnection connection;
     private final long lookNanos;
@@ -23,13 +27,14 @@ final class KeepAlive implements Runnable {
     private @Nullable ScheduledFuture<?> timer;
     private boolean pinged;
     private int stuckLooks;
-    private long lastBacklog;
+    private final int frameLooks;
 
     KeepAlive(WireConnection connection, long keepAliveNanos) {
         this.connection = connection;
         this.keepAliveNanos = keepAliveNanos;
         this.timers = connection.account.charge(Resource.TIMERS);
         this.lookNanos = Math.max(1, keepAliveNanos / LOOKS);
+        this.frameLooks = (int) Math.max(LOOKS, MIN_FRAME_NANOS / lookNanos);
     }
 
     /** On the event loop. */
@@ -53,18 +58,17 @@ final class KeepAlive implements Runnable {
             return;
         }
         connection.sendQueued();
-        Channel channel = connection.channel;
-        if (!channel.config().isAutoRead()) {
-            long backlog = channel.bytesBeforeWritable();
-            stuckLooks = backlog == lastBacklog ? stuckLooks + 1 : 0;
-            lastBacklog = backlog;
-            if (stuckLooks >= LOOKS) {
-                connection.abort("the peer has read nothing for " + millis() + " ms");
-            }
+        stuckLooks = connection.isStandingStill() ? stuckLooks + 1 : 0;
+        if (stuckLooks >= LOOKS) {
+            connection.abort("the peer has read nothing for " + millis() + " ms");
             return;
         }
-        stuckLooks = 0;
-        if (connection.heard()) {
+        if (!connection.channel.config().isAutoRead()) {
+            return;
+        }
+        if (connection.isFrameOverdue(frameLooks)) {
+            connection.fail("a frame that does not come to its end");
+        } else if (connection.heard()) {
             pinged = false;
         } else if (pinged) {
             connection.abort("the peer has not been heard for " + millis() + " ms");

@@ -11,6 +11,7 @@ import java.util.Collections;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -31,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  * together twice as much. A single connection thus comes to a half of the whole, a single address to two thirds, and
  * each greedy one more to a part of what is left: there is always something left, and who holds little gets it while
  * who holds much is refused. Those who fill lose what they hold when they stand still, which is their connection's
- * business. Source: Choudhury and Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory Packet Switches</i>,
+ * business. What cannot be refused without ending a connection is shared otherwise: see {@link Claims}. Source: Choudhury and Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory Packet Switches</i>,
  * 1998, with α = 1 and 2. Connections have fixed limits, since an administrator sets them by number.
  *
  * <p>An IPv6 address counts with all of its /64: a single host has that many to choose from (RFC 6177).
@@ -69,6 +70,7 @@ final class Ledger {
     private final Map<Object, Address> addresses = new ConcurrentHashMap<>();
     private final Set<Account> open = ConcurrentHashMap.newKeySet();
     private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
+    private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
 
     /** These are charged for futures that have not ended. */
     private final Set<Leftover> leftovers = ConcurrentHashMap.newKeySet();
@@ -93,6 +95,9 @@ final class Ledger {
         }
         for (Resource kind : Resource.values()) {
             watched.put(kind, new CopyOnWriteArrayList<>());
+            if (kind.isClaimed()) {
+                claims.put(kind, new Claims(this.most[kind.ordinal()], held[kind.ordinal()]));
+            }
         }
     }
 
@@ -131,6 +136,7 @@ final class Ledger {
         most.put(Resource.REQUEST_BYTES, Math.max(some, heap / 8));
         most.put(Resource.OBJECT_BYTES, Math.max(some, heap / 4));
         most.put(Resource.REPLY_BYTES, Math.max(some, heap / 8));
+        most.put(Resource.QUEUE_BYTES, heap / 8);
         most.put(Resource.ITEM_BYTES_IN, Math.max(some, heap / 16));
         most.put(Resource.ITEM_BYTES_OUT, Math.max(some, heap / 16));
         most.put(Resource.KEPT_BYTES, heap / 16);
@@ -229,8 +235,11 @@ final class Ledger {
         Address address = account.address;
         long ofAddress = address == null ? 0 : address.held.addAndGet(i, amount);
         long free = most[i] - all;
-        if (own <= mostOfConnection[i]
-                && (most[i] == Long.MAX_VALUE || own <= free && ofAddress / ADDRESS_SHARE <= free)) {
+        boolean fits = most[i] == Long.MAX_VALUE
+                || (kind.isClaimed()
+                        ? free + claims(kind).leaving() >= 0
+                        : own <= free && ofAddress / ADDRESS_SHARE <= free);
+        if (fits && own <= mostOfConnection[i]) {
             return true;
         }
         give(account, kind, amount);
@@ -275,6 +284,10 @@ final class Ledger {
         return isAny;
     }
 
+    Claims claims(Resource kind) {
+        return Objects.requireNonNull(claims.get(kind), "no claims are made on this");
+    }
+
     /** How much of this is held, in all: what is charged, and what is only watched. */
     long held(Resource kind) {
         long sum = held[kind.ordinal()].get();
@@ -302,7 +315,7 @@ final class Ledger {
     }
 
     private List<LongSupplier> watched(Resource kind) {
-        return java.util.Objects.requireNonNull(watched.get(kind));
+        return Objects.requireNonNull(watched.get(kind));
     }
 
     /**

@@ -8,8 +8,11 @@ enum Resource {
     /** Memory of what large requests and items have been read into, estimated, until their handlers have ended. */
     OBJECT_BYTES,
 
-    /** Bytes that go out and wait for a reader: replies, and what stands in a socket's queue. At a client, replies that no caller has taken. */
+    /** Bytes of replies that wait for a reader. At a client, replies that no caller has taken. */
     REPLY_BYTES,
+
+    /** Bytes that stand in a socket's queue because the peer does not read them, where they are more than a little. */
+    QUEUE_BYTES,
 
     /** Bytes of stream items that have arrived and that nobody has taken. */
     ITEM_BYTES_IN,
@@ -17,10 +20,13 @@ enum Resource {
     /** Bytes of stream items that go out and have not reached the socket's queue. */
     ITEM_BYTES_OUT,
 
-    /** Bytes of buffers that nothing uses now, kept for what comes next. */
+    /** Bytes of buffers that have grown and are kept from one use to the next. */
     KEPT_BYTES,
 
-    /** Bytes of frames that have begun to arrive and whose ends are missing, where they are more than a little. */
+    /**
+     * Bytes of frames, and of TLS records and handshakes, that have begun to arrive and whose ends are missing, where
+     * they are more than a little.
+     */
     FRAME_BYTES,
 
     /** Connections that have been taken. */
@@ -37,6 +43,14 @@ enum Resource {
 
     /** Timers that are set. */
     TIMERS;
+
+    /**
+     * Whether a pool that is full pushes out the greediest instead of refusing the next: where a peer lets this side
+     * wait, and nothing smaller than a connection can be refused. See {@link Claim}.
+     */
+    boolean isClaimed() {
+        return this == QUEUE_BYTES || this == FRAME_BYTES;
+    }
 
     /** Whether a connection in good order holds some of it while no call is under way. */
     boolean isHeldAtRest() {

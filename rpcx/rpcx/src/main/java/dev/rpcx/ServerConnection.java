@@ -142,7 +142,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private @Nullable ScheduledFuture<?> lookTimer;
     private long nextLookNanos;
 
-    ServerConnection(Channel channel, Server server, Account account) {
+    /** @param takenNanos when the connection was taken: its peer has some time from then for the whole preface */
+    ServerConnection(Channel channel, Server server, Account account, long takenNanos) {
         super(channel, account);
         this.server = server;
         this.places = account.charge(Resource.CALLS);
@@ -153,7 +154,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         this.stallNanos = Sniffer.silentNanos(server);
         this.timers = account.charge(Resource.TIMERS);
         timers.add(1);
-        greeting = loop().schedule(this::endUngreeted, stallNanos, TimeUnit.NANOSECONDS);
+        long left = takenNanos + stallNanos - nanoTime();
+        greeting = loop().schedule(this::endUngreeted, Math.max(0, left), TimeUnit.NANOSECONDS);
     }
 
     /** Tests ask this when all is quiet: places with a call whose handler or reply is under way. */
@@ -210,9 +212,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Any thread says so when a large reply has been charged, or could not be. */
     void replyHeld() {
-        if (account.held(Resource.REPLY_BYTES) > MAX_UNREAD_BYTES) {
+        if (unreadBytes() > MAX_UNREAD_BYTES) {
             congested = true;
         }
+    }
+
+    /** Replies, and what stands in the socket's queue. Any thread may ask. */
+    private long unreadBytes() {
+        return account.held(Resource.REPLY_BYTES) + account.held(Resource.QUEUE_BYTES);
     }
 
     // ---- the event loop
@@ -235,7 +242,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         resuming = true;
         try {
             // a caller that has read nearly all is none to be held back; what begins now may wait again
-            boolean isRead = account.held(Resource.REPLY_BYTES) <= MAX_UNREAD_BYTES / 4;
+            boolean isRead = unreadBytes() <= MAX_UNREAD_BYTES / 4;
             if (isRead) {
                 congested = false;
             }
@@ -255,7 +262,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private boolean mayResume(boolean isRead) {
-        return isRead || resumed < MAX_RESUMED && account.held(Resource.REPLY_BYTES) <= MAX_UNREAD_BYTES;
+        return isRead || resumed < MAX_RESUMED && unreadBytes() <= MAX_UNREAD_BYTES;
     }
 
     /**
@@ -799,16 +806,19 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     @Override
-    void frameWaits() {
-        long now = nanoTime();
-        frameSinceNanos = now;
-        watch(frameDue(), now);
+    void frameWaits(long nowNanos) {
+        frameSinceNanos = nowNanos;
+        watch(frameDue(), nowNanos);
     }
 
     /** A frame that has begun has to be whole by this time, which is that of a request of its size. */
     private long frameDue() {
-        return frameSinceNanos
-                + ALLOWED_STALLS * stallNanos
+        return frameSinceNanos + frameNanos(stallNanos);
+    }
+
+    /** So long a frame, or a record of TLS, has to become whole once it is more than a little. */
+    static long frameNanos(long stallNanos) {
+        return ALLOWED_STALLS * stallNanos
                 + Wire.MAX_FRAME_BYTES * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
     }
 
@@ -846,6 +856,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         long now = nanoTime();
         long next = lookAway(now);
         if (isFrameWaiting() && !isClosed()) {
+            if (!channel.config().isAutoRead()) {
+                // its end may be there: it is this side that does not read
+                frameSinceNanos = now;
+            }
             long left = frameDue() - now;
             if (left <= 0) {
                 fail("a frame that does not come to its end");

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Sniffer extends ChannelInboundHandlerAdapter {
     /**
-     * Most time for the first byte, and for the preface; less where the server's keepAlive is less. Source: nginx's client_header_timeout,
+     * Most time for the first byte, and for the whole preface with it; less where the server's keepAlive is less. Source: nginx's client_header_timeout,
      * shortened; a slot is all that a silent connection costs.
      */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -25,6 +25,7 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
     private final Account account;
     private final Charge timers;
     private @Nullable ScheduledFuture<?> timer;
+    private long takenNanos;
 
     Sniffer(Server server, Account account) {
         this.server = server;
@@ -34,6 +35,7 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
 
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
+        takenNanos = ctx.channel().eventLoop().ticker().nanoTime();
         timers.add(1);
         timer = ctx.executor().schedule(() -> ctx.close(), silentNanos(server), TimeUnit.NANOSECONDS);
     }
@@ -51,7 +53,7 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
         }
         stopTimer();
         ChannelInboundHandler connection = first.getUnsignedByte(first.readerIndex()) == NATIVE_FIRST_BYTE
-                ? new ServerConnection(ctx.channel(), server, account)
+                ? new ServerConnection(ctx.channel(), server, account, takenNanos)
                 : new ClassicServerConnection(ctx.channel(), server, account);
         ctx.pipeline().replace(this, null, connection);
         // from here on, not from the pipeline's head: what TLS has decrypted must not meet it again

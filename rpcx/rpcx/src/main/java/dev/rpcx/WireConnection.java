@@ -37,12 +37,6 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private static final int FIRST_BATCH_BYTES = 512;
     private static final int FIRST_CUT_BYTES = 256;
 
-    /**
-     * So much may stand in a socket's queue where nothing more can be charged: the high water mark and a batch, twice. Only who makes this side
-     * write more without reading is ended; who merely does not read is stopped, and costs less than a new connection would.
-     */
-    private static final int UNCHARGED_BYTES = 640 * 1024;
-
     /** With more than this gathered, see {@link #isBehind}. */
     private static final int SHORT_BYTES = 16 * 1024;
 
@@ -99,16 +93,29 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private final ByteBuf cut = Unpooled.buffer(FIRST_CUT_BYTES, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
 
     /** What waits in the socket's queue. */
-    private final Charge unsent;
+    private final Claim unsent;
 
     /** {@link #gathered} and {@link #cut}, where they have grown. */
     private final Charge kept;
 
     /** What {@link #cut} may grow to, from where a frame is more than what is not counted until its end has come. */
-    private final Charge frame;
+    private final Claim frame;
 
     private long keptBytes;
+
+    /** A mark stands in the socket's queue, behind all that was there when it came. */
     private boolean unsentWatched;
+
+    /** What the last look saw of the socket's queue: marks that had left it, its first message and the rest of that. */
+    private long marksLeft;
+
+    private long marksSeen;
+    private @Nullable Object firstSeen;
+    private long restSeen;
+
+    /** Consecutive looks that have found the same frame without its end. */
+    private int cutLooks;
+
     private boolean owesPong;
     private int owedPong;
     private final WriteTurn turn;
@@ -122,9 +129,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     WireConnection(Channel channel, Account account) {
         this.channel = channel;
         this.account = account;
-        this.unsent = account.charge(Resource.REPLY_BYTES);
+        this.unsent = new Claim(account, Resource.QUEUE_BYTES, channel.eventLoop(), this::endUnread);
         this.kept = account.charge(Resource.KEPT_BYTES);
-        this.frame = account.charge(Resource.FRAME_BYTES);
+        this.frame = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::endFrame);
         this.loop = channel.eventLoop();
         this.ticker = loop.ticker();
         this.turn = new WriteTurn(channel);
@@ -490,22 +497,52 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private void chargeQueue() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
         long bytes = queue == null || closed ? 0 : queue.totalPendingWriteBytes();
-        if (bytes == unsent.held()) {
+        if (bytes == 0) {
+            unsent.release();
             return;
         }
-        if (!unsent.set(bytes) && bytes > UNCHARGED_BYTES) {
-            loop.execute(() -> abort("the peer does not read what it is sent"));
-        } else if (bytes > 0 && !unsentWatched) {
+        if (bytes <= Outbound.SMALL_BYTES) {
+            unsent.release();
+        } else if (bytes != unsent.bytes() && !unsent.set(bytes, nanoTime())) {
+            loop.execute(this::endUnread);
+        }
+        if (!unsentWatched) {
             unsentWatched = true;
             // looked at in a task of its own: the queue counts a message until its listeners have been told
             channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(taken -> inLoopOrHere(this::onWatchedLeft));
         }
     }
 
-    /** What stood in the socket's queue has left it. */
+    /** All that stood in the socket's queue when the mark came has left it. */
     private void onWatchedLeft() {
         unsentWatched = false;
+        marksLeft++;
+        if (unsent.bytes() != 0) {
+            unsent.renew(nanoTime());
+        }
         chargeUnsent();
+    }
+
+    private void endUnread() {
+        abort("the peer does not read what it is sent");
+    }
+
+    /**
+     * Whether something stands in the socket's queue, and not one byte has left it since this was asked last. What has
+     * come to the queue meanwhile says nothing about that. On the event loop, and by one who asks.
+     */
+    final boolean isStandingStill() {
+        ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
+        boolean isEmpty = queue == null || queue.totalPendingWriteBytes() == 0;
+        // what stands before a mark is never behind it again: while no mark leaves, the same first message is the same
+        Object first = isEmpty ? null : queue.current();
+        long rest = first instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
+        long marks = isEmpty ? -1 : marksLeft;
+        boolean isSame = !isEmpty && marks == marksSeen && first == firstSeen && rest == restSeen;
+        marksSeen = marks;
+        firstSeen = first;
+        restSeen = rest;
+        return isSame;
     }
 
     private void keepBuffers() {
@@ -612,20 +649,30 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     private void keepCut(ByteBuf in, int bytes) {
         int before = cut.writerIndex();
-        if (before + bytes > Outbound.SMALL_BYTES) {
-            if (frame.held() == 0 && !frame.add(cut.maxCapacity())) {
-                fail(RPCXException.Code.OVERLOADED, "no room for the begin of a frame whose end has not come");
+        if (before <= Outbound.SMALL_BYTES && before + bytes > Outbound.SMALL_BYTES) {
+            long now = nanoTime();
+            if (!frame.set(cut.maxCapacity(), now)) {
+                endFrame();
                 return;
             }
-            if (before <= Outbound.SMALL_BYTES) {
-                frameWaits();
-            }
+            frame.renew(now);
+            frameWaits(now);
         }
         cut.writeBytes(in, bytes);
     }
 
+    private void endFrame() {
+        fail(RPCXException.Code.OVERLOADED, "no room for the begin of a frame whose end has not come");
+    }
+
     /** A frame that is charged has begun to arrive, and its end is missing. On the event loop. */
-    void frameWaits() {}
+    void frameWaits(long nowNanos) {}
+
+    /** Whether so many looks in a row, and this one, have found the same frame without its end. On the event loop. */
+    final boolean isFrameOverdue(int looks) {
+        cutLooks = greeted && cut.isReadable() ? cutLooks + 1 : 0;
+        return cutLooks > looks;
+    }
 
     /** Whether a frame that is charged waits for its end. On the event loop. */
     final boolean isFrameWaiting() {
@@ -675,6 +722,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         keepCut(in, Math.min(wanted, in.readableBytes()));
         if (!closed && readFrame(cut)) {
             cut.clear();
+            cutLooks = 0;
         }
     }
 
@@ -775,8 +823,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             } finally {
                 drain();
                 kept.release();
-                frame.release();
-                unsent.release();
+                frame.close();
+                unsent.close();
                 HalfClose.of(channel, account);
             }
         }

@@ -29,7 +29,7 @@ class CallListTest {
     private final EmbeddedChannel channel = platform.accept();
     private final Account account =
             Objects.requireNonNull(Ledger.ofClient("list").open(null));
-    private final ServerConnection connection = new ServerConnection(channel, server, account);
+    private final ServerConnection connection = new ServerConnection(channel, server, account, 0);
     private final CallList list = new CallList();
 
     @AfterEach

@@ -4,8 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.concurrent.MockTicker;
@@ -24,8 +23,7 @@ class KeepAliveLooksTest {
     private static final long LOOK = TimeUnit.SECONDS.toNanos(3);
 
     private final MockTicker clock = Ticker.newMockTicker();
-    private final EmbeddedChannel channel =
-            EmbeddedChannel.builder().ticker(clock).build();
+    private final Slow channel = new Slow(clock);
     private final Ledger ledger = new Ledger("alive", Map.of(), Map.of(), Integer.MAX_VALUE);
     private final Account account = Objects.requireNonNull(ledger.open(null));
     private final List<String> closed = new ArrayList<>();
@@ -57,6 +55,33 @@ class KeepAliveLooksTest {
         }
     };
     private final KeepAlive keepAlive = new KeepAlive(connection, 3 * LOOK);
+
+    /** A socket that takes as many bytes as a test says. */
+    private static final class Slow extends EmbeddedChannel {
+        private int takes = Integer.MAX_VALUE;
+
+        Slow(MockTicker clock) {
+            super(EmbeddedChannel.builder().ticker(clock));
+        }
+
+        void take(int bytes) {
+            takes = bytes;
+            unsafe().flush();
+        }
+
+        @Override
+        protected void doWrite(ChannelOutboundBuffer queue) throws Exception {
+            if (takes == Integer.MAX_VALUE) {
+                super.doWrite(queue);
+                return;
+            }
+            while (queue.current() instanceof ByteBuf first && (takes > 0 || !first.isReadable())) {
+                int bytes = Math.min(takes, first.readableBytes());
+                takes -= bytes;
+                queue.removeBytes(bytes);
+            }
+        }
+    }
 
     @BeforeEach
     void start() {
@@ -142,29 +167,92 @@ class KeepAliveLooksTest {
         assertThat(told).containsExactly("left");
     }
 
+    private void reply(int bytes) {
+        connection.sendNow(new Outbound.Control(Wire.REPLY, 1, Unpooled.buffer().writeZero(bytes)));
+    }
+
+    private void expectUnread() {
+        assertThat(closed).containsExactly("the peer has read nothing for 9000 ms");
+        assertThat(channel.isOpen()).isFalse();
+    }
+
     @Test
     void aPeerThatReadsNothingIsNotAskedAndLeftWhenNothingLeavesInTheTime() {
-        ChannelOutboundHandlerAdapter deaf = new ChannelOutboundHandlerAdapter() {
-            @Override
-            public void flush(ChannelHandlerContext ctx) {}
-        };
         channel.config().setWriteBufferWaterMark(new WriteBufferWaterMark(100, 200));
-        channel.pipeline().addFirst(deaf);
-        connection.sendNow(new Outbound.Control(Wire.REPLY, 1, Unpooled.buffer().writeZero(1_000)));
+        channel.take(0);
+        reply(1_000);
         channel.config().setAutoRead(false);
         look();
         look();
         look();
         assertThat(closed).isEmpty();
-        // something leaves: it is looked for anew
-        connection.sendNow(new Outbound.Control(Wire.REPLY, 1, Unpooled.buffer().writeZero(10)));
+        // one byte leaves: it is looked for anew
+        channel.take(1);
         look();
         look();
         look();
         assertThat(closed).isEmpty();
         look();
-        assertThat(closed).containsExactly("the peer has read nothing for 9000 ms");
-        assertThat(channel.isOpen()).isFalse();
+        expectUnread();
+    }
+
+    /** Calls whose time is over, one after the other, have their ends written. */
+    @Test
+    void whatIsWrittenToAPeerSaysNothingOfWhatItReads() {
+        channel.config().setWriteBufferWaterMark(new WriteBufferWaterMark(100, 200));
+        channel.take(0);
+        channel.config().setAutoRead(false);
+        for (int i = 0; i < 4; i++) {
+            assertThat(closed).isEmpty();
+            reply(1_000);
+            look();
+        }
+        expectUnread();
+    }
+
+    /** Less than what makes this side stop reading. */
+    @Test
+    void aPeerThatSpeaksAndReadsNothingIsLeft() {
+        say();
+        channel.take(0);
+        reply(1_000);
+        for (int i = 0; i < 4; i++) {
+            assertThat(closed).isEmpty();
+            connection.hear();
+            look();
+        }
+        expectUnread();
+    }
+
+    @Test
+    void aPeerThatReadsALittleNowAndThenIsKept() {
+        say();
+        channel.take(0);
+        reply(1_000);
+        reply(1_000);
+        for (int i = 0; i < 20; i++) {
+            channel.take(i % 3 == 0 ? 1 : 0);
+            reply(100);
+            connection.hear();
+            look();
+        }
+        assertThat(closed).isEmpty();
+    }
+
+    /** Each message takes the place of one before it, in memory too. */
+    @Test
+    void aPeerThatReadsAllTheTimeIsKeptHoweverAlikeItsMessagesAre() {
+        say();
+        channel.take(0);
+        reply(1_000);
+        for (int i = 0; i < 20; i++) {
+            reply(1_000);
+            channel.take(1_006);
+            channel.runPendingTasks();
+            connection.hear();
+            look();
+        }
+        assertThat(closed).isEmpty();
     }
 
     @Test

@@ -140,6 +140,81 @@ class UnfinishedFramesTest {
         assertThat(end(answer()).code()).isEqualTo(RPCXException.Code.PROTOCOL);
     }
 
+    /** Each byte is a sign of life, so nothing else would end the connection. */
+    @Test
+    void aSmallFrameThatComesByteForByteEndsItsConnectionAfterTheKeepAliveTime() {
+        ByteBuf small = RawPeer.frame(Wire.PING, 7, Unpooled.buffer().writeZero(1_000));
+        for (int second = 0; second < 60; second += 10) {
+            send(small.readSlice(1));
+            platform.pass(channel, 10, TimeUnit.SECONDS);
+            assertThat(channel.isActive()).isTrue();
+        }
+        for (int second = 60; second < 90 && channel.isActive(); second += 10) {
+            send(small.readSlice(1));
+            platform.pass(channel, 10, TimeUnit.SECONDS);
+        }
+        assertThat(end(answer()).code()).isEqualTo(RPCXException.Code.PROTOCOL);
+    }
+
+    @Test
+    void smallFramesThatComeInTimeHaveTheirTimeEach() {
+        ByteBuf small = RawPeer.frame(Wire.PING, 7, Unpooled.buffer().writeZero(1_000));
+        for (int i = 0; i < 20; i++) {
+            send(small.slice(0, 500));
+            platform.pass(channel, 15, TimeUnit.SECONDS);
+            send(small.slice(500, small.readableBytes() - 500));
+            assertThat(answer().type()).isEqualTo(Wire.PONG);
+        }
+        assertThat(channel.isActive()).isTrue();
+    }
+
+    private EmbeddedChannel begin() {
+        EmbeddedChannel one = platform.accept();
+        byte[] begin = ByteBufUtil.getBytes(RawPeer.preface().writeBytes(ping.slice(0, 5_000)));
+        platform.read(one, begin, 0, begin.length);
+        return one;
+    }
+
+    @Test
+    void whereThePoolIsFullOfBegunFramesThoseEndThatHaveStoodForLongestAndNotTheNext() {
+        List<EmbeddedChannel> attackers = new ArrayList<>();
+        int fit = (int) (server.ledger().most(Resource.FRAME_BYTES) / (Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES));
+        for (int i = 0; i < fit + 100; i++) {
+            attackers.add(begin());
+            if (i % 100 == 0) {
+                platform.pass(channel, 1, TimeUnit.MILLISECONDS);
+                attackers.forEach(platform::settle);
+            }
+        }
+        for (int i = 0; i < 10; i++) {
+            send(ping.slice(0, 12_000));
+            platform.pass(channel, 5, TimeUnit.MILLISECONDS);
+            attackers.add(begin());
+            send(ping.slice(12_000, ping.readableBytes() - 12_000));
+            assertThat(answer().type()).isEqualTo(Wire.PONG);
+        }
+        attackers.forEach(platform::settle);
+        assertThat(attackers.get(0).isActive()).isFalse();
+        assertThat(attackers.get(attackers.size() - 1).isActive()).isTrue();
+        assertThat(held()).isLessThanOrEqualTo(server.ledger().most(Resource.FRAME_BYTES));
+        RPCXException why = WireError.read(lastFrame(attackers.get(0)));
+        assertThat(why.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+        for (EmbeddedChannel one : attackers) {
+            one.close();
+            platform.settle(one);
+            one.releaseOutbound();
+        }
+    }
+
+    private static ByteBuf lastFrame(EmbeddedChannel of) {
+        ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(of)).skipBytes(Wire.PREFACE_BYTES);
+        ByteBuf frame = in;
+        while (in.isReadable()) {
+            frame = in.readSlice((int) Varint.read(in));
+        }
+        return frame.skipBytes(Wire.HEAD_BYTES);
+    }
+
     @Test
     void framesThatComeInTimeHaveTheirTimeEach() {
         for (int i = 0; i < 10; i++) {

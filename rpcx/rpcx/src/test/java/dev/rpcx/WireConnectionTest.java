@@ -84,7 +84,7 @@ class WireConnectionTest {
         connection.close("the test is over");
         channel.runPendingTasks();
         channel.finishAndReleaseAll();
-        assertThat(ledger.held(Resource.REPLY_BYTES)).isZero();
+        assertThat(ledger.held(Resource.QUEUE_BYTES)).isZero();
         assertThat(ledger.held(Resource.KEPT_BYTES)).isZero();
         account.close();
     }
@@ -147,7 +147,7 @@ class WireConnectionTest {
         }
         long waiting = channel.unsafe().outboundBuffer().totalPendingWriteBytes();
         assertThat(waiting).isLessThan(10_000);
-        assertThat(ledger.held(Resource.REPLY_BYTES)).isLessThan(20_000);
+        assertThat(ledger.held(Resource.QUEUE_BYTES)).isLessThan(20_000);
         channel.pipeline().removeFirst();
         channel.flush();
         channel.runPendingTasks();

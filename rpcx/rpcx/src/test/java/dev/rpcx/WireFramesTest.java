@@ -453,7 +453,7 @@ class WireFramesTest {
         channel.pipeline().addFirst(deaf);
         connection.sendNow(new Message("a", 600_000));
         assertThat(told).containsExactly("a begins");
-        assertThat(account.held(Resource.REPLY_BYTES))
+        assertThat(account.held(Resource.QUEUE_BYTES))
                 .as("in the socket's queue")
                 .isPositive();
         assertThat(connection.isBehind()).isTrue();
@@ -461,11 +461,11 @@ class WireFramesTest {
         channel.flush();
         channel.runPendingTasks();
         assertThat(told).containsExactly("a begins", "a");
-        assertThat(account.held(Resource.REPLY_BYTES))
+        assertThat(account.held(Resource.QUEUE_BYTES))
                 .as("nothing is left in the queue")
                 .isZero();
         connection.sendNow(Wire.PING, 1);
-        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
+        assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
         assertThat(connection.isBehind()).isFalse();
         ByteBuf all = Unpooled.buffer();
         List<Frame> parts = written();
@@ -630,7 +630,7 @@ class WireFramesTest {
         connection.close("of this test");
         assertThat(channel.isOpen()).isTrue();
         assertThat(account.held(Resource.TIMERS)).isEqualTo(1);
-        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
+        assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
         clock.advance(1_999, TimeUnit.MILLISECONDS);
         channel.runScheduledPendingTasks();
         assertThat(channel.isOpen()).isTrue();
@@ -651,11 +651,11 @@ class WireFramesTest {
         connection.sendNow(new Message("a", 10_000));
         connection.send(new Message("queued", 1));
         assertThat(account.held(Resource.KEPT_BYTES)).isPositive();
-        assertThat(account.held(Resource.REPLY_BYTES)).isPositive();
+        assertThat(account.held(Resource.QUEUE_BYTES)).isPositive();
         org.assertj.core.api.Assertions.assertThatThrownBy(() -> connection.close("of this test"))
                 .isInstanceOf(IllegalStateException.class);
         assertThat(account.held(Resource.KEPT_BYTES)).isZero();
-        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
+        assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
         assertThat(account.held(Resource.TIMERS))
                 .as("it is left after two seconds")
                 .isEqualTo(1);
@@ -682,19 +682,17 @@ class WireFramesTest {
     /** Nothing more may be charged: what stands in the socket's queue all the same has a bound. */
     @Test
     void aPeerThatDoesNotReadAndFindsNoRoomIsEnded() {
-        Ledger full = new Ledger("full", Map.of(Resource.REPLY_BYTES, 0L), Map.of(), Integer.MAX_VALUE);
+        Ledger full = new Ledger("full", Map.of(Resource.QUEUE_BYTES, 0L), Map.of(), Integer.MAX_VALUE);
         Account none = Objects.requireNonNull(full.open(null));
         EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
         own.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(8 << 20, 16 << 20));
         own.pipeline().addFirst(new Deaf());
         Connection poor = new Connection(own, none);
         own.pipeline().addLast(poor);
-        for (int i = 0; i < 6; i++) {
-            poor.sendNow(new Message("a", 100_000));
-            own.runPendingTasks();
-        }
-        assertThat(closed).isEmpty();
-        poor.sendNow(new Message("a", 100_000));
+        poor.sendNow(new Message("a", 3_000));
+        own.runPendingTasks();
+        assertThat(closed).as("a little costs nobody anything").isEmpty();
+        poor.sendNow(new Message("a", 3_000));
         own.runPendingTasks();
         assertThat(closed).containsExactly("the peer does not read what it is sent");
         assertThat(own.isOpen()).isFalse();
@@ -702,6 +700,33 @@ class WireFramesTest {
         own.finishAndReleaseAll();
         none.close();
         assertThat(full.audit()).isEmpty();
+    }
+
+    /** Where the pool is full, it is not the next one that ends. */
+    @Test
+    void aPeerThatHasNotReadForLongestIsEndedForThoseThatRead() {
+        Ledger full = new Ledger("full", Map.of(Resource.QUEUE_BYTES, 100_000L), Map.of(), Integer.MAX_VALUE);
+        List<EmbeddedChannel> channels = new ArrayList<>();
+        List<Account> accounts = new ArrayList<>();
+        for (int i = 0; i < 9; i++) {
+            Account one = Objects.requireNonNull(full.open(null));
+            EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
+            own.pipeline().addFirst(new Deaf());
+            Connection deaf = new Connection(own, one);
+            own.pipeline().addLast(deaf);
+            deaf.sendNow(new Message("a", 20_000));
+            clock.advance(1, TimeUnit.SECONDS);
+            channels.add(own);
+            accounts.add(one);
+            channels.forEach(EmbeddedChannel::runPendingTasks);
+        }
+        assertThat(channels).extracting(EmbeddedChannel::isOpen).startsWith(false, false, false, false, false);
+        assertThat(channels).extracting(EmbeddedChannel::isOpen).endsWith(true, true, true, true);
+        assertThat(full.held(Resource.QUEUE_BYTES)).isBetween(80_000L, 100_000L);
+        channels.forEach(EmbeddedChannel::finishAndReleaseAll);
+        accounts.forEach(Account::close);
+        assertThat(full.audit()).isEmpty();
+        closed.clear();
     }
 
     @Test
@@ -883,8 +908,8 @@ class WireFramesTest {
     }
 
     @Test
-    void withoutRoomSixHundredAndFortyThousandBytesMayWaitAndNotOneMore() {
-        Ledger full = new Ledger("full", Map.of(Resource.REPLY_BYTES, 0L), Map.of(), Integer.MAX_VALUE);
+    void withoutRoomFourKilobytesMayWaitAndNotOneMore() {
+        Ledger full = new Ledger("full", Map.of(Resource.QUEUE_BYTES, 0L), Map.of(), Integer.MAX_VALUE);
         Account none = Objects.requireNonNull(full.open(null));
         EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
         own.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(8 << 20, 16 << 20));
@@ -892,14 +917,11 @@ class WireFramesTest {
         Connection poor = new Connection(own, none);
         own.pipeline().addLast(poor);
         poor.sendNow(new Message("a", 1_000));
-        int most = 640 * 1024;
+        int most = Outbound.SMALL_BYTES;
         int each = pending(own);
         poor.sendNow(new Message("a", 1_000));
         // what the queue counts for a message beside its bytes
         int overhead = pending(own) - each - 1_007;
-        while (most - pending(own) > 12_000) {
-            poor.sendNow(new Message("a", 10_000));
-        }
         poor.sendNow(new Message("a", most - pending(own) - overhead - 2 - Wire.HEAD_BYTES));
         assertThat(pending(own)).isEqualTo(most);
         own.runPendingTasks();
@@ -1006,12 +1028,12 @@ class WireFramesTest {
         channel.pipeline().addFirst(new Deaf());
         connection.sendNow(new Message("a", 1));
         assertThat(unsentChanges).isEqualTo(1);
-        assertThat(account.held(Resource.REPLY_BYTES)).isEqualTo(4 * 1024);
+        assertThat(account.held(Resource.QUEUE_BYTES)).isEqualTo(4 * 1024);
         channel.pipeline().removeFirst();
         channel.flush();
         channel.runPendingTasks();
         assertThat(unsentChanges).isEqualTo(2);
-        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
+        assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
     }
 
     @Test

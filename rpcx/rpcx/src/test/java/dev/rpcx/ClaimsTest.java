@@ -1,0 +1,250 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Who ends where a pool is full of what peers let wait. */
+class ClaimsTest {
+    private static final int FRAME = 16 << 10;
+
+    /** The pool has room for so many. */
+    private static final int FRAMES = 512;
+
+    /** One look for the greediest ends so many. */
+    private static final int AT_ONCE = FRAMES / 32;
+
+    private final Ledger ledger =
+            new Ledger("claims", Map.of(Resource.FRAME_BYTES, (long) FRAMES * FRAME), Map.of(), Integer.MAX_VALUE);
+    private final EmbeddedChannel channel = new EmbeddedChannel();
+    private final List<Peer> all = new ArrayList<>();
+    private long now = TimeUnit.HOURS.toNanos(1);
+
+    /** A connection that may hold one frame. */
+    private final class Peer {
+        final Account account;
+        final Claim claim;
+        int ends;
+
+        Peer(String address) {
+            try {
+                account = Objects.requireNonNull(
+                        ledger.open(new InetSocketAddress(InetAddress.getByName(address), 1)));
+            } catch (java.net.UnknownHostException e) {
+                throw new IllegalArgumentException(e);
+            }
+            claim = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::end);
+            all.add(this);
+        }
+
+        private void end() {
+            ends++;
+            claim.close();
+        }
+
+        Peer begin() {
+            assertThat(claim.set(FRAME, now)).isTrue();
+            return this;
+        }
+    }
+
+    private List<Peer> begin(int count, java.util.function.IntFunction<String> address) {
+        return IntStream.range(0, count)
+                .mapToObj(i -> new Peer(address.apply(i)).begin())
+                .toList();
+    }
+
+    private void pass(long millis) {
+        now += TimeUnit.MILLISECONDS.toNanos(millis);
+    }
+
+    private void settle() {
+        channel.runPendingTasks();
+    }
+
+    private static int ends(List<Peer> peers) {
+        return peers.stream().mapToInt(peer -> peer.ends).sum();
+    }
+
+    private long held() {
+        return ledger.held(Resource.FRAME_BYTES);
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        settle();
+        for (Peer peer : all) {
+            peer.claim.close();
+            peer.account.close();
+        }
+        assertThat(ledger.audit()).isEmpty();
+    }
+
+    @Test
+    void allOfThePoolMayBelongToOneAddress() {
+        List<Peer> gateway = begin(FRAMES, i -> "10.0.0.1");
+        settle();
+        assertThat(ends(gateway)).isZero();
+        assertThat(held()).isEqualTo((long) FRAMES * FRAME);
+    }
+
+    @Test
+    void oneAddressWithAnyNumberOfConnectionsEndsNoneOfAnother() {
+        List<Peer> slow = begin(3, i -> "10.1.0." + i);
+        pass(5_000);
+        List<Peer> attackers = new ArrayList<>();
+        for (int i = 0; i < 10_000; i++) {
+            attackers.add(new Peer("10.0.0.1").begin());
+            pass(1);
+            settle();
+        }
+        Peer late = new Peer("10.2.0.1").begin();
+        settle();
+        assertThat(ends(slow)).isZero();
+        assertThat(late.ends).isZero();
+        assertThat(ends(attackers)).isGreaterThan(10_000 - FRAMES - AT_ONCE);
+        assertThat(held()).isLessThanOrEqualTo((long) FRAMES * FRAME);
+    }
+
+    /** As many addresses as the pool has places: none holds more than another, so time alone tells them apart. */
+    @Test
+    void manyAddressesThatStandStillEndNoFrameOfSomeMilliseconds() {
+        List<Peer> attackers = begin(FRAMES, i -> "10.0." + i / 250 + "." + i % 250);
+        pass(1_000);
+        for (int round = 0; round < 100; round++) {
+            List<Peer> honest = begin(4, i -> "10.9.0.1");
+            settle();
+            pass(5);
+            assertThat(ends(honest)).isZero();
+            honest.forEach(peer -> peer.claim.release());
+        }
+    }
+
+    @Test
+    void attackersOfManyAddressesThatComeAgainPushOutEachOther() {
+        List<Peer> attackers = new ArrayList<>(begin(FRAMES, i -> "10.0." + i / 250 + "." + i % 250));
+        List<Peer> honest = new ArrayList<>();
+        for (int round = 0; round < 2_000; round++) {
+            pass(1);
+            // 20 of them in each millisecond; an honest frame takes ten milliseconds
+            for (int i = 0; i < 20; i++) {
+                int from = round * 20 + i;
+                attackers.add(new Peer("10." + (1 + from / 62_500) + "." + from / 250 % 250 + "." + from % 250).begin());
+            }
+            if (round % 10 == 0) {
+                honest.forEach(peer -> peer.claim.release());
+                honest.add(new Peer("10.200.0." + round / 10 % 100).begin());
+            }
+            settle();
+        }
+        assertThat(ends(honest)).isZero();
+        assertThat(ends(attackers)).isGreaterThan(30_000);
+    }
+
+    @Test
+    void honestConnectionsBehindTheAddressOfAnAttackerOutliveItsOwn() {
+        List<Peer> attackers = begin(FRAMES, i -> "10.0.0.1");
+        pass(1_000);
+        List<Peer> honest = begin(AT_ONCE / 2, i -> "10.0.0.1");
+        settle();
+        assertThat(ends(attackers)).isEqualTo(AT_ONCE);
+        assertThat(ends(honest)).isZero();
+    }
+
+    @Test
+    void whatIsRenewedCountsFromThenOn() {
+        List<Peer> first = begin(FRAMES / 2, i -> "10.0.0." + i % 250);
+        List<Peer> second = begin(FRAMES / 2, i -> "10.0.0." + i % 250);
+        pass(1_000);
+        first.forEach(peer -> peer.claim.renew(now));
+        pass(10);
+        new Peer("10.1.0.1").begin();
+        settle();
+        assertThat(ends(first)).isZero();
+        assertThat(ends(second)).isEqualTo(AT_ONCE);
+    }
+
+    @Test
+    void whoHoldsNothingAnyMoreWhenItsEndComesIsSpared() {
+        List<Peer> early = begin(FRAMES, i -> "10.0.0.1");
+        pass(1_000);
+        new Peer("10.1.0.1").begin();
+        early.forEach(peer -> peer.claim.release());
+        settle();
+        assertThat(ends(early)).isZero();
+        List<Peer> again = begin(FRAMES - 1, i -> "10.0.0.1");
+        settle();
+        assertThat(ends(again)).isZero();
+        assertThat(held()).isEqualTo((long) FRAMES * FRAME);
+    }
+
+    /** The loops of the chosen ones do nothing: there is an end to what is promised away. */
+    @Test
+    void beforeAnybodyHasEndedNoMoreThanTwiceThePoolIsHeld() {
+        int taken = 0;
+        while (taken < 4 * FRAMES && new Peer("10.0.0.1").claim.set(FRAME, now)) {
+            taken++;
+            pass(1);
+        }
+        assertThat(taken).isEqualTo(2 * FRAMES);
+        settle();
+        assertThat(held()).isLessThanOrEqualTo((long) FRAMES * FRAME);
+        assertThat(new Peer("10.0.0.1").claim.set(FRAME, now)).isTrue();
+    }
+
+    @Test
+    void whatThePoolCannotHoldIsRefusedAndLeavesNothing() {
+        Peer large = new Peer("10.0.0.1");
+        assertThat(large.claim.set((long) (FRAMES + 1) * FRAME, now)).isFalse();
+        assertThat(large.claim.bytes()).isZero();
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void aClaimIsChangedAndGivenBackInPart() {
+        Peer peer = new Peer("10.0.0.1").begin();
+        long since = peer.claim.sinceNanos();
+        pass(1);
+        assertThat(peer.claim.set(2 * FRAME, now)).isTrue();
+        assertThat(peer.claim.sinceNanos()).as("it has waited since then").isEqualTo(since);
+        assertThat(held()).isEqualTo(2 * FRAME);
+        assertThat(peer.claim.set(100, now)).isTrue();
+        assertThat(held()).isEqualTo(100);
+        assertThat(peer.claim.set(0, now)).isTrue();
+        assertThat(held()).isZero();
+        peer.begin();
+        assertThat(peer.claim.sinceNanos()).isEqualTo(now);
+    }
+
+    /** Loops of their own, which begin, end and push each other out as they like. */
+    @Test
+    void whateverComesWhenAllIsGivenBackInTheEnd() {
+        SplittableRandom random = new SplittableRandom(7);
+        for (int round = 0; round < 20_000; round++) {
+            Peer peer = all.isEmpty() || all.size() < 900 && random.nextInt(3) == 0
+                    ? new Peer("10.0." + random.nextInt(3) + "." + random.nextInt(50))
+                    : all.get(random.nextInt(all.size()));
+            if (peer.ends == 0 && random.nextInt(3) > 0) {
+                peer.claim.set(random.nextInt(1, 3 * FRAME), now);
+            } else {
+                peer.claim.release();
+            }
+            if (random.nextInt(10) == 0) {
+                settle();
+                assertThat(held()).isLessThanOrEqualTo((long) FRAMES * FRAME);
+            }
+            pass(random.nextInt(3));
+        }
+    }
+}
