@@ -168,7 +168,7 @@ public final class Server implements AutoCloseable {
             connections.remove(channel);
         });
         if (tls != null) {
-            tls.addTo(channel, null);
+            tls.addTo(channel, account, ServerConnection.frameNanos(Sniffer.silentNanos(this)));
         }
         channel.pipeline().addLast(new Sniffer(this, account));
     }

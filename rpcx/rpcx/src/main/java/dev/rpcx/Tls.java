@@ -180,12 +180,27 @@ public final class Tls {
         return this;
     }
 
-    /** First in the pipeline of a new connection. */
-    void addTo(Channel channel, @Nullable Endpoint remote) {
-        SslHandler handler = remote == null
-                ? context.newHandler(channel.alloc())
-                : context.newHandler(channel.alloc(), name == null ? remote.host() : name, remote.port());
+    /** First in the pipeline of a client's new connection. */
+    void addTo(Channel channel, Endpoint remote) {
+        String host = name == null ? remote.host() : name;
+        channel.pipeline().addLast(patient(context.newHandler(channel.alloc(), host, remote.port())));
+    }
+
+    /**
+     * First in the pipeline of a server's new connection.
+     *
+     * @param account is charged for what has come of records and handshakes that are not whole
+     * @param recordNanos longest time for a record that is more than a little
+     */
+    void addTo(Channel channel, Account account, long recordNanos) {
+        TlsRecords records = new TlsRecords(channel, account, recordNanos);
+        SslHandler handler = patient(context.newHandler(channel.alloc()));
+        channel.pipeline().addLast(records, handler);
+        handler.handshakeFuture().addListener(done -> records.handshaken());
+    }
+
+    private static SslHandler patient(SslHandler handler) {
         handler.setHandshakeTimeout(HANDSHAKE_SECONDS, TimeUnit.SECONDS);
-        channel.pipeline().addLast(handler);
+        return handler;
     }
 }
