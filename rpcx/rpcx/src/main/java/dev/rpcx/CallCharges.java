@@ -7,7 +7,7 @@ package dev.rpcx;
  * <p>Not thread-safe: it belongs to whoever owns the call at the time, as {@link Charge} says.
  */
 final class CallCharges {
-    /** The charge is for the request, from its arrival until the handler has ended. */
+    /** The charge is for what the buffer grows by for the request, from its arrival until the handler has ended. */
     final Charge request;
 
     /** The charge is for what a large request has been read into, from then until its handler has ended. */
@@ -19,7 +19,7 @@ final class CallCharges {
      */
     final Charge reply;
 
-    /** The charge is for the buffer, while no call is under way and it is kept for the next. */
+    /** The charge is for the buffer as it was when it was kept for the next call, until it is given up. */
     final Charge kept;
 
     CallCharges(Account account) {

@@ -75,6 +75,9 @@ final class Claims {
             // another thread has looked for it
             return true;
         }
+        if (chosenBytes >= most) {
+            return false;
+        }
         PriorityQueue<Peer> peers = peers(nowNanos);
         long goal = Math.max(wanted, most / LEAST_PART);
         while (room() < goal && !peers.isEmpty() && chosenBytes < most) {

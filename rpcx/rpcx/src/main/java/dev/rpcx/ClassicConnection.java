@@ -227,7 +227,9 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     private void endUnread() {
         abort(new RPCXException(
-                RPCXException.Code.UNAVAILABLE, "the peer does not read what it is sent", RPCXException.Executed.MAYBE));
+                RPCXException.Code.UNAVAILABLE,
+                "the peer does not read what it is sent",
+                RPCXException.Executed.MAYBE));
     }
 
     // ---- the looks

@@ -9,15 +9,15 @@ import org.jspecify.annotations.Nullable;
  * keepalive time; a look that finds silence sends a PING, the next one that still finds silence ends the connection. What the calls pay
  * is one flag set for each read.
  *
- * <p>A peer that does not read is gone when in a whole keepalive time not one byte of what waits for it has left, whatever it says
- * meanwhile. Where reading from it has stopped it is not pinged, as its answer could not arrive.
+ * <p>A peer that does not read is gone when in a whole keepalive time not one byte of what waits for it has left,
+ * whatever it says meanwhile. Where reading from it has stopped it is not pinged, as its answer could not arrive.
  *
  * <p>A frame has the keepalive time to come to its end: a peer that sends a byte now and then would be alive for ever.
  */
 final class KeepAlive implements Runnable {
     private static final int LOOKS = 3;
 
-    /** Least time of a frame, however short the keepalive time is. Source: a frame of the largest size, at 16 KiB a second. */
+    /** Least time of a frame, however short the keepalive time is: that of the largest one, at 16 KiB a second. */
     private static final long MIN_FRAME_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final WireConnection connection;

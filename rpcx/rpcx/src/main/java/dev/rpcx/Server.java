@@ -420,7 +420,10 @@ public final class Server implements AutoCloseable {
             return this;
         }
 
-        /** A client that is gone without a word, or reads nothing, is noticed within this time: 100 ms to 1 h; standard 60 s. */
+        /**
+         * A client that is gone without a word is noticed within this time, one that reads nothing within a third more: 100 ms to 1 h;
+         * standard 60 s.
+         */
         public Builder keepAlive(Duration time) {
             if (time.compareTo(Duration.ofMillis(100)) < 0 || time.compareTo(Duration.ofHours(1)) > 0) {
                 throw new IllegalArgumentException("keepAlive: " + time + " (expected: 100 ms to 1 h)");

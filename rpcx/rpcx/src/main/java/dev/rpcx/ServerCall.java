@@ -192,7 +192,30 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         }
     }
 
-    /** The place is used again, or given up. */
+    /** How many bytes the buffer grows by when so many are written to it: what it has is what is charged. */
+    int growthBy(int bytes) {
+        int needed = body.writerIndex() + bytes;
+        int has = body.capacity();
+        return needed <= has ? 0 : body.alloc().calculateNewCapacity(needed, body.maxCapacity()) - has;
+    }
+
+    /**
+     * The place is kept for the next call, and its buffer with it where there is room. It stays charged while that call
+     * uses it.
+     */
+    void keepBody() {
+        if (body.capacity() > KEPT_BYTES) {
+            shrinkBody();
+        }
+        if (body.capacity() <= SMALL_BYTES) {
+            releaseKept();
+        } else if (!charges().kept.set(body.capacity())) {
+            shrinkBody();
+            releaseKept();
+        }
+    }
+
+    /** The place is given up, or its buffer. */
     void releaseKept() {
         CallCharges charged = charges;
         if (charged != null) {

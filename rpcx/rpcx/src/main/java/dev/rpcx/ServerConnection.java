@@ -498,7 +498,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private @Nullable ServerCall place() {
         ServerCall call = free.poll();
         if (call != null) {
-            call.releaseKept();
             return call;
         }
         return places.held() < server.settings().maxCalls() && places.add(1) ? new ServerCall(this, account) : null;
@@ -1037,7 +1036,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** @return false if too much of requests is held already, and the call has been refused */
     private boolean holdCounted(ServerCall call, ByteBuf bytes) {
-        if (call.charges().request.add(bytes.readableBytes())) {
+        int growth = call.growthBy(bytes.readableBytes());
+        if (growth == 0 || call.charges().request.add(growth)) {
             call.body.writeBytes(bytes);
             return true;
         }
@@ -1204,8 +1204,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         if (call.isPlaceLeft) {
             // this object has no other use, as its place is not this connection's any more
+            call.releaseKept();
             places.handOver(1);
         } else if (isClosed()) {
+            call.releaseKept();
             places.release(1);
         } else {
             keep(call);
@@ -1218,12 +1220,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Keeps a place for the next call. */
     private void keep(ServerCall call) {
         if (free.size() >= MAX_FREE) {
+            call.releaseKept();
             places.release(1);
             return;
         }
-        if (call.body.capacity() > Outbound.SMALL_BYTES && !call.charges().kept.add(call.body.capacity())) {
-            call.shrinkBody();
-        }
+        call.keepBody();
         free.push(call);
     }
 

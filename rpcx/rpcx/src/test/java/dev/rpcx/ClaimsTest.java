@@ -39,8 +39,7 @@ class ClaimsTest {
 
         Peer(String address) {
             try {
-                account = Objects.requireNonNull(
-                        ledger.open(new InetSocketAddress(InetAddress.getByName(address), 1)));
+                account = Objects.requireNonNull(ledger.open(new InetSocketAddress(InetAddress.getByName(address), 1)));
             } catch (java.net.UnknownHostException e) {
                 throw new IllegalArgumentException(e);
             }
@@ -140,7 +139,8 @@ class ClaimsTest {
             // 20 of them in each millisecond; an honest frame takes ten milliseconds
             for (int i = 0; i < 20; i++) {
                 int from = round * 20 + i;
-                attackers.add(new Peer("10." + (1 + from / 62_500) + "." + from / 250 % 250 + "." + from % 250).begin());
+                attackers.add(
+                        new Peer("10." + (1 + from / 62_500) + "." + from / 250 % 250 + "." + from % 250).begin());
             }
             if (round % 10 == 0) {
                 honest.forEach(peer -> peer.claim.release());

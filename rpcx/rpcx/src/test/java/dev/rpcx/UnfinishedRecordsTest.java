@@ -176,10 +176,7 @@ class UnfinishedRecordsTest {
 
         Secured() throws Exception {
             SSLContext anyone = SSLContext.getInstance("TLS");
-            anyone.init(
-                    null,
-                    io.netty.handler.ssl.util.InsecureTrustManagerFactory.INSTANCE.getTrustManagers(),
-                    null);
+            anyone.init(null, io.netty.handler.ssl.util.InsecureTrustManagerFactory.INSTANCE.getTrustManagers(), null);
             engine = anyone.createSSLEngine();
             engine.setUseClientMode(true);
             engine.beginHandshake();

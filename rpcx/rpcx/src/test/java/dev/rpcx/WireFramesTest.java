@@ -78,7 +78,7 @@ class WireFramesTest {
         }
 
         @Override
-        void frameWaits() {
+        void frameWaits(long nowNanos) {
             begunFrames++;
         }
 
@@ -1026,9 +1026,9 @@ class WireFramesTest {
     @Test
     void anOwnerIsToldEachTimeThatTheSocketsQueueHasChanged() {
         channel.pipeline().addFirst(new Deaf());
-        connection.sendNow(new Message("a", 1));
+        connection.sendNow(new Message("a", 5_000));
         assertThat(unsentChanges).isEqualTo(1);
-        assertThat(account.held(Resource.QUEUE_BYTES)).isEqualTo(4 * 1024);
+        assertThat(account.held(Resource.QUEUE_BYTES)).isEqualTo(8 * 1024);
         channel.pipeline().removeFirst();
         channel.flush();
         channel.runPendingTasks();

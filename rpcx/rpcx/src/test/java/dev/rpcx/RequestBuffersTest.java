@@ -1,0 +1,120 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What a server charges for the buffers of requests: all that they take, whether it is used or not. */
+class RequestBuffersTest {
+    private static final int GENERATION = 1 << 16;
+    private static final int PART_BYTES = 16_000;
+
+    @RPCXServer("buffers")
+    static final class Service {
+        final List<CompletableFuture<String>> all = new ArrayList<>();
+
+        @Method
+        CompletableFuture<String> later(String text) {
+            CompletableFuture<String> one = new CompletableFuture<>();
+            all.add(one);
+            return one;
+        }
+    }
+
+    private final Service service = new Service();
+    private final HandPlatform platform = new HandPlatform();
+    private final Server server = Server.builder(RegistryServer.registry(service))
+            .platform(platform)
+            .build()
+            .start();
+    private final EmbeddedChannel channel = platform.accept();
+
+    @BeforeEach
+    void greet() {
+        send(RawPeer.preface());
+    }
+
+    @AfterEach
+    void end() {
+        service.all.forEach(one -> one.complete("over"));
+        platform.handleAll(channel);
+        channel.close();
+        platform.handleAll(channel);
+        platform.pass(channel, 2, TimeUnit.HOURS);
+        channel.releaseOutbound();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    private void send(ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        platform.read(channel, all, 0, all.length);
+        platform.handleAll(channel);
+    }
+
+    private long held(Resource kind) {
+        return server.ledger().held(kind);
+    }
+
+    private void request(int id, int bytes) {
+        ByteBuf text = RawPeer.text("x".repeat(bytes));
+        send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.MORE, id, RawPeer.prelude("buffers", "later")));
+        while (text.readableBytes() > PART_BYTES) {
+            send(RawPeer.frame(Wire.PART | Wire.MORE, id, text.readSlice(PART_BYTES)));
+        }
+        send(RawPeer.frame(Wire.PART, id, text));
+    }
+
+    @Test
+    void aRequestIsChargedForItsBufferAndNotForItsBytes() {
+        send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.MORE, GENERATION, RawPeer.prelude("buffers", "later")));
+        send(RawPeer.frame(Wire.PART | Wire.MORE, GENERATION, Unpooled.buffer().writeZero(10_000)));
+        assertThat(held(Resource.REQUEST_BYTES)).isEqualTo(16 << 10);
+        send(RawPeer.frame(Wire.PART | Wire.MORE, GENERATION, Unpooled.buffer().writeZero(6_000)));
+        assertThat(held(Resource.REQUEST_BYTES)).as("it fits").isEqualTo(16 << 10);
+        send(RawPeer.frame(Wire.PART | Wire.MORE, GENERATION, Unpooled.buffer().writeZero(1_000)));
+        assertThat(held(Resource.REQUEST_BYTES)).isEqualTo(32 << 10);
+        send(RawPeer.frame(Wire.CANCEL, GENERATION, Unpooled.EMPTY_BUFFER));
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    /** Otherwise a peer could have each place's buffer grow once, and then hold them all with small calls. */
+    @Test
+    void aBufferThatWasKeptStaysChargedWhileTheNextCallUsesIt() {
+        long before = held(Resource.KEPT_BYTES);
+        request(GENERATION, 100_000);
+        service.all.get(0).complete("done");
+        platform.handleAll(channel);
+        long kept = held(Resource.KEPT_BYTES) - before;
+        assertThat(kept).isBetween(100_000L, 150_000L);
+        request(2 * GENERATION, 10);
+        assertThat(service.all).hasSize(2);
+        assertThat(held(Resource.KEPT_BYTES) - before).isGreaterThanOrEqualTo(100_000);
+        service.all.get(1).complete("done");
+        platform.handleAll(channel);
+        request(3 * GENERATION, 100_000);
+        assertThat(held(Resource.REQUEST_BYTES))
+                .as("the buffer is there, and charged")
+                .isZero();
+    }
+
+    @Test
+    void aBufferThatIsTooLargeToBeKeptIsGivenUpWithItsCharge() {
+        long before = held(Resource.KEPT_BYTES);
+        request(GENERATION, 1_000_000);
+        assertThat(held(Resource.REQUEST_BYTES)).isEqualTo(1 << 20);
+        service.all.get(0).complete("done");
+        platform.handleAll(channel);
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(held(Resource.KEPT_BYTES) - before).isLessThan(40_000);
+    }
+}
