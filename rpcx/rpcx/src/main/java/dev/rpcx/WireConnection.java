@@ -682,6 +682,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
         reading = false;
+        if (closed) {
+            dropCut();
+        }
         if (!cut.isReadable()) {
             frame.release();
         }
@@ -825,9 +828,17 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 kept.release();
                 frame.close();
                 unsent.close();
+                if (!reading) {
+                    dropCut();
+                }
                 HalfClose.of(channel, account);
             }
         }
+    }
+
+    /** The peer may have seconds to read why its connection ended; what it began to send is not kept for so long. */
+    private void dropCut() {
+        cut.clear().capacity(0);
     }
 
     final boolean isClosed() {
