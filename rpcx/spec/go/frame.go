@@ -163,11 +163,11 @@ func ReadError(payload []byte) (*Error, error) {
 	for _, field := range fields {
 		switch field.ID {
 		case 1:
-			e.Code = Code(field.Number)
+			e.Code = Code(min(field.Number, math.MaxUint32))
 		case 2:
 			e.Text = strings.ToValidUTF8(string(field.Bytes), "\ufffd")
 		case 3:
-			e.Executed = Executed(field.Number)
+			e.Executed = Executed(min(field.Number, math.MaxUint32))
 		}
 	}
 	if e.Code < Cancelled || e.Code > Protocol {

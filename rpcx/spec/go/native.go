@@ -69,6 +69,7 @@ type call struct {
 	credit   uint64        // items that may be sent
 	welcome  uint64        // items that may come
 	changed  chan struct{} // closed and replaced at each change
+	answered bool          // the first frame of its REPLY has come: nothing more is sent for it but CREDIT and CANCEL
 	requests int           // items received since credit was given last
 }
 
@@ -231,6 +232,9 @@ func (s *Stream) Send(item []byte) error {
 	for {
 		c.mu.Lock()
 		over, credit, changed := k.over || k.nobody, k.credit, k.changed
+		if k.answered {
+			credit = 0
+		}
 		if !over && credit > 0 {
 			k.credit--
 		}
@@ -252,10 +256,13 @@ func (s *Stream) Send(item []byte) error {
 // End says that no item follows.
 func (s *Stream) End() error {
 	s.conn.mu.Lock()
-	over := s.call.over || s.call.nobody
+	over, answered := s.call.over || s.call.nobody, s.call.answered
 	s.conn.mu.Unlock()
 	if over {
 		return s.outcome()
+	}
+	if answered {
+		return nil
 	}
 	return s.conn.write(Frame{Type: END, ID: s.call.id})
 }
@@ -496,7 +503,7 @@ func (c *Conn) writeMessage(k *call, kind Type, flags byte, prelude, body []byte
 			frame.Flags |= MORE
 		}
 		c.mu.Lock()
-		unwanted := k.over || k.nobody && k.begun
+		unwanted := k.over || k.answered || k.nobody && k.begun
 		c.mu.Unlock()
 		if unwanted {
 			return nil
@@ -604,6 +611,10 @@ func (c *Conn) read() {
 				continue
 			}
 			e, err := ReadError(frame.Payload)
+			if err != nil && frame.ID == 0 {
+				c.fail(&Error{Unavailable, "the server closed the connection", Maybe})
+				return
+			}
 			if err != nil {
 				c.refuse(err.Error())
 				return
@@ -666,6 +677,8 @@ func (c *Conn) take(frame Frame) string {
 		k.partOf, k.size = frame.Type, 0
 		if frame.Type == ITEM {
 			k.welcome--
+		} else {
+			k.answered = true
 		}
 	}
 	if k.size += uint64(len(frame.Payload)); k.size <= uint64(c.own.MaxMessageBytes) {
@@ -720,15 +733,31 @@ func (c *Conn) refuse(why string) {
 	c.fail(&Error{Protocol, why, Maybe})
 }
 
+// lingering is how long what still comes is read and thrown away behind the end of this side's stream.
+const lingering = time.Second
+
+// hangUp closes a socket so that what was written last arrives: a socket that is closed with bytes unread is reset.
+func hangUp(socket net.Conn) {
+	half, isTCP := socket.(*net.TCPConn)
+	if !isTCP || half.CloseWrite() != nil || socket.SetReadDeadline(time.Now().Add(lingering)) != nil {
+		_ = socket.Close()
+		return
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, socket)
+		_ = socket.Close()
+	}()
+}
+
 // fail ends the connection and all of its calls.
 func (c *Conn) fail(why error) {
-	_ = c.socket.Close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failure != nil {
 		return
 	}
 	c.failure = why
+	hangUp(c.socket)
 	for _, k := range c.calls {
 		k.over = true
 		if k.err == nil {

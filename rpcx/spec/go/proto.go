@@ -45,8 +45,8 @@ func ReadFields(message []byte) ([]Field, error) {
 	var fields []Field
 	for len(message) > 0 {
 		tag, n := binary.Uvarint(message)
-		if n <= 0 || tag>>3 == 0 || tag>>3 > math.MaxInt32 {
-			return nil, fmt.Errorf("tag in % x (expected: a varint, field above 0)", message[:min(len(message), 10)])
+		if n <= 0 || tag>>3 == 0 || tag > math.MaxUint32 {
+			return nil, fmt.Errorf("tag in % x (expected: a varint of 32 bits, field above 0)", message[:min(len(message), 10)])
 		}
 		message = message[n:]
 		field := Field{ID: int(tag >> 3)}

@@ -9,6 +9,7 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.handler.ssl.SslHandler;
 import java.security.Principal;
 import java.time.Duration;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -65,6 +66,7 @@ public final class Server implements AutoCloseable {
     private @Nullable Channel listening;
     private volatile boolean stopping;
     private final CountDownLatch stopped = new CountDownLatch(1);
+    private final Complaint notices = new Complaint(System.getLogger(Server.class.getName()), InstantSource.system());
 
     /** With the standard settings. */
     public Server(int port, RegistryServer registry) {
@@ -307,6 +309,14 @@ public final class Server implements AutoCloseable {
     /** Whether the classic wire is served. */
     boolean classic() {
         return classic;
+    }
+
+    /** A notice has failed, of which nobody else hears. Its text is not logged, since a peer may have a part in it. Any thread. */
+    void noticeFailed(ServerMethod method, RPCXException why) {
+        notices.log(
+                "a notice of " + method.service() + "/" + method.name() + " failed as " + why.code() + ", "
+                        + why.executed() + ", and its caller does not hear of it",
+                null);
     }
 
     Settings settings() {

@@ -502,6 +502,9 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
 
     /** Encodes how the call ended, and sends it. Any thread may call it, once. */
     void finish(@Nullable Object result, @Nullable RPCXException error) {
+        if (error != null && notice) {
+            connection.noticeFailed(method(), error);
+        }
         leave(error == null);
         releaseObjects();
         clearBody();

@@ -624,11 +624,19 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         call.leave();
         handled(call);
         if (call.abandoned) {
+            if (call.notice) {
+                noticeFailed(call.method(), RPCXException.refused(RPCXException.Code.UNAVAILABLE, why));
+            }
             recycle(call);
         } else {
             drop(call);
             refuse(id, RPCXException.Code.UNAVAILABLE, why);
         }
+    }
+
+    /** Any thread says so. */
+    void noticeFailed(ServerMethod method, RPCXException why) {
+        server.noticeFailed(method, why);
     }
 
     /** A request that came in several frames is counted when it is whole. @return false if the call has been refused */

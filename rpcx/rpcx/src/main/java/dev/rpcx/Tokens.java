@@ -250,42 +250,6 @@ public final class Tokens {
         }
     }
 
-    /** Once a minute, with a count: what a stranger sends must not fill the log, nor hide what fails later. */
-    private static final class Complaint {
-        private static final long PAUSE_MILLIS = 60_000;
-
-        private final InstantSource clock;
-
-        // guarded by this
-        private long loggedMillis;
-        private boolean wasLogged;
-        private long silent;
-
-        Complaint(InstantSource clock) {
-            this.clock = clock;
-        }
-
-        void log(String text, Throwable why) {
-            long before;
-            synchronized (this) {
-                long now = clock.millis();
-                // a clock that was set back must not silence this for longer
-                if (wasLogged && Math.abs(now - loggedMillis) < PAUSE_MILLIS) {
-                    silent++;
-                    return;
-                }
-                wasLogged = true;
-                loggedMillis = now;
-                before = silent;
-                silent = 0;
-            }
-            LOGGER.log(
-                    System.Logger.Level.WARNING,
-                    text + (before == 0 ? "" : " (" + before + " more since this was logged last)"),
-                    why);
-        }
-    }
-
     /** A server's side. Every way to be refused takes one signature's time. */
     private static final class Verifier {
         private final Function<String, byte @Nullable []> secrets;
@@ -304,8 +268,8 @@ public final class Tokens {
             this.mayForward = mayForward;
             this.used = used;
             this.clock = clock;
-            this.secretsFail = new Complaint(clock);
-            this.usedFail = new Complaint(clock);
+            this.secretsFail = new Complaint(LOGGER, clock);
+            this.usedFail = new Complaint(LOGGER, clock);
         }
 
         @Nullable

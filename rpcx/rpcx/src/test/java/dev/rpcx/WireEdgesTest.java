@@ -2,15 +2,27 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import java.io.EOFException;
 import java.io.IOException;
+import java.math.BigDecimal;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -20,7 +32,17 @@ import org.junit.jupiter.api.Timeout;
 class WireEdgesTest {
     private static final int ID = 1 << 16;
     private static final int MAX_MESSAGE = 100;
-    private static final int REPLY_CHARS = 3_000_000;
+
+    /** Also the time after which a message in parts stands still. */
+    private static final Duration KEEP_ALIVE = Duration.ofSeconds(3);
+
+    /** Longer than that for the frames of all replies. */
+    private static final long READING_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
+    private static final int REPLY_CHARS = 4_000_000;
+
+    /** Their replies leave by turns with another one, and all together are more than two sockets' buffers hold. */
+    private static final int OTHER_CALLS = 3;
 
     @RPCXServer("edges")
     static final class Edges {
@@ -29,6 +51,26 @@ class WireEdgesTest {
         @Method
         String echo(String text) {
             return text;
+        }
+
+        @Method
+        String much(String text) {
+            return text.repeat(REPLY_CHARS);
+        }
+
+        @Method
+        String moment(Instant when) {
+            return when.toString();
+        }
+
+        @Method
+        String price(BigDecimal given) {
+            return given.toPlainString();
+        }
+
+        @Method
+        void refused(String text) {
+            throw new IllegalStateException("not\nfor the log");
         }
 
         /** Answers the first item, by far more than a socket takes at once, and hears the others. */
@@ -101,6 +143,7 @@ class WireEdgesTest {
         server = Server.builder(RegistryServer.registry(service))
                 .host("127.0.0.1")
                 .maxMessageBytes(maxMessage)
+                .keepAlive(KEEP_ALIVE)
                 .build()
                 .start();
         RawPeer peer = new RawPeer(server.port());
@@ -123,30 +166,45 @@ class WireEdgesTest {
     }
 
     @Test
-    void whatCrossesTheFirstFrameOfAReplyIsPassedOverInWhateverOrder() throws Exception {
+    void anItemThatIsLeftForTheBeginOfAReplyDoesNotStandStillAndWhatCrossesIsPassedOver() throws Exception {
         try (RawPeer peer = peer(Wire.MAX_MESSAGE_BYTES)) {
             peer.send(begins("first"));
             assertThat(peer.readAnswer().type()).isEqualTo(Wire.CREDIT);
-            peer.send(RawPeer.frame(Wire.ITEM, ID, RawPeer.text("first")));
-            RawPeer.Frame reply = peer.readAnswer();
-            assertThat(reply.head()).isEqualTo(Wire.REPLY | Wire.MORE);
-            // a client that had begun an item leaves it where it is, or ends its stream, or goes on
+            for (int slot = 1; slot <= OTHER_CALLS; slot++) {
+                peer.send(RawPeer.request(ID | slot, "edges", "much", "y"));
+            }
+            // the second item is never whole: its client has the begin of the reply, and leaves the rest unsent
             peer.send(Unpooled.wrappedBuffer(
-                    RawPeer.frame(Wire.ITEM | Wire.MORE, ID, RawPeer.text("begun")),
+                    RawPeer.frame(Wire.ITEM, ID, RawPeer.text("first")),
+                    RawPeer.frame(Wire.ITEM | Wire.MORE, ID, RawPeer.text("begun"))));
+            RawPeer.Frame reply = readOf(peer);
+            assertThat(reply.head()).as(ServerWalk.told(reply)).isEqualTo(Wire.REPLY | Wire.MORE);
+            peer.send(Unpooled.wrappedBuffer(
                     RawPeer.frame(Wire.END, ID, Unpooled.EMPTY_BUFFER),
                     RawPeer.frame(Wire.ITEM, ID, RawPeer.text("whole")),
                     RawPeer.frame(Wire.PART, ID, RawPeer.text("part"))));
             int bytes = reply.payload().length;
             RawPeer.Frame part;
             do {
-                part = peer.readAnswer();
+                part = readOf(peer);
                 assertThat(part.type()).as(ServerWalk.told(part)).isEqualTo(Wire.PART);
                 bytes += part.payload().length;
             } while ((part.head() & Wire.MORE) != 0);
             assertThat(bytes).isGreaterThan(REPLY_CHARS);
             assertThat(service.received).hasValue(1);
-            peer.send(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER));
-            assertThat(peer.readAnswer().type()).isEqualTo(Wire.PONG);
+        }
+    }
+
+    /** The next frame of the first slot's call, or of the connection itself. Reads slowly. */
+    private static RawPeer.Frame readOf(RawPeer peer) throws IOException {
+        while (true) {
+            RawPeer.Frame frame = peer.readAnswer();
+            LockSupport.parkNanos(READING_NANOS);
+            if (frame.type() == Wire.PING) {
+                peer.send(RawPeer.frame(Wire.PONG, frame.id(), Unpooled.EMPTY_BUFFER));
+            } else if ((frame.id() & Wire.SLOT_MASK) == 0) {
+                return frame;
+            }
         }
     }
 
@@ -253,5 +311,69 @@ class WireEdgesTest {
         });
         assertThat(entries).hasValue(2);
         assertThat(ByteBufUtil.hexDump(two)).isEmpty();
+    }
+
+    /** A value that is a message in field 1, which has nothing but a number in field 2. */
+    private static ByteBuf number(long number) {
+        ByteBuf message = Unpooled.buffer();
+        ProtoFields.writeNumber(message, 2, number);
+        ByteBuf body = Unpooled.buffer().writeByte(1 << 3 | 2).writeByte(message.readableBytes());
+        return body.writeBytes(message);
+    }
+
+    private static RawPeer.Frame asked(RawPeer peer, int generation, String method, ByteBuf body) throws IOException {
+        ByteBuf prelude = RawPeer.prelude("edges", method).writeBytes(body);
+        peer.send(RawPeer.frame(Wire.REQUEST | Wire.NAMED, generation << 16, prelude));
+        return peer.readAnswer();
+    }
+
+    @Test
+    void noPartOfANumberThatIsTooLargePassesForOneOfABody() throws Exception {
+        try (RawPeer peer = peer(Wire.MAX_MESSAGE_BYTES)) {
+            assertThat(asked(peer, 1, "moment", number(5)).payload())
+                    .isEqualTo(ByteBufUtil.getBytes(RawPeer.text("1970-01-01T00:00:00.000000005Z")));
+            int generation = 2;
+            for (String method : new String[] {"moment", "price"}) {
+                RawPeer.Frame answer = asked(peer, generation++, method, number((1L << 32) + 4));
+                assertThat(answer.type()).as(method).isEqualTo(Wire.ERROR);
+                assertThat(WireError.read(Unpooled.wrappedBuffer(answer.payload()))
+                                .code())
+                        .isEqualTo(RPCXException.Code.INVALID);
+            }
+        }
+    }
+
+    @Test
+    void aNoticeThatFailsIsToldInTheServersLogAloneWithoutItsText() throws Exception {
+        List<String> told = Collections.synchronizedList(new ArrayList<>());
+        Logger logger = Logger.getLogger(Server.class.getName());
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord entry) {
+                told.add(entry.getMessage());
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        logger.addHandler(handler);
+        logger.setUseParentHandlers(false);
+        try (RawPeer peer = peer(Wire.MAX_MESSAGE_BYTES)) {
+            for (int generation = 1; generation <= 3; generation++) {
+                ByteBuf prelude = RawPeer.prelude("edges", "refused").writeBytes(RawPeer.text("x"));
+                peer.send(RawPeer.frame(Wire.NOTICE | Wire.NAMED, generation << 16, prelude));
+                RawPeer.Frame reply = peer.readAnswer();
+                assertThat(reply.type()).as(ServerWalk.told(reply)).isEqualTo(Wire.REPLY);
+            }
+            await().until(() -> !told.isEmpty());
+            assertThat(told).hasSize(1).allMatch(line -> line.startsWith("a notice of edges/refused failed as "));
+            assertThat(told.get(0)).doesNotContain("for the log");
+        } finally {
+            logger.removeHandler(handler);
+            logger.setUseParentHandlers(true);
+        }
     }
 }

@@ -398,7 +398,7 @@ public final class In {
         return varint() != 0;
     }
 
-    /** A varint, of which the low 32 bits count. */
+    /** A varint; out of an int's range is refused. */
     public int int32() {
         long v = varint();
         if (v != (int) v) {
@@ -555,7 +555,7 @@ public final class In {
             pos += bytes;
         }
         if (next(2 << 3)) {
-            scale = unzigzag((int) varint());
+            scale = sint32();
         }
         for (int tag; (tag = tag()) != 0; ) {
             switch (tag) {
@@ -564,7 +564,7 @@ public final class In {
                     at = pos;
                     pos += bytes;
                 }
-                case 2 << 3 -> scale = unzigzag((int) varint());
+                case 2 << 3 -> scale = sint32();
                 default -> skipUnknown(tag, 2, "Decimal");
             }
         }
@@ -582,8 +582,12 @@ public final class In {
         return new BigDecimal(new BigInteger(buf, at, bytes), scale);
     }
 
-    private static int unzigzag(int v) {
-        return v >>> 1 ^ -(v & 1);
+    private int sint32() {
+        long v = varint();
+        if (v >>> 32 != 0) {
+            throw malformed(Long.toUnsignedString(v) + " for a zigzag of 32 bits");
+        }
+        return (int) v >>> 1 ^ -((int) v & 1);
     }
 
     private void skipUnknown(int tag, int known, String what) {
@@ -613,12 +617,12 @@ public final class In {
             seconds = varint();
         }
         if (next(2 << 3)) {
-            n = (int) varint();
+            n = int32();
         }
         for (int tag; (tag = tag()) != 0; ) {
             switch (tag) {
                 case 1 << 3 -> seconds = varint();
-                case 2 << 3 -> n = (int) varint();
+                case 2 << 3 -> n = int32();
                 default -> skipUnknown(tag, 2, what);
             }
         }
