@@ -26,11 +26,12 @@ class PagesTest {
 
     @Test
     void theAuditDerivesWhatIsPublishedOfWarmColdAndLostRestarts(@TempDir Path folder) throws Exception {
+        assumeTrue(Boolean.getBoolean("parley.long"), "the audit takes a minute: -Dparley.long=true");
         String python = home().resolve("target/python/bin/python").toString();
         assumeTrue(
                 runs(python, "-c", "import duckdb"), "no DuckDB for Python in target/python: the audit was left out");
         List<String> audit = new ArrayList<>(List.of(
-                python, "-B", "docs/results/audit/audit.py", "--figures", "20", "--verdicts", "10", "--seed", "7"));
+                python, "-B", "docs/results/audit/audit.py", "--figures", "100", "--verdicts", "40", "--seed", "7"));
         List<Path> stores = List.of(
                 SampleStore.compare(Files.createDirectory(folder.resolve("warm")), 5),
                 SampleStore.cold(Files.createDirectory(folder.resolve("cold"))),
@@ -43,7 +44,7 @@ class PagesTest {
         }
         Ended ended = python(audit.toArray(String[]::new));
         assertThat(ended.code()).as(ended.said()).isZero();
-        assertThat(ended.said()).contains("30 of 30 agree");
+        assertThat(ended.said()).contains("140 of 140 agree");
     }
 
     private static boolean runs(String... command) throws InterruptedException {
