@@ -3,8 +3,8 @@
 
 What Grafana's schema does not know is lost on that way, and what it knows as something else comes back changed. Exit code 1 where anything did.
 
-    python3 -m venv /tmp/grafana && /tmp/grafana/bin/pip install grafana-foundation-sdk
-    /tmp/grafana/bin/python docs/observing/check-dashboard.py [DASHBOARD.json]
+    python3 -m venv target/python && target/python/bin/pip install grafana-foundation-sdk
+    target/python/bin/python docs/observing/check-dashboard.py [DASHBOARD.json]
 """
 import json
 import sys
