@@ -94,6 +94,14 @@ class Connection:
         return bytes(data)
 
     def close(self):
+        """The end of this side's stream first: a socket that is closed with bytes unread is reset."""
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+            self.socket.settimeout(1)
+            while self.socket.recv(65536):
+                pass
+        except OSError:
+            pass
         self.socket.close()
 
 

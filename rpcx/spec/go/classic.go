@@ -138,7 +138,7 @@ func (c *Classic) Call(ctx context.Context, method Method, parameters ...Paramet
 }
 
 // Close ends the connection and its calls.
-func (c *Classic) Close() { _ = c.socket.Close() }
+func (c *Classic) Close() { hangUp(c.socket) }
 
 func (c *Classic) read() {
 	in := bufio.NewReader(c.socket)
