@@ -34,7 +34,7 @@ final class Charge implements Memory {
         this.kind = kind;
         this.step = switch (kind) {
             case REQUEST_BYTES, OBJECT_BYTES, REPLY_BYTES, QUEUE_BYTES, ITEM_BYTES_IN, ITEM_BYTES_OUT -> STEP_BYTES;
-            case KEPT_BYTES, FRAME_BYTES, CONNECTIONS, CALLS, HANDLERS, STREAMS, TIMERS -> 1;
+            case KEPT_BYTES, FRAME_BYTES, CONNECTIONS, CALLS, HANDLERS, ORPHANS, STREAMS, TIMERS -> 1;
         };
     }
 

@@ -42,7 +42,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private int arrivingBytes;
 
-    private final RunningHandlers running = new RunningHandlers();
+    private final RunningHandlers running;
+
+    /** Time of a call: {@link #CALL_NANOS}, or less where the server's largest time is less. */
+    private final long callNanos;
 
     /** Calls whose callers are gone and whose handlers' futures are given up, the first one next. */
     private final ArrayDeque<ClassicServerCall> away = new ArrayDeque<>();
@@ -65,6 +68,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         this.server = server;
         this.account = account;
         this.places = account.charge(Resource.CALLS);
+        this.running = new RunningHandlers(account);
+        this.callNanos = Math.min(CALL_NANOS, server.maxCallNanos());
         this.arriving = account.charge(Resource.REQUEST_BYTES);
         this.awayTimers = account.charge(Resource.TIMERS);
         account.watch(places::held);
@@ -169,7 +174,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             return refuse(id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
         }
         long now = nanoTime();
-        ClassicServerCall call = new ClassicServerCall(this, account, method, request, charge, now, now + CALL_NANOS);
+        ClassicServerCall call = new ClassicServerCall(this, account, method, request, charge, now, now + callNanos);
         calls.put(id, call);
         start(method, call);
         return true;
@@ -381,11 +386,16 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                             null,
                             new RPCXException(
                                     RPCXException.Code.DEADLINE_EXCEEDED,
-                                    "not done in the " + TimeUnit.NANOSECONDS.toSeconds(CALL_NANOS)
-                                            + " s that a classic call has",
+                                    "not done in the " + text(callNanos) + " that a classic call has",
                                     RPCXException.Executed.MAYBE)));
         }
         closeIfDone();
+    }
+
+    private static String text(long nanos) {
+        return nanos % TimeUnit.SECONDS.toNanos(1) == 0
+                ? TimeUnit.NANOSECONDS.toSeconds(nanos) + " s"
+                : TimeUnit.NANOSECONDS.toMillis(nanos) + " ms";
     }
 
     // ---- the end
@@ -416,6 +426,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     @Override
     void onOver() {
         cancelAll();
+        running.connectionGone();
     }
 
     private void cancelAll() {

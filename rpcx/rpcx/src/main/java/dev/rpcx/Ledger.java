@@ -65,6 +65,7 @@ final class Ledger {
     private final String owner;
     private final long[] most = new long[KINDS];
     private final long[] mostOfConnection = new long[KINDS];
+    private final long[] mostOfAddress = new long[KINDS];
     private final int mostConnectionsOfAddress;
     private final AtomicLong[] held = new AtomicLong[KINDS];
     private final Map<Object, Address> addresses = new ConcurrentHashMap<>();
@@ -88,6 +89,7 @@ final class Ledger {
         this.mostConnectionsOfAddress = mostConnectionsOfAddress;
         Arrays.fill(this.most, Long.MAX_VALUE);
         Arrays.fill(this.mostOfConnection, Long.MAX_VALUE);
+        Arrays.fill(this.mostOfAddress, Long.MAX_VALUE);
         most.forEach((kind, limit) -> this.most[kind.ordinal()] = limit);
         mostOfConnection.forEach((kind, limit) -> this.mostOfConnection[kind.ordinal()] = limit);
         for (int i = 0; i < KINDS; i++) {
@@ -105,12 +107,17 @@ final class Ledger {
      * A server's: shares of the heap that together leave more than a third of it to handlers, with what requests are
      * read into.
      *
+     * @param maxCalls of one connection: those of an address have so many times their number together, also where some
+     *     belong to connections that are gone
      * @param maxMessageBytes of one message; the whole has room for some of them, whatever the heap
      */
-    static Ledger ofServer(String owner, int maxConnections, int maxConnectionsOfAddress, int maxMessageBytes) {
+    static Ledger ofServer(
+            String owner, int maxConnections, int maxConnectionsOfAddress, int maxCalls, int maxMessageBytes) {
         Map<Resource, Long> most = ofHeap(maxMessageBytes);
         most.put(Resource.CONNECTIONS, (long) maxConnections);
-        return live(new Ledger(owner, most, ofConnection(maxMessageBytes), maxConnectionsOfAddress));
+        Ledger made = new Ledger(owner, most, ofConnection(maxMessageBytes), maxConnectionsOfAddress);
+        made.mostOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
+        return live(made);
     }
 
     /** A client's: it chooses its peers, so their number has no limit. */
@@ -239,7 +246,7 @@ final class Ledger {
                 || (kind.isClaimed()
                         ? free + claims(kind).leaving() >= 0
                         : own <= free && ofAddress / ADDRESS_SHARE <= free);
-        if (fits && own <= mostOfConnection[i]) {
+        if (fits && own <= mostOfConnection[i] && ofAddress <= mostOfAddress[i]) {
             return true;
         }
         give(account, kind, amount);
@@ -403,6 +410,10 @@ final class Ledger {
 
         Address(Object key) {
             this.key = key;
+        }
+
+        long held(Resource kind) {
+            return held.get(kind.ordinal());
         }
 
         private boolean holdsNothing() {

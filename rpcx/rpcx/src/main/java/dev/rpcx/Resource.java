@@ -38,6 +38,9 @@ enum Resource {
     /** Calls under way: not whole, with a handler, or with a reply that has not left. */
     HANDLERS,
 
+    /** Handlers that run, and are counted, though their connections have ended. */
+    ORPHANS,
+
     /** Streams that have not ended, in either direction. */
     STREAMS,
 

@@ -50,6 +50,7 @@ public final class Server implements AutoCloseable {
     private final boolean classic;
     private final int poolSize;
     private final long keepAliveNanos;
+    private final long maxCallNanos;
     private final @Nullable Tls tls;
     private final List<String> published;
     private final ServerMethod[] byNumber;
@@ -80,6 +81,7 @@ public final class Server implements AutoCloseable {
                 "server of port " + port,
                 builder.maxConnections,
                 Math.min(builder.maxConnectionsPerAddress, builder.maxConnections),
+                builder.maxCalls,
                 builder.maxMessageBytes);
         ledger.watch(Resource.HANDLERS, running::get);
         platform = builder.platform;
@@ -88,6 +90,7 @@ public final class Server implements AutoCloseable {
         classic = builder.classic;
         poolSize = builder.poolSize;
         keepAliveNanos = builder.keepAlive.toNanos();
+        maxCallNanos = builder.maxCallTime.toNanos();
         tls = builder.tls;
         settings = new Settings(builder.maxMessageBytes, builder.maxCalls, Settings.INITIAL.defaultMicros());
         published = builder.registry.published();
@@ -306,6 +309,11 @@ public final class Server implements AutoCloseable {
         return keepAliveNanos;
     }
 
+    /** No call without a stream has more time. */
+    long maxCallNanos() {
+        return maxCallNanos;
+    }
+
     /** Whether the classic wire is served. */
     boolean classic() {
         return classic;
@@ -349,6 +357,7 @@ public final class Server implements AutoCloseable {
         private int port;
         private @Nullable Tls tls;
         private Duration keepAlive = Duration.ofSeconds(60);
+        private Duration maxCallTime = Duration.ofHours(1);
         private boolean inProcess;
         private Platform platform = Platform.MACHINE;
         private boolean classic;
@@ -442,7 +451,24 @@ public final class Server implements AutoCloseable {
             return this;
         }
 
-        /** Calls under way on one connection: 1 to 4096, the standard. */
+        /**
+         * Largest time of a call: 1 ms to 365 days; standard 1 h, which is the most that a client of ours asks for. A request that asks for
+         * more has this time, and is not told. It bounds how long the handler of a one-way call goes on when its caller is gone. A call that
+         * takes or brings a stream has the time that it asks for: its handler is told when the connection ends. A classic call has 60 s, or
+         * this time where it is less.
+         */
+        public Builder maxCallTime(Duration time) {
+            if (time.compareTo(Duration.ofMillis(1)) < 0 || time.compareTo(Duration.ofDays(365)) > 0) {
+                throw new IllegalArgumentException("maxCallTime: " + time + " (expected: 1 ms to 365 days)");
+            }
+            maxCallTime = time;
+            return this;
+        }
+
+        /**
+         * Calls under way on one connection: 1 to 4096, the standard. All connections of an address together have so many for each connection
+         * that the address may have; handlers that go on when their connections are gone are among them.
+         */
         public Builder maxCalls(int count) {
             maxCalls = checked("maxCalls", count, 1, Wire.MAX_SLOTS);
             return this;

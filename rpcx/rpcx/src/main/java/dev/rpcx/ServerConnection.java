@@ -112,7 +112,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
     private int underWay;
 
-    private final RunningHandlers running = new RunningHandlers();
+    private final RunningHandlers running;
 
     /**
      * The list has watched calls without a slot: notices until their time is over, and calls whose callers are gone
@@ -147,6 +147,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         super(channel, account);
         this.server = server;
         this.places = account.charge(Resource.CALLS);
+        this.running = new RunningHandlers(account);
         this.slotBytes = account.charge(Resource.KEPT_BYTES);
         account.watch(this::busy);
         this.keepAlive = new KeepAlive(this, server.keepAliveNanos());
@@ -455,6 +456,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         // a time no clock can hold is as good as none
         long nanos = TimeUnit.MICROSECONDS.toNanos(Math.min(micros < 0 ? Long.MAX_VALUE : micros, 1L << 50));
+        if (nanos > server.maxCallNanos() && !method.brings() && method.items() == null) {
+            nanos = server.maxCallNanos();
+        }
         long now = nanoTime();
         call.begin(id, method, metadata, now, now + nanos, notice);
         call.metadataCost = metadataCost;
@@ -1301,6 +1305,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 abandonSafely(call);
             }
         }
+        running.connectionGone();
         Arrays.fill(calls, null);
         slotBytes.release();
         for (ServerCall call = away.first(); call != null && !loop().isShuttingDown(); call = call.following) {

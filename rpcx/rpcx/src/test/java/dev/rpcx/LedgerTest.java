@@ -343,7 +343,7 @@ class LedgerTest {
 
     @Test
     void theLedgersOfServersAndClientsAreLookedAtTogetherUntilForgotten() {
-        Ledger server = Ledger.ofServer("a server of this test", 10, 10, 1000);
+        Ledger server = Ledger.ofServer("a server of this test", 10, 10, Wire.MAX_SLOTS, 1000);
         Ledger client = Ledger.ofClient("a client of this test");
         Charge one = Objects.requireNonNull(server.open(null)).charge(Resource.STREAMS);
         Charge other = Objects.requireNonNull(client.open(null)).charge(Resource.STREAMS);
@@ -359,8 +359,8 @@ class LedgerTest {
 
     @Test
     void whatATestHasLeftFailsThatTestAndNoOther() {
-        Ledger left = Ledger.ofServer("a server left by a test", 10, 10, 1000);
-        Ledger good = Ledger.ofServer("a server in good order", 10, 10, 1000);
+        Ledger left = Ledger.ofServer("a server left by a test", 10, 10, Wire.MAX_SLOTS, 1000);
+        Ledger good = Ledger.ofServer("a server in good order", 10, 10, Wire.MAX_SLOTS, 1000);
         Objects.requireNonNull(left.open(null)).charge(Resource.STREAMS).add(1);
         LedgerCheck check = new LedgerCheck(Duration.ofMillis(200));
         assertThatThrownBy(check::look).hasMessageContaining("a server left by a test: 1 STREAMS");
@@ -391,7 +391,7 @@ class LedgerTest {
     void aServerLeavesMoreThanAThirdOfTheHeapToItsHandlers() {
         long heap = Runtime.getRuntime().maxMemory();
         org.junit.jupiter.api.Assumptions.assumeTrue(heap >= 512 << 20, "a heap of 512 MB");
-        Ledger server = Ledger.ofServer("server", 7, 3, 1000);
+        Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, 1000);
         assertThat(all(server)).isBetween(heap / 2, heap * 2 / 3);
         assertThat(server.most(Resource.REQUEST_BYTES)).isEqualTo(heap / 8);
         assertThat(server.most(Resource.OBJECT_BYTES)).isEqualTo(heap / 4);
@@ -409,7 +409,7 @@ class LedgerTest {
     @Test
     void aServerHasRoomForSomeOfItsLargestMessagesAndAConnectionForTwo() {
         int largest = 500_000_000;
-        Ledger server = Ledger.ofServer("server", 7, 3, largest);
+        Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, largest);
         for (Resource kind : List.of(
                 Resource.REQUEST_BYTES, Resource.REPLY_BYTES, Resource.ITEM_BYTES_IN, Resource.ITEM_BYTES_OUT)) {
             assertThat(server.most(kind)).isEqualTo(4L * largest);
@@ -423,7 +423,7 @@ class LedgerTest {
 
     @Test
     void aConnectionOfAServerHasTwoOfItsLargestMessagesAndItsKeptBuffers() {
-        Ledger server = Ledger.ofServer("server", 7, 3, 100_000_000);
+        Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, 100_000_000);
         Charge charge = Objects.requireNonNull(server.open(null)).charge(Resource.REPLY_BYTES);
         assertThat(charge.add(200_000_000 - 4096)).isTrue();
         assertThat(charge.add(8192)).isFalse();
@@ -438,7 +438,7 @@ class LedgerTest {
     @Test
     void aClientHoldsMoreReplies() {
         Ledger client = Ledger.ofClient("client");
-        Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_MESSAGE_BYTES);
+        Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, Wire.MAX_MESSAGE_BYTES);
         assertThat(client.most(Resource.REPLY_BYTES)).isEqualTo(4 * server.most(Resource.REPLY_BYTES));
         assertThat(client.most(Resource.CONNECTIONS)).isEqualTo(Long.MAX_VALUE);
         // one connection gets a half, without a limit of its own

@@ -6,6 +6,7 @@ import io.netty.buffer.Unpooled;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
@@ -22,7 +23,12 @@ final class RawPeer implements AutoCloseable {
     private final DataInputStream in;
 
     RawPeer(int port) throws IOException {
-        socket = new Socket("127.0.0.1", port);
+        this(port, "127.0.0.1");
+    }
+
+    /** @param from an address of this host, such as 127.0.0.2, which belongs to somebody else then */
+    RawPeer(int port, String from) throws IOException {
+        socket = new Socket(InetAddress.getByName("127.0.0.1"), port, InetAddress.getByName(from), 0);
         socket.setTcpNoDelay(true);
         socket.setSoTimeout(20_000);
         out = socket.getOutputStream();
