@@ -43,7 +43,8 @@ record Ceiling(double perSecond) {
     /** On a machine whose rates go on rising for as many windows, the highest of them is the ceiling. */
     static final int MAX_WINDOWS = 10;
 
-    private static final Kept KEPT = new Kept();
+    /** The ceiling of this process, for all of its runs. */
+    static final Kept KEPT = new Kept();
 
     /** One window of full load on the server that does nothing. */
     interface Window {

@@ -2,10 +2,9 @@ package dev.parley.lab;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.withinPercentage;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.parley.backend.BackendUnavailable;
-import dev.parley.backend.Backends;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Limits;
 import dev.parley.model.Load;
@@ -48,7 +47,6 @@ class ClientTrafficTest {
     @BeforeAll
     static void measure() throws Exception {
         TinyRun.needPackages();
-        needDatabases();
         Map<Topology, Set<MessageSpec>> messages = new LinkedHashMap<>();
         for (Paper.Part part : Paper.named("niswar").parts()) {
             Study study = part.study(part.technologies()).orElseThrow();
@@ -63,19 +61,6 @@ class ClientTrafficTest {
         for (Map.Entry<Topology, Set<MessageSpec>> one : messages.entrySet()) {
             one.getValue().forEach(message -> MESSAGES.add(message.toString()));
             measure(one.getKey(), List.copyOf(one.getValue()));
-        }
-    }
-
-    private static void needDatabases() throws Exception {
-        Backends backends = new Backends(TinyRun.home());
-        for (String name : List.of("mysql", "redis")) {
-            try {
-                backends.named(name)
-                        .start(folder.resolve("probe-" + name), line -> {})
-                        .close();
-            } catch (BackendUnavailable e) {
-                assumeTrue(false, e.getMessage());
-            }
         }
     }
 
@@ -94,7 +79,7 @@ class ClientTrafficTest {
                 7,
                 Limits.NONE);
         Path out = Files.createDirectories(folder.resolve(topology.entry().name()));
-        Lab.Ending ending = TinyRun.lab(new TinyRun.Listener()).run(study, out, "a test");
+        Lab.Ending ending = run(study, out);
         assertThat(ending.firstFailure()).isEmpty();
         try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
             for (TrialRow trial : store.trials()) {
@@ -111,6 +96,16 @@ class ClientTrafficTest {
                             .isPositive();
                 }
             }
+        }
+    }
+
+    /** Aborts the tests, with the reason, where a database cannot be had. */
+    private static Lab.Ending run(Study study, Path out) throws InterruptedException {
+        try {
+            return TinyRun.lab(new TinyRun.Listener()).run(study, out, "a test");
+        } catch (LabException e) {
+            assumeFalse(e.getCause() instanceof BackendUnavailable, e::getMessage);
+            throw e;
         }
     }
 
