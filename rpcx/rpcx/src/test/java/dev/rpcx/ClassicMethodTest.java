@@ -134,6 +134,6 @@ class ClassicMethodTest {
         loop.interrupt();
         assertThat(refused.get()).contains("on the event loop of the test");
         assertThat(hand.opened).isEmpty();
-        client.close();
+        client.end();
     }
 }

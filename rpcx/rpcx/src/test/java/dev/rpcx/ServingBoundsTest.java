@@ -613,6 +613,7 @@ class ServingBoundsTest {
     @Test
     void aLookForAnotherCallDoesNotBeginTheTenSecondsAnew() {
         serve();
+        pass(20_000);
         begin(FIRST, "echo", Duration.ofHours(1), Wire.MORE);
         begin(FIRST + 1, "laterHere", Duration.ofSeconds(5), 0);
         pass(4_000);
@@ -670,6 +671,27 @@ class ServingBoundsTest {
         expectNothing();
         pass(1);
         expectError(FIRST, Code.DEADLINE_EXCEEDED, Executed.MAYBE, "time");
+    }
+
+    @Test
+    void whatIsWholeIsNotWaitedFor() {
+        serve();
+        begin(FIRST, "laterHere", Duration.ofHours(1), Wire.MORE);
+        begin(FIRST + 1, "takesHere", Duration.ofHours(1), 0);
+        assertThat(next().type()).isEqualTo(Wire.CREDIT);
+        send(Wire.ITEM | Wire.MORE, FIRST + 1, RawPeer.text("abc"));
+        pass(5_000);
+        send(Wire.PART, FIRST, Unpooled.EMPTY_BUFFER);
+        send(Wire.PART, FIRST + 1, Unpooled.EMPTY_BUFFER);
+        assertThat(service.told).containsExactly("item of 3");
+        for (int seconds = 0; seconds < 100; seconds += 5) {
+            pass(5_000);
+        }
+        expectNothing();
+        service.waiting.forEach(result -> result.complete("b"));
+        hand.settle(channel());
+        expectReply(FIRST + 1);
+        expectReply(FIRST);
     }
 
     @Test
