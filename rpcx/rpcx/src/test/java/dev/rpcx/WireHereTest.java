@@ -141,10 +141,17 @@ class WireHereTest {
     void end() throws IOException {
         connection().inLoopOrHere(() -> connection().close("the test is over"));
         closed.orTimeout(PATIENCE_MILLIS, TimeUnit.MILLISECONDS).join();
-        peer().close();
+        endOfTheSocket();
         loops.close();
         account.close();
         assertThat(ledger.audit()).isEmpty();
+    }
+
+    /** What was written last has left, and the timer for it has ended with the channel. */
+    private void endOfTheSocket() throws IOException {
+        peer().close();
+        assertThat(connection().channel.closeFuture().awaitUninterruptibly(PATIENCE_MILLIS))
+                .isTrue();
     }
 
     private Connection connection() {
@@ -384,6 +391,7 @@ class WireHereTest {
         onLoop(() -> inside[0] = connection().inLoop());
         assertThat(inside[0]).isTrue();
         onLoop(() -> connection().close("of this test"));
+        endOfTheSocket();
         loops.close();
         connection().send(new Message(2, 1));
         connection().send(new Message(3, 1));
