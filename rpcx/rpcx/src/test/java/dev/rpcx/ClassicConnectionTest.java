@@ -263,6 +263,46 @@ class ClassicConnectionTest {
     }
 
     @Test
+    void whatWaitsForThePeerIsChargedWhereItIsMoreThanALittle() {
+        Deaf deaf = new Deaf();
+        channel.pipeline().addFirst(deaf);
+        write(4 * 1024);
+        assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
+        write(10_000);
+        assertThat(account.held(Resource.QUEUE_BYTES)).isEqualTo(16 * 1024);
+        deaf.kept.forEach(Runnable::run);
+        assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
+    }
+
+    /** Small replies make a long queue too. */
+    @Test
+    void aPeerWhoseQueueHasNoRoomLosesItsConnection() {
+        Ledger full = new Ledger("full", Map.of(Resource.QUEUE_BYTES, 8192L), Map.of(), Integer.MAX_VALUE);
+        Account none = Objects.requireNonNull(full.open(null));
+        EmbeddedChannel other = EmbeddedChannel.builder().ticker(clock).build();
+        Connection poor = new Connection(other, none, KEEP_ALIVE);
+        other.pipeline().addFirst(new Deaf()).addLast(poor);
+        for (int i = 0; i < 8; i++) {
+            poor.write(new byte[1_000], left::add);
+        }
+        other.runPendingTasks();
+        assertThat(ends).isEmpty();
+        poor.write(new byte[1_000], left::add);
+        other.runPendingTasks();
+        expectEnded(other);
+        none.close();
+        assertThat(full.audit()).isEmpty();
+    }
+
+    private void expectEnded(EmbeddedChannel other) {
+        assertThat(ends).hasSize(1);
+        assertThat(ends.get(0)).hasMessageContaining("does not read");
+        assertThat(other.isOpen()).isFalse();
+        ends.clear();
+        overs = 0;
+    }
+
+    @Test
     void aPeerThatTakesSlowlyKeepsItsConnectionAndIsNotIdle() {
         Deaf deaf = new Deaf();
         channel.pipeline().addFirst(deaf);
