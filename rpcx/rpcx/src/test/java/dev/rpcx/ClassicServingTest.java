@@ -642,8 +642,7 @@ class ClassicServingTest {
         call(1, "later");
         call(1, "echo", text("a"));
         expectError(0, RPCXException.Code.PROTOCOL, RPCXException.Executed.MAYBE, "twice");
-        call(2, "echo", text("a"));
-        assertThat(hasReply()).isFalse();
+        assertThat(channel.isOpen()).isFalse();
     }
 
     @Test
@@ -943,16 +942,11 @@ class ClassicServingTest {
     }
 
     @Test
-    void aConnectionWithoutCallsIsLeftAtOnceAndItsReasonCanBeRead() {
+    void aConnectionWithoutCallsIsLeftAtOnceAndSaysWhy() {
         connection.leave();
         channel.runPendingTasks();
         expectRefusal(0, RPCXException.Code.UNAVAILABLE, "closing");
-        assertThat(channel.isOpen()).as("the reason is on its way").isTrue();
-        hand.ticker.advance(999, TimeUnit.MILLISECONDS);
-        channel.runScheduledPendingTasks();
-        assertThat(channel.isOpen()).isTrue();
-        hand.ticker.advance(1, TimeUnit.MILLISECONDS);
-        channel.runScheduledPendingTasks();
+        // that it arrives is what LastFrameTest holds: this channel has no two directions
         assertThat(channel.isOpen()).isFalse();
     }
 
