@@ -77,6 +77,9 @@ final class CloseWatch implements IoHandler {
 
     @Override
     public void destroy() {
+        // once more: a loop that is ended while it runs a task ends without the step before, and its sockets stayed
+        // open
+        epoll.prepareToDestroy();
         epoll.destroy();
     }
 

@@ -401,4 +401,13 @@ class WireHereTest {
         assertThat(ran[0]).isSameAs(Thread.currentThread());
         assertThat(account.held(Resource.TIMERS)).isZero();
     }
+
+    @Test
+    void aLoopThatIsEndedInTheMidstOfATaskClosesItsSocketsAllTheSame() throws Exception {
+        greet();
+        whileTheLoopIsBusy(loops::end);
+        loops.close();
+        assertThat(connection().channel.isOpen()).isFalse();
+        assertThat(peer().readToEnd()).isEmpty();
+    }
 }
