@@ -109,7 +109,7 @@ var prefaceChecks = []check{
 			least, most int64
 		}{
 			{[]byte{0x08, 0, 0x10, 0, 0x18, 0}, 1, 10000000},
-			{wire.AppendNumber(wire.AppendNumber(wire.AppendNumber(nil, 1, math.MaxUint64), 2, math.MaxUint64), 3, math.MaxUint64), 1 << 49, 1 << 50},
+			{wire.AppendNumber(wire.AppendNumber(wire.AppendNumber(nil, 1, math.MaxUint64), 2, math.MaxUint64), 3, math.MaxUint64), 10000001, 1 << 50},
 			{wire.AppendNumber(wire.AppendNumber(nil, 3, 1), 3, 3000000), 1, 3000000},
 			{append([]byte{0x18}, 0xc0, 0x84, 0xbd, 0x80, 0x00), 1, 1000000},
 		} {
@@ -655,7 +655,7 @@ var requestChecks = []check{
 		p.remains(wire.TIME, id(0, 3), varint(60000000), 10000001, 60000000)
 		for i, micros := range []uint64{1 << 49, 1 << 50, 1<<50 + 1, 1 << 62, 1 << 63, math.MaxUint64} {
 			t.step("TIME of %d", micros)
-			p.remains(wire.TIME, id(0, uint16(4+i)), varint(micros), 1<<48, 1<<50)
+			p.remains(wire.TIME, id(0, uint16(4+i)), varint(micros), 60000001, 1<<50)
 		}
 		q := nativeWith(t, wire.Settings{DefaultMicros: 4000000})
 		defer q.close()

@@ -156,7 +156,8 @@ final class Ledger {
     private static Map<Resource, Long> ofConnection(int maxMessageBytes) {
         long bytes = Math.max(64L * 1024 * 1024, 2L * maxMessageBytes);
         Map<Resource, Long> most = new EnumMap<>(Resource.class);
-        most.put(Resource.REQUEST_BYTES, bytes);
+        // a buffer that has grown may be twice what has been written to it, and the whole of it is charged
+        most.put(Resource.REQUEST_BYTES, 2 * bytes);
         most.put(Resource.OBJECT_BYTES, MAX_OBJECTS_PER_BYTE * bytes);
         most.put(Resource.REPLY_BYTES, bytes);
         most.put(Resource.ITEM_BYTES_IN, bytes);

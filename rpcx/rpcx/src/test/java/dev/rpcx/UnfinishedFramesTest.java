@@ -29,6 +29,7 @@ class UnfinishedFramesTest {
     private final HandPlatform platform = new HandPlatform();
     private final Server server = Server.builder(RegistryServer.registry(new Service()))
             .platform(platform)
+            .maxConnections(1_000_000)
             .build()
             .start();
     private final EmbeddedChannel channel = platform.accept();
@@ -178,7 +179,9 @@ class UnfinishedFramesTest {
     @Test
     void whereThePoolIsFullOfBegunFramesThoseEndThatHaveStoodForLongestAndNotTheNext() {
         List<EmbeddedChannel> attackers = new ArrayList<>();
-        int fit = (int) (server.ledger().most(Resource.FRAME_BYTES) / (Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES));
+        long room = server.ledger().most(Resource.FRAME_BYTES) / 4;
+        int fit = (int) (room / (Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES));
+        List<Charge> others = takeAllBut(room);
         for (int i = 0; i < fit + 100; i++) {
             attackers.add(begin());
             if (i % 100 == 0) {
@@ -204,6 +207,21 @@ class UnfinishedFramesTest {
             platform.settle(one);
             one.releaseOutbound();
         }
+        others.forEach(Charge::release);
+    }
+
+    /** Has the pool of begun frames held by others but for this much. */
+    private List<Charge> takeAllBut(long room) {
+        List<Charge> taken = new ArrayList<>();
+        long free = server.ledger().most(Resource.FRAME_BYTES);
+        while (free > room) {
+            Charge charge = Objects.requireNonNull(server.ledger().open(null)).charge(Resource.FRAME_BYTES);
+            long part = Math.min(free / 2, free - room);
+            assertThat(charge.add(part)).isTrue();
+            taken.add(charge);
+            free -= part;
+        }
+        return taken;
     }
 
     private static ByteBuf lastFrame(EmbeddedChannel of) {

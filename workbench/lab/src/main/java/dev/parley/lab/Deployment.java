@@ -17,6 +17,7 @@ import dev.parley.model.TrialSpec;
 import dev.parley.probe.ByteRelay;
 import dev.parley.probe.MachineMood;
 import dev.parley.process.Child;
+import dev.parley.process.Ports;
 import dev.parley.process.ProcessException;
 import dev.parley.spi.Location;
 import dev.parley.spi.Work;

@@ -15,6 +15,7 @@ import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.probe.MachineFacts;
 import dev.parley.process.Children;
+import dev.parley.process.Ports;
 import dev.parley.process.ProcessException;
 import dev.parley.spi.Location;
 import dev.parley.spi.Work;

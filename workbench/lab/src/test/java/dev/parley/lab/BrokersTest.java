@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Metric;
 import dev.parley.model.Technology;
+import dev.parley.process.Ports;
 import dev.parley.spi.Location;
 import dev.parley.store.RunStore;
 import java.nio.file.Path;

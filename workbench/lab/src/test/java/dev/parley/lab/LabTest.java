@@ -18,6 +18,7 @@ import dev.parley.model.Study;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialRow.State;
 import dev.parley.model.TrialSpec;
+import dev.parley.process.Ports;
 import dev.parley.spi.Work;
 import dev.parley.store.RunStore;
 import java.io.BufferedReader;

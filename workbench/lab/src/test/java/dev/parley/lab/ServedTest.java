@@ -10,6 +10,7 @@ import dev.parley.model.Metric;
 import dev.parley.model.Study;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialSpec;
+import dev.parley.process.Ports;
 import dev.parley.spi.Work;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -1,14 +1,13 @@
 package dev.parley.backend;
 
+import dev.parley.process.Ports;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.stream.Collectors;
 
-/** Free loopback ports. */
+/** The loopback ports of servers that keep a folder. */
 final class FreePorts {
     private FreePorts() {}
 
@@ -21,30 +20,13 @@ final class FreePorts {
                         .mapToInt(Integer::parseInt)
                         .toArray();
             }
-            int[] ports = of(count);
+            int[] ports = Ports.free(count);
             Files.createDirectories(folder);
             Files.writeString(
                     file, Arrays.stream(ports).mapToObj(Integer::toString).collect(Collectors.joining(" ")));
             return ports;
         } catch (IOException e) {
             throw new BackendUnavailable(folder + " cannot be used: " + e.getMessage(), e);
-        }
-    }
-
-    static int[] of(int count) {
-        ServerSocket[] held = new ServerSocket[count];
-        int[] ports = new int[count];
-        try {
-            for (int i = 0; i < count; i++) {
-                held[i] = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
-                ports[i] = held[i].getLocalPort();
-            }
-            for (ServerSocket socket : held) {
-                socket.close();
-            }
-            return ports;
-        } catch (IOException e) {
-            throw new BackendUnavailable("no free loopback ports: " + e.getMessage(), e);
         }
     }
 }

@@ -1,5 +1,6 @@
 package dev.parley.backend;
 
+import dev.parley.process.Ports;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -53,7 +54,7 @@ final class PostgresBackend implements Backend {
 
     @Override
     public Running start(Path folder, Consumer<String> told) throws InterruptedException {
-        return start(folder, FreePorts.of(1)[0], told);
+        return start(folder, Ports.free(), told);
     }
 
     /** On a given port, with what is in the folder: a server that comes back. */

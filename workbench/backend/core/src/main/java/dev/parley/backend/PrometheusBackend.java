@@ -1,5 +1,6 @@
 package dev.parley.backend;
 
+import dev.parley.process.Ports;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -42,7 +43,7 @@ final class PrometheusBackend implements Backend {
                     .resolve("usr/bin/prometheus")
                     .toString();
         }
-        int port = FreePorts.of(1)[0];
+        int port = Ports.free();
         told.accept("starting Prometheus");
         Warden warden = Warden.start(
                 name(),

@@ -1,5 +1,6 @@
 package dev.parley.backend;
 
+import dev.parley.process.Ports;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -29,7 +30,7 @@ final class RedisBackend implements Backend {
 
     @Override
     public Running start(Path folder, Consumer<String> told) throws InterruptedException {
-        return start(folder, FreePorts.of(1)[0], told);
+        return start(folder, Ports.free(), told);
     }
 
     /** On a given port: a server that comes back, empty. */

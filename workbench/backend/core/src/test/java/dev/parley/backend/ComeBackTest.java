@@ -3,6 +3,7 @@ package dev.parley.backend;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.parley.process.Ports;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -61,7 +62,7 @@ class ComeBackTest {
 
     @Test
     void postgresKeepsWhatWasCommitted() throws Exception {
-        int port = FreePorts.of(1)[0];
+        int port = Ports.free();
         keepsWhatWasCommitted(
                 "jdbc:postgresql://127.0.0.1:" + port + "/parley",
                 () -> new PostgresBackend().start(folder.resolve("p"), port, line -> {}));
@@ -69,7 +70,7 @@ class ComeBackTest {
 
     @Test
     void mysqlKeepsWhatWasCommitted() throws Exception {
-        int port = FreePorts.of(1)[0];
+        int port = Ports.free();
         keepsWhatWasCommitted(
                 "jdbc:mariadb://127.0.0.1:" + port + "/parley",
                 () -> new MySqlBackend().start(folder.resolve("m"), port, line -> {}));
