@@ -115,7 +115,10 @@ final class Ledger {
             String owner, int maxConnections, int maxConnectionsOfAddress, int maxCalls, int maxMessageBytes) {
         Map<Resource, Long> most = ofHeap(maxMessageBytes);
         most.put(Resource.CONNECTIONS, (long) maxConnections);
-        Ledger made = new Ledger(owner, most, ofConnection(maxMessageBytes), maxConnectionsOfAddress);
+        Map<Resource, Long> mostOfConnection = ofConnection(maxMessageBytes);
+        // a buffer that has grown may be twice what has been written to it, and a server charges the whole of it
+        mostOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
+        Ledger made = new Ledger(owner, most, mostOfConnection, maxConnectionsOfAddress);
         made.mostOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
         return live(made);
     }
@@ -156,8 +159,7 @@ final class Ledger {
     private static Map<Resource, Long> ofConnection(int maxMessageBytes) {
         long bytes = Math.max(64L * 1024 * 1024, 2L * maxMessageBytes);
         Map<Resource, Long> most = new EnumMap<>(Resource.class);
-        // a buffer that has grown may be twice what has been written to it, and the whole of it is charged
-        most.put(Resource.REQUEST_BYTES, 2 * bytes);
+        most.put(Resource.REQUEST_BYTES, bytes);
         most.put(Resource.OBJECT_BYTES, MAX_OBJECTS_PER_BYTE * bytes);
         most.put(Resource.REPLY_BYTES, bytes);
         most.put(Resource.ITEM_BYTES_IN, bytes);
