@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Technology;
 import dev.parley.model.Topology;
+import dev.parley.process.Ports;
 import dev.parley.spi.CallException;
 import dev.parley.spi.CallException.Code;
 import dev.parley.spi.Contract;
@@ -26,10 +27,6 @@ import dev.parley.spi.messages.TestModelAllTypesList;
 import dev.parley.spi.messages.TestModelOnlyText;
 import dev.parley.spi.records.Records;
 import dev.parley.work.messages.MessagesWork;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -92,11 +89,7 @@ public abstract class TransportContract {
 
     /** Where the next server of that name can be reached: a free port, unless a broker stands between. */
     protected Location freeLocation(String service) {
-        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return new Location.Socket("127.0.0.1", probe.getLocalPort());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        return new Location.Socket("127.0.0.1", Ports.free());
     }
 
     /** How a call may end when its server is gone. At a broker the request may wait until its time is over: add that. */

@@ -1,16 +1,13 @@
 package dev.parley.work.together;
 
 import dev.parley.model.Topology;
+import dev.parley.process.Ports;
 import dev.parley.spi.Contract;
 import dev.parley.spi.Location;
 import dev.parley.spi.Neighbour;
 import dev.parley.spi.Transport;
 import dev.parley.spi.TransportProvider;
 import dev.parley.spi.Work;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
@@ -66,11 +63,7 @@ final class Services implements AutoCloseable {
     }
 
     static Location freeLocation() {
-        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return new Location.Socket("127.0.0.1", probe.getLocalPort());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        return new Location.Socket("127.0.0.1", Ports.free());
     }
 
     Neighbour client() {
