@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Stands behind a client's interface. Everything about its methods is found when it is made. */
 final class ClientProxy implements InvocationHandler {
-    /** A stream lasts until one side ends it, unless its method says otherwise. */
+    /** A stream that a method brings lasts until one side ends it, unless the method says otherwise. */
     private static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
 
     private final Class<?> type;

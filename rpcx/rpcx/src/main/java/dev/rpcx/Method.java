@@ -21,9 +21,10 @@ public @interface Method {
     long timeoutMillis() default 0;
 
     /**
-     * On a client's method: executing a call twice does no harm. Only then is one that may have been executed, because its connection ended
-     * or its server was overloaded, made again; one that certainly was not executed is made again for any method. Second calls are at
-     * most a tenth of the first ones.
+     * On a client's method: executing a call twice does no harm. A call is made again where its instance was not to be
+     * had ({@link RPCXException.Code#UNAVAILABLE}) and, where there is another instance, where it was overloaded. One that may have been
+     * executed is so only for such a method, one that certainly was not for any; never one that takes a stream. Second
+     * calls are at most a tenth of the first ones, and ten that a client begins with.
      */
     boolean idempotent() default false;
 
