@@ -26,7 +26,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.Function;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -254,7 +254,10 @@ public final class Client implements AutoCloseable {
      * connection itself does when the server has greeted it, for which it has the rest of the time to connect.
      */
     <C extends ChannelHandler> void open(
-            ClientAddress address, Function<Channel, C> maker, CompletableFuture<C> attempt, boolean atOnce) {
+            ClientAddress address,
+            BiFunction<Channel, Account, C> maker,
+            CompletableFuture<C> attempt,
+            boolean atOnce) {
         if (closed) {
             attempt.completeExceptionally(new IllegalStateException("the client is closed"));
             return;
@@ -266,10 +269,12 @@ public final class Client implements AutoCloseable {
                     .handler(new ChannelInitializer<Channel>() {
                         @Override
                         protected void initChannel(Channel channel) {
-                            C connection = maker.apply(channel);
+                            Account account = Objects.requireNonNull(ledger.open(null));
+                            channel.closeFuture().addListener(over -> account.close());
+                            C connection = maker.apply(channel, account);
                             made.set(connection);
                             if (tls != null) {
-                                tls.addTo(channel, address.endpoint);
+                                tls.addTo(channel, account, address.endpoint, KeepAlive.frameNanos(keepAliveNanos));
                             }
                             if (faults != null) {
                                 channel.pipeline().addLast(new FaultyPipe(faults, opened.getAndIncrement()));

@@ -141,16 +141,11 @@ final class ClientAddress extends Route {
         }
     }
 
-    /** For a connection that is about to be made. */
-    Account newAccount() {
-        return java.util.Objects.requireNonNull(client.ledger().open(null));
-    }
-
     private void open(Coming<ClientConnection> attempt) {
         client.open(
                 this,
-                channel -> new ClientConnection(
-                        channel, this, client.callTimeoutNanos(), client.keepAliveNanos(), attempt),
+                (channel, account) -> new ClientConnection(
+                        channel, account, this, client.callTimeoutNanos(), client.keepAliveNanos(), attempt),
                 attempt,
                 false);
     }
@@ -271,12 +266,8 @@ final class ClientAddress extends Route {
     private void openClassic(Coming<ClassicClientConnection> attempt) {
         client.open(
                 this,
-                channel -> {
-                    Account account = newAccount();
-                    channel.closeFuture().addListener(over -> account.close());
-                    return new ClassicClientConnection(
-                            channel, account, client.platform(), toString(), client.keepAliveNanos());
-                },
+                (channel, account) -> new ClassicClientConnection(
+                        channel, account, client.platform(), toString(), client.keepAliveNanos()),
                 attempt,
                 true);
     }

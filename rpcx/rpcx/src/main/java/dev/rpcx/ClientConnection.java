@@ -128,12 +128,12 @@ final class ClientConnection extends WireConnection {
     /** @param defaultNanos the time of calls whose requests do not carry one; whole microseconds */
     ClientConnection(
             Channel channel,
+            Account account,
             ClientAddress address,
             long defaultNanos,
             long keepAliveNanos,
             CompletableFuture<ClientConnection> attempt) {
-        super(channel, address.newAccount());
-        channel.closeFuture().addListener(over -> account.close());
+        super(channel, account);
         this.address = address;
         this.peer = address.toString();
         this.defaultNanos = defaultNanos;

@@ -37,6 +37,11 @@ final class KeepAlive implements Runnable {
         this.frameLooks = (int) Math.max(LOOKS, MIN_FRAME_NANOS / lookNanos);
     }
 
+    /** A frame, or a record of TLS, that is more than a little has so long to come to its end. */
+    static long frameNanos(long keepAliveNanos) {
+        return Math.max(keepAliveNanos, MIN_FRAME_NANOS);
+    }
+
     /** On the event loop. */
     void start() {
         timers.add(1);

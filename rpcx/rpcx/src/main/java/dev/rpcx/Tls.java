@@ -180,27 +180,31 @@ public final class Tls {
         return this;
     }
 
-    /** First in the pipeline of a client's new connection. */
-    void addTo(Channel channel, Endpoint remote) {
-        String host = name == null ? remote.host() : name;
-        channel.pipeline().addLast(patient(context.newHandler(channel.alloc(), host, remote.port())));
-    }
-
     /**
-     * First in the pipeline of a server's new connection.
+     * First in the pipeline of a client's new connection.
      *
      * @param account is charged for what has come of records and handshakes that are not whole
      * @param recordNanos longest time for a record that is more than a little
      */
-    void addTo(Channel channel, Account account, long recordNanos) {
-        TlsRecords records = new TlsRecords(channel, account, recordNanos);
-        SslHandler handler = patient(context.newHandler(channel.alloc()));
-        channel.pipeline().addLast(records, handler);
-        handler.handshakeFuture().addListener(done -> records.handshaken());
+    void addTo(Channel channel, Account account, Endpoint remote, long recordNanos) {
+        String host = name == null ? remote.host() : name;
+        add(
+                channel,
+                new TlsRecords(channel, account, recordNanos, TlsRecords.MAX_SILENT_OF_SERVER),
+                context.newHandler(channel.alloc(), host, remote.port()));
     }
 
-    private static SslHandler patient(SslHandler handler) {
-        handler.setHandshakeTimeout(HANDSHAKE_SECONDS, TimeUnit.SECONDS);
-        return handler;
+    /** First in the pipeline of a server's new connection. For the parameters see above. */
+    void addTo(Channel channel, Account account, long recordNanos) {
+        add(
+                channel,
+                new TlsRecords(channel, account, recordNanos, TlsRecords.MAX_SILENT_OF_CLIENT),
+                context.newHandler(channel.alloc()));
+    }
+
+    private static void add(Channel channel, TlsRecords records, SslHandler engine) {
+        engine.setHandshakeTimeout(HANDSHAKE_SECONDS, TimeUnit.SECONDS);
+        channel.pipeline().addLast(records, engine, records.opened());
+        engine.handshakeFuture().addListener(done -> records.handshaken());
     }
 }

@@ -4,20 +4,47 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandler;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * First on a server's connection with TLS: hands whole records to the handler behind it, and keeps the begin of one
- * whose end has not come. What is kept beyond a little is charged before that, as the begin of a frame is, and has as
- * long to become whole. A handshake may go on over several records, which the handler behind has to keep; so until it
- * is done all that comes is charged in the same way.
+ * Around the engine of a connection with TLS, on both sides. Before it: hands over whole records, one by one, and keeps
+ * the begin of one whose end has not come. What is kept beyond a little is charged before that, as the begin of a frame
+ * is, and has as long to become whole. Behind it, as {@link #opened}: sees whether a record has brought data.
+ *
+ * <p>What brings no data may stay with the engine: the begin of a message that goes on over several records, or all that
+ * comes behind a close_notify. So it is charged too, until data shows that the engine has kept nothing. All of a
+ * handshake is such. Nor does it cost its sender anything: the engine copies what it has of a message for each record
+ * that it gets of it, and makes new keys for a KeyUpdate of 27 bytes. So its records are counted, and too many of them
+ * end the connection.
  *
  * <p>A length that no record has ends the connection when its header is there. On the event loop.
  */
 final class TlsRecords extends ChannelInboundHandlerAdapter {
+    /**
+     * Most that a client may send without data in a minute once its handshake is done: in records, one of more than
+     * {@link #SILENT_BYTES} counting for several. A KeyUpdate is due after 16 million records. Source: {@code crypto/tls}
+     * of Go, maxUselessRecords, which that does not let follow each other.
+     */
+    static final int MAX_SILENT_OF_CLIENT = 16;
+
+    /** The same for a server, which may send some tickets for later connections, with certificates in them. */
+    static final int MAX_SILENT_OF_SERVER = 64;
+
+    /**
+     * A handshake may have so many records, and one more for each {@link #HANDSHAKE_RECORD_BYTES} of it. OpenSSL, Go and
+     * the JDK send three to eight, and more only where certificates fill several.
+     */
+    static final int MIN_HANDSHAKE_RECORDS = 64;
+
+    /** Smallest record that a side may ask for. Source: RFC 6066, section 4. */
+    static final int HANDSHAKE_RECORD_BYTES = 512;
+
+    private static final int SILENT_BYTES = 512;
+    private static final long SILENT_NANOS = TimeUnit.MINUTES.toNanos(1);
     private static final int HEADER_BYTES = 5;
 
     /** Source: RFC 8446, section 5.2. */
@@ -32,14 +59,26 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     private final Channel channel;
 
-    /** What {@link #begin} may grow to, and what has come of a handshake. */
+    /** What {@link #begin} may grow to, and what the engine may have kept. */
     private final Claim claim;
 
     private final Charge timers;
     private final long recordNanos;
+    private final int maxSilent;
     private ByteBuf begin = Unpooled.EMPTY_BUFFER;
-    private long handshakeBytes;
+    private @Nullable ChannelHandlerContext context;
+
+    /** Bytes of records since the last one that has brought data. */
+    private long silentBytes;
+
+    /** Of a handshake, all records; afterwards those without data since {@link #silentSinceNanos}, by their weight. */
+    private int silentRecords;
+
+    private long silentSinceNanos;
     private boolean isHandshaken;
+
+    /** The record that the engine has been given last has brought data. */
+    private boolean hasOpened;
 
     /** When what is kept of the record became more than a little. */
     private long sinceNanos;
@@ -47,18 +86,40 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     private @Nullable ScheduledFuture<?> timer;
     private boolean isOver;
 
-    /** @param recordNanos longest time for a record that is more than a little */
-    TlsRecords(Channel channel, Account account, long recordNanos) {
+    /**
+     * @param recordNanos longest time for a record that is more than a little
+     * @param maxSilent of the peer: {@link #MAX_SILENT_OF_CLIENT} or {@link #MAX_SILENT_OF_SERVER}
+     */
+    TlsRecords(Channel channel, Account account, long recordNanos, int maxSilent) {
         this.channel = channel;
         this.recordNanos = recordNanos;
+        this.maxSilent = maxSilent;
         this.claim = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::close);
         this.timers = account.charge(Resource.TIMERS);
     }
 
-    /** The handshake is done: what comes from here on is read and given back at once. */
+    /** The handshake is done: from here on records are to bring data. */
     void handshaken() {
         isHandshaken = true;
-        handshakeBytes = 0;
+        silentBytes = 0;
+        silentRecords = 0;
+        silentSinceNanos = nanoTime();
+    }
+
+    /** The part of this that stands behind the engine. */
+    ChannelInboundHandler opened() {
+        return new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelRead(ChannelHandlerContext ctx, Object message) {
+                hasOpened = true;
+                ctx.fireChannelRead(message);
+            }
+        };
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        context = ctx;
     }
 
     @Override
@@ -69,7 +130,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
                 if (begin.isReadable()) {
                     complete(ctx, in);
                 } else {
-                    passWhole(ctx, in);
+                    passOne(ctx, in);
                 }
             }
         } finally {
@@ -77,26 +138,16 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Passes the whole records at the begin of what has come, and keeps the rest. */
-    private void passWhole(ChannelHandlerContext ctx, ByteBuf in) {
+    /** Passes the record with which this begins, or keeps all of it where that is not whole. */
+    private void passOne(ChannelHandlerContext ctx, ByteBuf in) {
         int bytes = in.readableBytes();
-        int whole = 0;
-        while (bytes - whole >= HEADER_BYTES) {
-            int length = length(in, in.readerIndex() + whole);
-            if (length < 0) {
-                close();
-                return;
-            }
-            if (length > bytes - whole) {
-                break;
-            }
-            whole += length;
-        }
-        if (whole > 0) {
-            pass(ctx, in.readRetainedSlice(whole));
-        }
-        if (in.isReadable() && !isOver) {
-            keep(in, in.readableBytes());
+        int length = bytes < HEADER_BYTES ? Integer.MAX_VALUE : length(in, in.readerIndex());
+        if (length < 0) {
+            close();
+        } else if (length <= bytes) {
+            pass(ctx, in.readRetainedSlice(length));
+        } else {
+            keep(in, bytes);
         }
     }
 
@@ -118,11 +169,41 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         }
     }
 
-    private void pass(ChannelHandlerContext ctx, ByteBuf records) {
+    private void pass(ChannelHandlerContext ctx, ByteBuf record) {
+        int bytes = record.readableBytes();
         if (!isHandshaken) {
-            handshakeBytes += records.readableBytes();
+            silentBytes += bytes;
+            silentRecords++;
+            if (silentRecords > MIN_HANDSHAKE_RECORDS + silentBytes / HANDSHAKE_RECORD_BYTES) {
+                record.release();
+                close();
+            } else {
+                ctx.fireChannelRead(record);
+            }
+            return;
         }
-        ctx.fireChannelRead(records);
+        hasOpened = false;
+        ctx.fireChannelRead(record);
+        if (hasOpened) {
+            silentBytes = 0;
+        } else {
+            silent(bytes);
+        }
+    }
+
+    private void silent(int bytes) {
+        silentBytes += bytes;
+        int weight = 1 + bytes / SILENT_BYTES;
+        silentRecords += weight;
+        if (silentRecords > maxSilent) {
+            long now = nanoTime();
+            if (weight > maxSilent || now - silentSinceNanos < SILENT_NANOS) {
+                close();
+            } else {
+                silentSinceNanos = now;
+                silentRecords = weight;
+            }
+        }
     }
 
     /** @return the length of the record whose header is there, with the header; -1 if it is none */
@@ -160,8 +241,8 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     /** @return false if there is no room, and the connection has ended */
     private boolean charge(int recordBytes) {
-        long shaken = handshakeBytes > Outbound.SMALL_BYTES ? handshakeBytes : 0;
-        if (claim.set(shaken + recordBytes, nanoTime())) {
+        long silent = silentBytes > Outbound.SMALL_BYTES ? silentBytes : 0;
+        if (claim.set(silent + recordBytes, nanoTime())) {
             return true;
         }
         close();
@@ -172,7 +253,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     public void channelReadComplete(ChannelHandlerContext ctx) {
         if (!isOver) {
             boolean isCut = begin.readableBytes() > Outbound.SMALL_BYTES;
-            if (isCut || handshakeBytes > Outbound.SMALL_BYTES) {
+            if (isCut || silentBytes > Outbound.SMALL_BYTES) {
                 charge(isCut ? length(begin, 0) : 0);
             } else {
                 claim.release();
@@ -207,10 +288,15 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Closes without a word: within a record nothing can be said. */
+    /**
+     * Closes without a word, as within a record nothing can be said. Not by way of the engine, which would wait for its
+     * own last word to leave.
+     */
     private void close() {
         over();
-        channel.close();
+        if (context != null) {
+            context.close();
+        }
     }
 
     private void over() {

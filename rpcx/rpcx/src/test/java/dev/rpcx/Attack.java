@@ -171,7 +171,71 @@ enum Attack {
                     ? Unpooled.wrappedBuffer(
                             call(Wire.REQUEST, 1 << 16, "pause", Unpooled.EMPTY_BUFFER),
                             RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER))
-                    : times(10, k -> call(Wire.REQUEST, id(round, 1 + k), "plain", RawPeer.text("x"))));
+                    : times(10, k -> call(Wire.REQUEST, id(round, 1 + k), "plain", RawPeer.text("x")))),
+    TLS_SLOWLY(
+            "TLS handshakes of a byte a second",
+            LongForm.of(200, 2_000),
+            5,
+            1,
+            Shape.SECURED,
+            one(Attack::helloSlowly)),
+    TLS_HALF_OPEN(
+            "TLS handshakes that stop behind the server's first answer",
+            60,
+            5,
+            1,
+            Shape.SECURED,
+            round -> round == 0 ? hello() : null),
+    TLS_TINY_RECORDS("TLS handshakes in records of a byte", 4, 2, 20, Shape.SECURED, one(Attack::tinyRecords)),
+    TLS_PLAIN("clients without TLS on a port with TLS", 4, 2, 20, Shape.SECURED, round -> RawPeer.preface()),
+    TLS_AGAIN(
+            "TLS clients that begin a second handshake",
+            2,
+            2,
+            20,
+            Shape.TLS,
+            round -> sealed(RawTls.HANDSHAKE, new RawTls().hello())),
+    TLS_KEYS(
+            "TLS clients that change their keys all the time",
+            2,
+            2,
+            50,
+            Shape.TLS,
+            round -> times(5, k -> sealed(RawTls.HANDSHAKE, RawTls.keyUpdates(1, true)))),
+    TLS_KEYS_AT_ONCE(
+            "TLS clients that change their keys 3 000 times in one record",
+            1,
+            1,
+            2,
+            Shape.TLS,
+            round -> sealed(RawTls.HANDSHAKE, RawTls.keyUpdates(3_000, true))),
+    TLS_NOTHING(
+            "TLS records without a byte",
+            2,
+            2,
+            50,
+            Shape.TLS,
+            round -> times(50, k -> sealed(RawTls.DATA, Unpooled.EMPTY_BUFFER))),
+    TLS_MESSAGES_UNFINISHED(
+            "TLS messages behind the handshake that do not end", 40, 5, 5, Shape.TLS, Attack::messageUnfinished),
+    TLS_CUT(
+            "TLS records that stop before their end",
+            40,
+            5,
+            5,
+            Shape.TLS,
+            round ->
+                    round == 0 ? asItIs(RawTls.plain(RawTls.DATA, zeros(16_000)).writerIndex(16_000)) : null),
+    TLS_BEHIND_THE_END(
+            "16 kB at a time behind the end of a TLS stream",
+            4,
+            2,
+            50,
+            Shape.TLS,
+            round -> round == 0
+                    ? sealed(RawTls.ALERT, Unpooled.buffer().writeByte(1).writeByte(0))
+                    : sealed(RawTls.DATA, zeros(16_000))),
+    TLS_READERS("TLS readers that never read", 20, 5, 50, Shape.TLS_DEAF, round -> sealed(RawTls.DATA, much(round)));
 
     /** How a connection begins, and whether it reads. */
     enum Shape {
@@ -179,14 +243,31 @@ enum Attack {
         DEAF,
         CLASSIC,
         CLASSIC_DEAF,
-        LOCKED;
+
+        /** To the port that wants certificates, with bytes of its own. */
+        LOCKED,
+
+        /** To the port with TLS that takes everybody, with bytes of its own. */
+        SECURED,
+
+        /** To the same, behind a handshake and a preface. What the script says is sealed: see {@link #sealed}. */
+        TLS,
+        TLS_DEAF;
+
+        boolean isSecured() {
+            return this == SECURED || isSealed();
+        }
+
+        boolean isSealed() {
+            return this == TLS || this == TLS_DEAF;
+        }
 
         boolean begins() {
             return this == READS || this == DEAF;
         }
 
         boolean reads() {
-            return this != DEAF && this != CLASSIC_DEAF;
+            return this != DEAF && this != CLASSIC_DEAF && this != TLS_DEAF;
         }
     }
 
@@ -234,6 +315,32 @@ enum Attack {
     }
 
     private static final int SLOTS = 4000;
+
+    private static final int AS_IT_IS = 0;
+
+    /** Said by the script of a connection whose handshake is done: the type of a record, and its content. */
+    private static ByteBuf sealed(int type, ByteBuf content) {
+        return Unpooled.buffer()
+                .writeByte(type)
+                .writeMedium(content.readableBytes())
+                .writeBytes(content.duplicate());
+    }
+
+    /** The same, for bytes that are no record, or less than one. */
+    private static ByteBuf asItIs(ByteBuf bytes) {
+        return sealed(AS_IT_IS, bytes);
+    }
+
+    /** What such a script has said, as bytes of this connection. */
+    static ByteBuf seal(RawTls tls, ByteBuf said) throws java.security.GeneralSecurityException {
+        ByteBuf all = Unpooled.buffer();
+        while (said.isReadable()) {
+            int type = said.readUnsignedByte();
+            ByteBuf content = said.readSlice(said.readUnsignedMedium());
+            all.writeBytes(type == AS_IT_IS ? content : tls.seal(type, content));
+        }
+        return all;
+    }
 
     /** What is the same each time is made once. */
     private static IntFunction<@Nullable ByteBuf> one(java.util.function.Supplier<IntFunction<@Nullable ByteBuf>> of) {
@@ -363,6 +470,32 @@ enum Attack {
         } catch (java.security.GeneralSecurityException | javax.net.ssl.SSLException e) {
             throw new IllegalStateException(e);
         }
+    }
+
+    private static IntFunction<@Nullable ByteBuf> helloSlowly() {
+        byte[] record = ByteBufUtil.getBytes(RawTls.plain(RawTls.HANDSHAKE, new RawTls().hello()));
+        return round -> round < record.length ? Unpooled.wrappedBuffer(record, round, 1) : null;
+    }
+
+    private static IntFunction<@Nullable ByteBuf> tinyRecords() {
+        ByteBuf message = Unpooled.buffer().writeByte(1).writeMedium(32_000).writeZero(32_000);
+        byte[] all = ByteBufUtil.getBytes(RawTls.plain(RawTls.HANDSHAKE, message.readSlice(16_000))
+                .writeBytes(RawTls.plain(RawTls.HANDSHAKE, message, 1)));
+        return round -> round == 0 ? Unpooled.wrappedBuffer(all) : null;
+    }
+
+    private static @Nullable ByteBuf messageUnfinished(int round) {
+        return switch (round) {
+            case 0 ->
+                sealed(
+                        RawTls.HANDSHAKE,
+                        Unpooled.buffer()
+                                .writeByte(RawTls.NEW_TICKET)
+                                .writeMedium(30_000)
+                                .writeZero(4_000));
+            case 1 -> sealed(RawTls.HANDSHAKE, zeros(3_000));
+            default -> null;
+        };
     }
 
     private static ByteBuf withToken(int id, String token) {

@@ -2,11 +2,13 @@ package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
+import java.security.GeneralSecurityException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -15,7 +17,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Attackers as a process of their own: {@code LOCKED OPEN}, the two ports of {@link Besieged}.
+ * Attackers as a process of their own: {@code LOCKED OPEN SECURED}, the three ports of {@link Besieged}.
  * {@code begin ATTACK PERCENT} begins an attack with this share of its connections; {@code end} ends all of them, and
  * is answered with how many connections were made, how many of these the server ended, how many kB were sent, and the
  * processor time of this process so far.
@@ -23,12 +25,14 @@ import org.jspecify.annotations.Nullable;
 public final class Attackers {
     private final int locked;
     private final int open;
+    private final int secured;
     private final List<Swarm> swarms = new ArrayList<>();
     private final List<Thread> threads = new ArrayList<>();
 
-    private Attackers(int locked, int open) {
+    private Attackers(int locked, int open, int secured) {
         this.locked = locked;
         this.open = open;
+        this.secured = secured;
     }
 
     /** What they have done. */
@@ -41,7 +45,8 @@ public final class Attackers {
     }
 
     public static void main(String[] args) throws IOException {
-        Attackers attackers = new Attackers(Integer.parseInt(args[0]), Integer.parseInt(args[1]));
+        Attackers attackers =
+                new Attackers(Integer.parseInt(args[0]), Integer.parseInt(args[1]), Integer.parseInt(args[2]));
         System.out.println("ready");
         JvmProcess.answer(line -> {
             String[] words = line.split(" ");
@@ -52,7 +57,7 @@ public final class Attackers {
     }
 
     private String begin(Attack attack, int percent) {
-        Swarm swarm = new Swarm(attack, attack.shape == Attack.Shape.LOCKED ? locked : open, percent);
+        Swarm swarm = new Swarm(attack, port(attack.shape), percent);
         Thread thread = new Thread(swarm, attack.name());
         swarms.add(swarm);
         threads.add(thread);
@@ -63,6 +68,13 @@ public final class Attackers {
             throw new IllegalStateException(e);
         }
         return "begun";
+    }
+
+    private int port(Attack.Shape shape) {
+        if (shape.isSecured()) {
+            return secured;
+        }
+        return shape == Attack.Shape.LOCKED ? locked : open;
     }
 
     private String end() {
@@ -133,6 +145,7 @@ public final class Attackers {
             private final InetAddress address;
             private @Nullable SocketChannel channel;
             private @Nullable ByteBuffer rest;
+            private @Nullable RawTls tls;
             private int round;
 
             Line(int number) {
@@ -152,7 +165,7 @@ public final class Attackers {
                     if (to.finishConnect()) {
                         talk(to);
                     }
-                } catch (IOException closed) {
+                } catch (IOException | GeneralSecurityException closed) {
                     ended++;
                     close();
                 }
@@ -162,6 +175,7 @@ public final class Attackers {
                 made++;
                 round = 0;
                 rest = null;
+                tls = attack.shape.isSealed() ? new RawTls() : null;
                 SocketChannel to = SocketChannel.open();
                 to.configureBlocking(false);
                 // no port is left waiting for its last packet
@@ -171,13 +185,13 @@ public final class Attackers {
                 return to;
             }
 
-            private void talk(SocketChannel to) throws IOException {
-                if (attack.shape.reads() && to.read(thrownAway.clear()) < 0) {
-                    throw new IOException("the end");
+            private void talk(SocketChannel to) throws IOException, GeneralSecurityException {
+                if (attack.shape.reads() || tls != null && !tls.isDone()) {
+                    read(to);
                 }
                 ByteBuffer now = rest;
                 if (now == null || !now.hasRemaining()) {
-                    ByteBuf next = attack.next(round++);
+                    ByteBuf next = next();
                     if (next == Attack.Ends.HANG_UP) {
                         close();
                         return;
@@ -188,6 +202,32 @@ public final class Attackers {
                     now = rest = ByteBuffer.wrap(ByteBufUtil.getBytes(next));
                 }
                 bytes += to.write(now);
+            }
+
+            private void read(SocketChannel to) throws IOException, GeneralSecurityException {
+                if (to.read(thrownAway.clear()) < 0) {
+                    throw new IOException("the end");
+                }
+                if (tls != null) {
+                    ByteBuf finished = tls.read(Unpooled.wrappedBuffer(thrownAway.flip()));
+                    if (finished != null) {
+                        rest = ByteBuffer.wrap(ByteBufUtil.getBytes(
+                                Unpooled.wrappedBuffer(finished, tls.seal(RawTls.DATA, RawPeer.preface()))));
+                    }
+                }
+            }
+
+            private @Nullable ByteBuf next() throws GeneralSecurityException {
+                if (tls == null) {
+                    return attack.next(round++);
+                }
+                if (!tls.isDone()) {
+                    // once: from then on it is the server's turn
+                    return round++ == 0 ? RawTls.plain(RawTls.HANDSHAKE, tls.hello()) : null;
+                }
+                round = Math.max(round, 1);
+                ByteBuf said = attack.next(round++ - 1);
+                return said == null || said == Attack.Ends.HANG_UP ? said : Attack.seal(tls, said);
             }
 
             void close() {

@@ -4,6 +4,7 @@ import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -12,8 +13,8 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A server as a process, in the open: {@code CHAIN KEY AUTHORITIES} of its second port, which wants certificates. The
- * first wants tokens for {@code hello}. {@code audit} is answered with what its ledgers hold, {@code state} with a
+ * A server as a process, in the open: {@code CHAIN KEY AUTHORITIES} of its ports with TLS. It says three ports: one
+ * that wants certificates, one without TLS that wants tokens for {@code hello}, one with TLS that takes everybody. {@code audit} is answered with what its ledgers hold, {@code state} with a
  * {@link State}.
  */
 public final class Besieged {
@@ -209,23 +210,31 @@ public final class Besieged {
                 .tls(Tls.server(Path.of(args[0]), Path.of(args[1])).requiringClientsOf(Path.of(args[2])))
                 .build()
                 .start();
-        System.out.println(locked.port() + " " + open.port());
+        Server secured = Server.builder(RegistryServer.registry(new Service()))
+                .host("127.0.0.1")
+                .keepAlive(Duration.ofSeconds(2))
+                .tls(Tls.server(Path.of(args[0]), Path.of(args[1])))
+                .build()
+                .start();
+        System.out.println(locked.port() + " " + open.port() + " " + secured.port());
         JvmProcess.answer(question -> switch (question) {
             case "audit" -> Ledger.auditAll().replace('\n', ';');
-            case "state" -> state(open, locked).toString();
+            case "state" -> state(open, locked, secured).toString();
             default -> throw new IllegalArgumentException(question);
         });
         open.stop(Duration.ofMillis(100));
         locked.stop(Duration.ofMillis(100));
+        secured.stop(Duration.ofMillis(100));
     }
 
-    private static State state(Server open, Server locked) {
+    private static State state(Server... servers) {
         System.gc();
         Runtime heap = Runtime.getRuntime();
         return new State(
-                (int) (open.ledger().held(Resource.CONNECTIONS)
-                        + locked.ledger().held(Resource.CONNECTIONS)),
-                open.running() + locked.running(),
+                (int) Arrays.stream(servers)
+                        .mapToLong(server -> server.ledger().held(Resource.CONNECTIONS))
+                        .sum(),
+                Arrays.stream(servers).mapToInt(Server::running).sum(),
                 ManagementFactory.getThreadMXBean().getThreadCount(),
                 heap.totalMemory() - heap.freeMemory(),
                 JvmProcess.cpuMillis());

@@ -60,6 +60,7 @@ class FloodTest {
     private static JvmProcess server;
     private static JvmProcess attackers;
     private static Client client;
+    private static Client securedClient;
     private static Callers callers;
     private static Besieged.State atRest;
 
@@ -79,24 +80,30 @@ class FloodTest {
                 pair.key().toString(),
                 clients.authority.toString());
         String[] ports = server.greeting().split(" ");
-        attackers =
-                JvmProcess.start(List.of("-XX:TieredStopAtLevel=1", "-Xmx256m"), Attackers.class, ports[0], ports[1]);
+        attackers = JvmProcess.start(List.of("-XX:TieredStopAtLevel=1", "-Xmx256m"), Attackers.class, ports);
         assertThat(attackers.greeting()).isEqualTo("ready");
         client = Client.builder()
                 .interceptor(Tokens.signing(Besieged.NAME, Besieged.SECRET))
                 .build();
         Besieged.Calls calls = client.create(Besieged.Calls.class, "127.0.0.1", Integer.parseInt(ports[1]));
-        // small ones with a token and without, and large ones in parts: what harms one may leave the others alone
+        securedClient =
+                Client.builder().tls(Tls.client().trusting(servers.authority)).build();
+        Besieged.Calls secured = securedClient.create(Besieged.Calls.class, "127.0.0.1", Integer.parseInt(ports[2]));
+        // small ones with a token, without and by TLS, and large ones in parts: what harms one may leave the others
+        // alone
         String large = "x".repeat(20_000);
-        callers = new Callers(
-                i -> "call " + i + (i % 10 == 0 ? large : ""), i -> i % 2 == 0 ? calls::plain : calls::hello);
+        callers = new Callers(i -> "call " + i + (i % 10 == 0 ? large : ""), i -> switch (i % 3) {
+            case 0 -> calls::plain;
+            case 1 -> calls::hello;
+            default -> secured::plain;
+        });
         callers.goodput(LongForm.of(1000, 5000));
         atRest = Besieged.State.parse(server.ask("state"));
     }
 
     @AfterAll
     static void stop() throws IOException {
-        for (AutoCloseable each : Arrays.asList(client, attackers, server)) {
+        for (AutoCloseable each : Arrays.asList(client, securedClient, attackers, server)) {
             if (each instanceof JvmProcess process) {
                 process.close();
             } else if (each instanceof Client standing) {
