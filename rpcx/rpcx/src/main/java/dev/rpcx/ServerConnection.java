@@ -680,15 +680,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void onItem(int head, int id, ByteBuf payload) {
         ServerCall call = call(id);
-        if (call == null) {
+        if (call == null || call.begun) {
             return;
         }
         StreamReceiver stream = call.receiver;
         if (stream == null) {
             throw new WireFault("an item for a call that takes none");
-        }
-        if (call.begun) {
-            return;
         }
         if (!stream.onItem(payload, (head & Wire.MORE) != 0, server.settings().maxMessageBytes())) {
             endOverLargeItem(call);

@@ -7,6 +7,9 @@ import static org.awaitility.Awaitility.await;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.embedded.EmbeddedChannel;
 import java.io.EOFException;
 import java.io.IOException;
 import java.math.BigDecimal;
@@ -15,6 +18,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
@@ -192,6 +196,47 @@ class WireEdgesTest {
             } while ((part.head() & Wire.MORE) != 0);
             assertThat(bytes).isGreaterThan(REPLY_CHARS);
             assertThat(service.received).hasValue(1);
+        }
+    }
+
+    /** No socket: one would have to be read from in the midst of a reply, when this side does not. */
+    @Test
+    void anItemForACallThatTakesNoneIsPassedOverBehindTheBeginOfItsReply() {
+        server = Server.builder(RegistryServer.registry(service))
+                .inProcess()
+                .build()
+                .start();
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        EmbeddedChannel channel = new EmbeddedChannel(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void flush(ChannelHandlerContext ctx) {
+                // the peer reads nothing
+            }
+        });
+        ServerConnection connection = new ServerConnection(
+                channel, server, account, channel.eventLoop().ticker().nanoTime());
+        channel.pipeline().addLast(connection);
+        channel.closeFuture().addListener(closed -> account.close());
+        try {
+            channel.writeInbound(RawPeer.preface(), RawPeer.request(ID, "edges", "much", "x"));
+            await().until(() -> {
+                channel.runPendingTasks();
+                return !channel.isWritable();
+            });
+            channel.writeInbound(RawPeer.frame(Wire.ITEM, ID, RawPeer.text("whole")));
+            assertThat(connection.isClosed()).isFalse();
+        } finally {
+            connection.abort("the test is over");
+            channel.finishAndReleaseAll();
+        }
+    }
+
+    @Test
+    void anItemForACallThatTakesNoneEndsTheConnectionBeforeItsReply() throws Exception {
+        try (RawPeer peer = peer(MAX_MESSAGE)) {
+            peer.send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.MORE, ID, RawPeer.prelude("edges", "echo")));
+            peer.send(RawPeer.frame(Wire.ITEM, ID, RawPeer.text("whole")));
+            assertEnds(peer);
         }
     }
 
