@@ -93,11 +93,12 @@ final class FaultyPipe extends ChannelDuplexHandler {
         }
 
         private void pass(ChannelHandlerContext ctx, ByteBuf frame, Consumer<ByteBuf> on) {
-            Faults.Fate fate = faults.fate(random);
             if (!isOfCall(frame)) {
                 deliver(ctx, frame, on);
                 return;
             }
+            // drawn for frames of calls alone: how many PINGs there are is the clock's affair, and not the seed's
+            Faults.Fate fate = faults.fate(random);
             if (fate.isDelayed()) {
                 openNanos = Math.max(openNanos, System.nanoTime())
                         + faults.delayedBy().toNanos();

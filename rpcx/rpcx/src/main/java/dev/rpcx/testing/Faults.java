@@ -6,7 +6,7 @@ import java.util.Random;
 /**
  * How bad the network is: shares of frames, each from 0 to 1. Frames that belong to no call (settings, dictionary, pings) pass untouched.
  *
- * @param seed decides everything: the same frames in the same order meet the same faults
+ * @param seed decides everything: the same frames of calls in the same order meet the same faults, whatever passes between them
  * @param delay share of the frames that wait, and all behind them in the same direction
  * @param delayedBy how long they wait
  * @param loss share that does not arrive
@@ -35,9 +35,9 @@ public record Faults(
         }
     }
 
-    /** Of the next frame of one direction of one connection, whose own random numbers these are. */
+    /** Of the next frame of a call, in one direction of one connection, whose own random numbers these are. */
     public Fate fate(Random random) {
-        // all are drawn for every frame: one fault more does not move the others
+        // all are drawn for every frame of a call: one fault more does not move the others
         return new Fate(
                 random.nextDouble() < delay,
                 random.nextDouble() < loss,

@@ -129,11 +129,12 @@ public final class FaultyLink implements AutoCloseable {
     /** @return the frame that waits for the next one; null for none */
     private byte @Nullable [] pass(byte[] frame, byte @Nullable [] held, OutputStream out, Random random)
             throws IOException {
-        Faults.Fate fate = faults.fate(random);
         if (!isOfCall(frame)) {
             out.write(frame);
             return held;
         }
+        // drawn for frames of calls alone: how many PINGs there are is the clock's affair, and not the seed's
+        Faults.Fate fate = faults.fate(random);
         harmed.addAndGet(fate.faults());
         if (fate.isDelayed()) {
             LockSupport.parkNanos(faults.delayedBy().toNanos());

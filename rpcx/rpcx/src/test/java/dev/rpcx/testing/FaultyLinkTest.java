@@ -7,12 +7,16 @@ import dev.rpcx.Client;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXException;
+import dev.rpcx.RPCXFuture;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
+import dev.rpcx.RunOn;
 import dev.rpcx.Server;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -31,12 +35,26 @@ class FaultyLinkTest {
             executed.incrementAndGet();
             return text;
         }
+
+        /** Replies of these leave in the order of their requests. */
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        String inOrder(String text) {
+            return text;
+        }
     }
 
     @RPCXClient(remoteServerName = "echo")
     interface EchoClient {
         @Method(timeoutMillis = 300)
         String echo(String text);
+    }
+
+    /** Calls that outlast the test. */
+    @RPCXClient(remoteServerName = "echo")
+    interface LastingEchoClient {
+        @Method(timeoutMillis = 3_600_000)
+        RPCXFuture<String> inOrder(String text);
     }
 
     private static final int CALLS = 150;
@@ -50,9 +68,7 @@ class FaultyLinkTest {
                 FaultyLink link = FaultyLink.to("127.0.0.1", server.port(), faults);
                 Client client = Client.standard()) {
             outcomes = outcomes(client.create(EchoClient.class, "127.0.0.1", link.port()));
-            if (!faults.equals(Faults.seeded(faults.seed()))) {
-                assertThat(link.faults()).isPositive();
-            }
+            assertThat(link.faults()).isPositive();
         }
         return checked(outcomes);
     }
@@ -102,21 +118,73 @@ class FaultyLinkTest {
         assertThat(outcomes).contains("replied").anyMatch(outcome -> !outcome.equals("replied"));
     }
 
+    /** Which calls, one after the other on one connection, lose their request or their reply. It follows from the seed. */
+    private static List<Boolean> lost(Faults faults) {
+        Random up = faults.random(0, true);
+        Random down = faults.random(0, false);
+        List<Boolean> lost = new ArrayList<>();
+        for (int i = 0; i < CALLS; i++) {
+            lost.add(faults.fate(up).isLost() || faults.fate(down).isLost());
+        }
+        return lost;
+    }
+
+    /** Calls without an end are waited for in no time: no clock says that they have none. */
+    private static void assertLosesTheSame(LastingEchoClient calls, Faults faults) throws Exception {
+        List<Boolean> lost = lost(faults);
+        List<RPCXFuture<String>> replies = new ArrayList<>();
+        for (int i = 0; i < CALLS; i++) {
+            RPCXFuture<String> reply = calls.inOrder("text " + i);
+            replies.add(reply);
+            if (!lost.get(i)) {
+                assertThat(reply.get(50, TimeUnit.SECONDS)).isEqualTo("text " + i);
+            }
+        }
+        for (int i = 0; i < CALLS; i++) {
+            assertThat(replies.get(i).isDone()).as("call " + i).isEqualTo(!lost.get(i));
+            replies.get(i).cancel(true);
+        }
+    }
+
+    private void assertLinkLosesTheSame(Faults faults) throws Exception {
+        try (Server server = new Server(0, RegistryServer.registry(echo)).start();
+                FaultyLink link = FaultyLink.to("127.0.0.1", server.port(), faults);
+                Client client = Client.standard()) {
+            assertLosesTheSame(client.create(LastingEchoClient.class, "127.0.0.1", link.port()), faults);
+        }
+    }
+
+    private void assertTheSameIsLostInProcess(Faults faults) throws Exception {
+        try (Server server = Server.builder(RegistryServer.registry(echo))
+                        .inProcess()
+                        .build()
+                        .start();
+                Client client = Client.builder().inProcess().faults(faults).build()) {
+            assertLosesTheSame(client.create(LastingEchoClient.class, "here", server.port()), faults);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {7, 8})
+    void theSeedAloneDecidesWhatIsLost(long seed) throws Exception {
+        Faults faults = Faults.seeded(seed).losing(0.02);
+        assertThat(lost(faults)).contains(true, false);
+        assertLinkLosesTheSame(faults);
+        assertTheSameIsLostInProcess(faults);
+    }
+
     @Test
-    void theSameSeedMeetsTheSameFaults() throws Exception {
+    void aFrameThatIsLostLeavesItsCallToItsDeadline() throws Exception {
         Faults faults = Faults.seeded(7).losing(0.02);
-        List<String> first = outcomes(faults);
-        assertThat(first).contains("DEADLINE_EXCEEDED MAYBE");
-        assertThat(outcomes(faults)).isEqualTo(first);
-        List<String> inProcess = outcomesInProcess(faults);
-        assertThat(inProcess).contains("DEADLINE_EXCEEDED MAYBE");
-        assertThat(outcomesInProcess(faults)).isEqualTo(inProcess);
+        assertThat(outcomes(faults)).contains("DEADLINE_EXCEEDED MAYBE");
+        assertThat(outcomesInProcess(faults)).contains("DEADLINE_EXCEEDED MAYBE");
     }
 
     @Test
     void withoutFaultsEveryCallIsAnswered() throws Exception {
-        assertThat(outcomes(Faults.seeded(1))).containsOnly("replied");
-        assertThat(outcomesInProcess(Faults.seeded(1))).containsOnly("replied");
+        assertThat(lost(Faults.seeded(1))).containsOnly(false);
+        assertLinkLosesTheSame(Faults.seeded(1));
+        assertTheSameIsLostInProcess(Faults.seeded(1));
     }
 
     @Test
