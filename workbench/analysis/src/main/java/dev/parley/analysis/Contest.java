@@ -280,7 +280,7 @@ final class Contest {
         }
     }
 
-    /** Until restarts that go as these did would decide. */
+    /** The number of restarts after which a verdict would follow, if they went as these did. */
     private static int more(Pair pair, Aim aim) {
         for (int more = 1; more < Verdict.MANY; more++) {
             double times = 1 + (double) more / pair.restarts();

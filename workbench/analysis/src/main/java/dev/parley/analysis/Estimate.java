@@ -20,12 +20,12 @@ public record Estimate(double value, double low, double high) {
         return of(sample, isMean(metric), seed);
     }
 
-    /** Of a share of requests the middle is the mean over restarts, of all else the median. */
+    /** True for a share of requests, whose middle is the mean over restarts; all else has the median. */
     static boolean isMean(Metric metric) {
         return metric == Metric.SUCCESS_SHARE;
     }
 
-    /** Value and interval are of one thing: the mean has the interval of a mean. */
+    /** Value and interval describe the same middle: a mean has the interval of a mean. */
     private static Estimate of(Sample sample, boolean isMean, long seed) {
         if (sample.count() == 0) {
             return NONE;

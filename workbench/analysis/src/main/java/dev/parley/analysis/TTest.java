@@ -14,13 +14,13 @@ import org.apache.commons.statistics.distribution.TDistribution;
 record TTest(double mean, double error, double freedom) {
     static final TTest NONE = new TTest(0, Double.NaN, 0);
 
-    /** Of ratios within a restart each; of nothing where one of them has no logarithm. */
+    /** The test of ratios, one from each restart; {@link #NONE} where one of them has no logarithm. */
     static TTest paired(double[] ratios) {
         double[] logs = logs(ratios);
         return logs.length < 2 ? NONE : new TTest(mean(logs), Math.sqrt(variance(logs) / logs.length), logs.length - 1);
     }
 
-    /** Of restarts that are no pairs, whose spreads may differ. Source: Welch, Biometrika 1947. */
+    /** The test of restarts that are no pairs and whose spreads may differ. Source: Welch, Biometrika 1947. */
     static TTest welch(double[] first, double[] second) {
         double[] x = logs(first);
         double[] y = logs(second);
@@ -36,7 +36,7 @@ record TTest(double mean, double error, double freedom) {
         return new TTest(mean(x) - mean(y), Math.sqrt(both), freedom);
     }
 
-    /** Two-sided. */
+    /** The two-sided p of the ratio being 1; 1 where too few restarts can be used. */
     double p() {
         if (freedom < 1) {
             return 1;
@@ -65,14 +65,14 @@ record TTest(double mean, double error, double freedom) {
         return TDistribution.of(freedom).survivalProbability(within / error);
     }
 
-    /** What it would come to with {@code factor} times as many restarts that go as these did. */
+    /** The test that {@code factor} times as many restarts would give, if they went as these did. */
     TTest times(double factor) {
         return new TTest(mean, error / Math.sqrt(factor), (freedom + 1) * factor - 1);
     }
 
     /**
-     * None where a restart has no ratio: a test of those that are left would be of other restarts than the figure
-     * beside it.
+     * The logarithms of all values; empty where one of them has none. A test of those that are left would be of other
+     * restarts than the figure beside it.
      */
     private static double[] logs(double[] values) {
         double[] logs = Arrays.stream(values).map(Math::log).toArray();

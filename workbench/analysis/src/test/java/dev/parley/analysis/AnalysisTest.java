@@ -281,7 +281,7 @@ class AnalysisTest {
                 .isEqualTo("cold: nothing tells; compilers took 46.0 % of the services' processor time (at most 10 %)");
     }
 
-    /** Of a paper that asks how the first calls are: compared, and called what they are. */
+    /** A paper may ask how the first calls are: their figures are compared, and called what they are. */
     @Test
     void aColdStartThatWasAskedForCountsAndIsCalledSo() {
         List<TrialSpec> plan = new ArrayList<>();

@@ -62,4 +62,46 @@ class TTestTest {
         assertThat(TTest.paired(new double[] {1, 1, 1}).p()).isEqualTo(1);
         assertThat(TTest.welch(exp(1), exp(1, 2)).p()).isEqualTo(1);
     }
+
+    /** One degree of freedom is Cauchy's distribution: t = 1 has p = 0.5. */
+    @Test
+    void twoRestartsAreTheFewestThatSayAnything() {
+        TTest two = TTest.paired(exp(0, 0.2));
+        assertThat(two.freedom()).isEqualTo(1);
+        assertThat(two.p()).isCloseTo(0.5, within(1e-9));
+        assertThat(new TTest(0.1, 0.1, 1).pBeyond(0.2)).isCloseTo(0.25, within(1e-9));
+        assertThat(new TTest(0.1, 0.1, 0.9).p()).isEqualTo(1);
+        assertThat(new TTest(0.1, 0.1, 0.9).pBeyond(0.2)).isEqualTo(1);
+        assertThat(TTest.paired(exp(0.3))).isEqualTo(TTest.NONE);
+    }
+
+    /** Two of two each, alike in spread: as many degrees of freedom as there are restarts, less two. */
+    @Test
+    void twoOfEachSideAreTheFewestThatAreNoPairs() {
+        TTest two = TTest.welch(exp(0, 0.2), exp(1, 1.2));
+        assertThat(two.mean()).isCloseTo(-1, within(1e-12));
+        assertThat(two.error()).isCloseTo(Math.sqrt(0.02), within(1e-12));
+        assertThat(two.freedom()).isCloseTo(2, within(1e-9));
+        assertThat(TTest.welch(exp(1, 2), exp(1))).isEqualTo(TTest.NONE);
+        assertThat(TTest.welch(exp(1), exp(1, 2))).isEqualTo(TTest.NONE);
+        assertThat(TTest.welch(new double[] {2, 2, 2}, new double[] {3, 3}).freedom())
+                .as("without any spread")
+                .isEqualTo(3);
+    }
+
+    @Test
+    void aRatioRightAtTheBorderIsAsLikelyAsNot() {
+        assertThat(new TTest(0.05, 0.01, 9).pBeyond(0.05)).isCloseTo(0.5, within(1e-9));
+        assertThat(new TTest(0.05, 0, 9).pBeyond(0.05)).isEqualTo(1);
+        assertThat(new TTest(0.05, 0, 9).p()).isZero();
+        assertThat(new TTest(0, 0, 9).p()).isEqualTo(1);
+    }
+
+    @Test
+    void timesAsManyRestartsHaveARootOfTheErrorAndTheirOwnFreedom() {
+        TTest fourfold = new TTest(0.3, 0.2, 4).times(4);
+        assertThat(fourfold.mean()).isEqualTo(0.3);
+        assertThat(fourfold.error()).isCloseTo(0.1, within(1e-12));
+        assertThat(fourfold.freedom()).isEqualTo(19);
+    }
 }

@@ -215,4 +215,56 @@ class WarmthTest {
         TrialSpec open = spec(new Load.Open(500, Load.Arrivals.EVEN));
         assertThat(reasons(open, seconds(500, 1_000, 500), compiling(1))).hasSize(1);
     }
+
+    /** So many values of half a millisecond or of one, ascending, and the rest of the other. */
+    private static long[] steps(int first, long firstNs, int second, long secondNs) {
+        return LongStream.concat(
+                        LongStream.generate(() -> firstNs).limit(first),
+                        LongStream.generate(() -> secondNs).limit(second))
+                .toArray();
+    }
+
+    /** The median of forty lies between the values of ranks 13 and 28: 20 ∓ 0.98 √40, outwards, and one more above. */
+    @Test
+    void theIntervalOfAMedianEndsAtItsRanks() {
+        long half = 500_000;
+        long one = 1_000_000;
+        long[] level = steps(40, one, 0, one);
+        long[] fast = steps(40, half, 0, half);
+        assertThat(halves(steps(28, one, 12, 2 * one), level))
+                .as("upper end of the first")
+                .isEmpty();
+        assertThat(halves(steps(27, one, 13, 2 * one), level)).first(STRING).startsWith("unknown: 40 and 40");
+        assertThat(halves(level, steps(12, half, 28, one)))
+                .as("lower end of the second")
+                .isEmpty();
+        assertThat(halves(level, steps(13, half, 27, one))).first(STRING).startsWith("unknown: 40 and 40");
+        assertThat(halves(steps(12, half, 28, one), fast))
+                .first(STRING)
+                .startsWith("cold: latency still fell, by 50 %");
+        assertThat(halves(steps(13, half, 27, one), fast)).first(STRING).startsWith("unknown: 40 and 40");
+        assertThat(halves(level, steps(28, half, 12, one)))
+                .first(STRING)
+                .startsWith("cold: latency still fell, by 50 %");
+        assertThat(halves(level, steps(27, half, 13, one))).first(STRING).startsWith("unknown: 40 and 40");
+    }
+
+    @Test
+    void aMedianMayFallByATenth() {
+        assertThat(Warmth.falls(1_000, 900)).isFalse();
+        assertThat(Warmth.falls(1_000, 899.9)).isTrue();
+        assertThat(Warmth.falls(Double.NaN, 1)).as("there was none before").isFalse();
+        assertThat(Warmth.falls(0, 0)).isFalse();
+    }
+
+    /** Figures of single services stand beside that of all, and of several the highest counts. */
+    @Test
+    void theShareOfCompilersIsThatOfAllServices() {
+        FigureRow service = new FigureRow(0, Metric.COMPILING_SHARE, "m1", 70);
+        FigureRow other = new FigureRow(0, Metric.CPU_SHARE, FigureRow.SYSTEM, 80);
+        assertThat(Warmth.compilingShare(List.of(service, other))).isEmpty();
+        assertThat(Warmth.compilingShare(
+                        List.of(service, other, new FigureRow(0, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 4))))
+                .hasValue(4);
+    }
 }
