@@ -216,4 +216,171 @@ class RehearsalTest {
         assertThat(rehearsal.before(trial(TEXT, new Load.Closed(1)))).isFalse();
         assertThat(played.loads).isEmpty();
     }
+
+    private static List<String> ofMessage(Played played, MessageSpec message) {
+        return played.loads.stream()
+                .filter(l -> l.startsWith(message + " closed"))
+                .toList();
+    }
+
+    /** Half of all for the first message, and three parts of what is left for each other beside one for each cell. */
+    @Test
+    void theFirstMessageHasHalfOfTheTimeAndTheOthersTheirParts() throws InterruptedException {
+        MessageSpec more = MessageSpec.parse("types:1000");
+        Played never = new Played(slice(50, 5));
+        Rehearsal rehearsal = new Rehearsal(never, Duration.ZERO, Duration.ofSeconds(20), 4);
+        rehearsal.of(List.of(TEXT, TYPES, more));
+        // a slice and a look at the compilers take a second: 10 s of 20, then 10 × 3 / 10 and 7 × 3 / 7
+        assertThat(ofMessage(never, TEXT)).hasSize(10);
+        assertThat(ofMessage(never, TYPES)).hasSize(3);
+        assertThat(ofMessage(never, more)).hasSize(3);
+        assertThat(rehearsal.spent()).isEqualTo(Duration.ofSeconds(16));
+        never.loads.clear();
+        // a quarter of 4 s is for one look, since two slices are played in any case; then a third of 2.5 s
+        rehearsal.before(trial(TEXT, new Load.Closed(1)));
+        assertThat(rehearsal.spent()).isEqualTo(Duration.ofMillis(17_500));
+        rehearsal.before(trial(TYPES, new Load.Closed(1)));
+        assertThat(rehearsal.spent()).isEqualTo(Duration.ofMillis(18_500));
+        assertThat(never.loads)
+                .containsExactly(
+                        "text:1000 closed:1 500",
+                        "text:1000 open:50:even 500",
+                        "text:1000 closed:1 500",
+                        "types:100 closed:1 500",
+                        "types:100 closed:1 500");
+        never.loads.clear();
+        // half of 1.5 s
+        rehearsal.before(trial(TEXT, new Load.Closed(1)));
+        assertThat(never.loads).containsExactly("text:1000 closed:1 500");
+        // all that is left: one second
+        never.loads.clear();
+        rehearsal.before(trial(TEXT, new Load.Closed(1)));
+        assertThat(never.loads).containsExactly("text:1000 closed:1 500", "text:1000 open:50:even 500");
+        assertThat(rehearsal.spent()).isEqualTo(Duration.ofSeconds(20));
+        never.loads.clear();
+        rehearsal.before(trial(TEXT, new Load.Closed(1)));
+        assertThat(never.loads).as("no time is left").isEmpty();
+    }
+
+    @Test
+    void whereNoCellFollowsTheLastMessageHasAllThatIsLeft() throws InterruptedException {
+        Played never = new Played(slice(50, 5));
+        new Rehearsal(never, Duration.ZERO, Duration.ofSeconds(20), 0).of(List.of(TEXT, TYPES));
+        assertThat(ofMessage(never, TEXT)).hasSize(10);
+        assertThat(ofMessage(never, TYPES)).hasSize(10);
+    }
+
+    @Test
+    void eachMessageHasItsLeastAlsoWhereThatIsMoreThanItsPart() throws InterruptedException {
+        Played warm = new Played(slice(1, 1));
+        Rehearsal rehearsal = new Rehearsal(warm, Duration.ofSeconds(9), Duration.ofSeconds(12), 9);
+        rehearsal.of(List.of(TEXT, TYPES, MessageSpec.parse("types:1000")));
+        // three seconds each, though the second has but 9 × 3 / 15 by its part
+        assertThat(warm.loads).hasSize(18);
+        assertThat(ofMessage(warm, TYPES)).hasSize(6);
+        assertThat(rehearsal.before(trial(TEXT, new Load.Closed(16))))
+                .as("a trial has no least of its own, and less than half a second left")
+                .isFalse();
+        assertThat(rehearsal.spent()).isEqualTo(Duration.ofSeconds(9));
+    }
+
+    @Test
+    void noMessageIsNothingToRehearse() throws InterruptedException {
+        Played played = new Played(slice(1, 1));
+        Rehearsal rehearsal = new Rehearsal(played, Duration.ofSeconds(9), Duration.ofSeconds(12), 9);
+        rehearsal.of(List.of());
+        assertThat(rehearsal.spent()).isZero();
+    }
+
+    @Test
+    void compilersMayTakeATenthAndNoMore() {
+        assertThat(slice(10, 1).isQuiet()).isTrue();
+        assertThat(slice(10.01, 1).isQuiet()).isFalse();
+        assertThat(new Rehearsal.Slice(OptionalDouble.empty(), 0, 1, 500).isQuiet())
+                .isFalse();
+        assertThat(new Rehearsal.Slice(OptionalDouble.of(1), 0, 1, 0).isQuiet()).isFalse();
+        assertThat(new Rehearsal.Slice(OptionalDouble.of(1), 0, 1, 0.5).isQuiet())
+                .isTrue();
+    }
+
+    /** Slices that share one answer, and looks at compilers that grow idle one after the other. */
+    private static final class Draining implements Rehearsal.Stage {
+        private final Rehearsal.Slice shown;
+        private final Deque<Double> cores = new ArrayDeque<>();
+        private final List<String> looks = new ArrayList<>();
+        private long nowNs;
+
+        Draining(Rehearsal.Slice shown, Double... cores) {
+            this.shown = shown;
+            this.cores.addAll(Arrays.asList(cores));
+        }
+
+        @Override
+        public Rehearsal.Slice play(MessageSpec message, Load load, Duration length) {
+            nowNs += length.toNanos();
+            if (!(load instanceof Load.Open)) {
+                return shown;
+            }
+            looks.add(load.toString());
+            Double next = cores.poll();
+            return new Rehearsal.Slice(OptionalDouble.of(1), next == null ? 0 : next, 1, 100);
+        }
+
+        @Override
+        public long nowNs() {
+            return nowNs;
+        }
+    }
+
+    private static List<String> looks(double compilingCores, double perSecond, Double... cores)
+            throws InterruptedException {
+        Draining stage = new Draining(new Rehearsal.Slice(OptionalDouble.of(50), compilingCores, 5, perSecond), cores);
+        // slices take a fifth of a second, and looks a half
+        new Rehearsal(stage, Duration.ZERO, Duration.ofMillis(2_500), 1).before(trial(TEXT, new Load.Closed(16)));
+        return stage.looks;
+    }
+
+    @Test
+    void compilersAreLookedAtUntilATenthOfAProcessorIsLeftToThem() throws InterruptedException {
+        assertThat(looks(0.1, 500)).as("they were idle already").isEmpty();
+        assertThat(looks(0.11, 500, 0.09)).startsWith("open:50:even").hasSize(3);
+        assertThat(looks(0.5, 500, 0.4, 0.11, 0.1)).hasSize(4);
+        assertThat(looks(0.5, 500, 0.4, 0.4, 0.4, 0.4, 0.4)).hasSize(4);
+    }
+
+    @Test
+    void meanwhileServicesGetATenthOfTheirRateOneToAHundredASecond() throws InterruptedException {
+        assertThat(looks(0.5, 500)).startsWith("open:50:even");
+        assertThat(looks(0.5, 3)).startsWith("open:1:even");
+        assertThat(looks(0.5, 0)).startsWith("open:1:even");
+        assertThat(looks(0.5, 90_000)).startsWith("open:100:even");
+    }
+
+    /** A slice without a reply has no median: the next is held against the one before it. */
+    @Test
+    void aSliceWithoutAReplySaysNothingOfTheMedian() throws InterruptedException {
+        Rehearsal.Slice mute = new Rehearsal.Slice(OptionalDouble.of(1), 0, 900, 0);
+        Played played = new Played(slice(1, 9), mute, slice(1, 8.9), slice(1, 8.9), slice(1, 2));
+        Rehearsal rehearsal = new Rehearsal(played, Duration.ZERO, Duration.ofMinutes(5), 1);
+        assertThat(rehearsal.before(trial(TEXT, new Load.Closed(16)))).isTrue();
+        assertThat(played.loads).hasSize(4);
+    }
+
+    @Test
+    void aLoadOfTwentyRequestsASecondIsRehearsedAsItIs() {
+        assertThat(Rehearsal.standIn(new Load.Open(20, Load.Arrivals.EVEN)))
+                .isEqualTo(new Load.Open(20, Load.Arrivals.EVEN));
+        assertThat(Rehearsal.standIn(new Load.Open(19.9, Load.Arrivals.EVEN))).isEqualTo(new Load.Closed(1));
+        assertThat(Rehearsal.standIn(new Load.Closed(3))).isEqualTo(new Load.Closed(3));
+        for (String other : List.of(
+                "staircase:1-4:+1:500ms",
+                "ramp:100-900:200ms:even",
+                "users:5:500ms:2",
+                "held:2-10:300ms:2",
+                "burst:5:2",
+                "rounds:2x5:3:10s:shared",
+                "highest:50-100:p99:50ms:500ms")) {
+            assertThat(Rehearsal.standIn(Load.parse(other))).isEqualTo(new Load.Closed(16));
+        }
+    }
 }

@@ -87,4 +87,30 @@ class RehearsalTimeTest {
         assertThat(taken(plan(proof), Map.of("rest", hour, "grpc", hour, "rpcx", hour)))
                 .allSatisfy(one -> assertThat(one).isGreaterThanOrEqualTo(Duration.ofMinutes(10)));
     }
+
+    /** Nine boots of 17 s each: 153 s, of which one takes two ninths at the most, and the last what is left. */
+    @Test
+    void aBootTakesTwiceItsEvenPartAtTheMostAndAQuarterOfItsShareAtTheLeast() {
+        Plan plan = plan(Effort.QUICK);
+        Plan.Boot boot = plan.boots().getFirst();
+        assertThat(plan.boots()).hasSize(9);
+        RehearsalTime time = new RehearsalTime(plan);
+        assertThat(time.next(boot)).isEqualTo(Duration.ofSeconds(34));
+        time.took(Duration.ofSeconds(33));
+        assertThat(time.next(boot)).isEqualTo(Duration.ofSeconds(30));
+        for (int i = 0; i < 6; i++) {
+            time.took(Duration.ofSeconds(10));
+        }
+        assertThat(time.next(boot)).as("two boots have 60 s").isEqualTo(Duration.ofSeconds(60));
+        time.took(Duration.ofSeconds(50));
+        assertThat(time.next(boot)).as("the last has all that is left").isEqualTo(Duration.ofSeconds(10));
+        RehearsalTime scarce = new RehearsalTime(plan);
+        scarce.took(Duration.ofSeconds(120));
+        // two eighths of 33 s are more than a quarter of 17 s
+        assertThat(scarce.next(boot)).isEqualTo(Duration.ofMillis(8_250));
+        scarce.took(Duration.ofSeconds(33));
+        assertThat(scarce.next(boot)).isEqualTo(Duration.ofMillis(4_250));
+        scarce.took(Duration.ofSeconds(5));
+        assertThat(scarce.next(boot)).as("never less than nothing").isEqualTo(Duration.ofMillis(4_250));
+    }
 }
