@@ -129,4 +129,122 @@ class MeasuredTest {
         return new Claim("it", "here", "is so", "a[technology=l] < a[technology=r]", "", "")
                 .judge(cell -> cell.condition("technology").equals("l") ? left : right);
     }
+
+    private static Measured lumpy(double value, double... redrawn) {
+        Map<Integer, Measured.Restart> byRestart = new TreeMap<>();
+        for (int restart = 1; restart <= 3; restart++) {
+            byRestart.put(restart, new Measured.Restart(value, redrawn));
+        }
+        return Measured.of(byRestart, 3, false);
+    }
+
+    @Test
+    void theMiddleOfAnEvenNumberLiesBetweenTheMiddleTwo() {
+        assertThat(Measured.ofRestarts(8, 1, 4, 2).value()).isEqualTo(3);
+        assertThat(Measured.ofRestarts(8, 1, 4).value()).isEqualTo(4);
+        assertThat(Measured.ofRestarts(8).value()).isEqualTo(8);
+    }
+
+    @Test
+    void theIntervalHoldsTheFigureAndHasATwentiethBeyondIt() {
+        assertThat(lumpy(10, 8).low()).isEqualTo(8);
+        assertThat(lumpy(10, 8).high()).isEqualTo(10);
+        assertThat(lumpy(10, 12).low()).isEqualTo(10);
+        assertThat(lumpy(10, 12).high()).isEqualTo(12);
+        Map<Integer, Measured.Restart> one = new TreeMap<>();
+        double[] thousand = new double[1_000];
+        for (int i = 0; i < thousand.length; i++) {
+            thousand[i] = i + 1;
+        }
+        one.put(1, new Measured.Restart(500, thousand));
+        Measured spread = Measured.of(one, 1, false);
+        assertThat(spread.low()).isBetween(15.0, 37.0);
+        assertThat(spread.high()).isBetween(963.0, 985.0);
+        Map<Integer, Measured.Restart> shares = new TreeMap<>();
+        shares.put(1, new Measured.Restart(0, new double[] {0}));
+        shares.put(2, new Measured.Restart(0, new double[] {0}));
+        shares.put(3, new Measured.Restart(3, new double[] {3}));
+        assertThat(Measured.of(shares, 3, true).value()).isEqualTo(1);
+        assertThat(Measured.of(shares, 3, true).high())
+                .as("a mean of 3, 3, 3 comes once in 27")
+                .isEqualTo(3);
+    }
+
+    /** Of three restarts, t is 4.3027 where a normal distribution has 1.9600; and √(3 / 2) beside it. */
+    @Test
+    void fewRestartsAskForAWiderInterval() {
+        double power = 4.302653 / 1.959964 * Math.sqrt(1.5);
+        assertThat(lumpy(10, 8).wideLow()).isCloseTo(10 * Math.pow(0.8, power), within(1e-4));
+        assertThat(lumpy(10, 12).wideHigh()).isCloseTo(10 * Math.pow(1.2, power), within(1e-4));
+        assertThat(lumpy(10, 0).wideLow()).as("nothing has no logarithm").isZero();
+        assertThat(lumpy(0, 5).wideHigh()).isEqualTo(5);
+        assertThat(lumpy(-2, 5).wideHigh()).isEqualTo(5);
+        assertThat(Measured.number(3).wideLow()).isEqualTo(3);
+        assertThat(Measured.number(3).wideHigh()).isEqualTo(3);
+    }
+
+    @Test
+    void aFigureSaysHowManyRestartsItRestsOn() {
+        Measured three = of(Map.of(1, 1.0, 2, 1.0, 3, 1.0), 5);
+        assertThat(three.restarts()).isEqualTo(3);
+        assertThat(three.count()).isEqualTo("3 of 5");
+        assertThat(three.survivors()).isEqualTo("3 of 5");
+        assertThat(three.isOfMost()).isTrue();
+        assertThat(of(Map.of(1, 1.0, 2, 1.0), 4).isOfMost()).isFalse();
+        assertThat(of(Map.of(1, 1.0, 2, 1.0), 5).isOfMost()).isFalse();
+        assertThat(Measured.ofRestarts(1, 2).count()).isEqualTo("2");
+        assertThat(Measured.ofRestarts(1, 2).survivors()).isEmpty();
+        assertThat(Measured.ofRestarts(1, 2).isMissing()).isFalse();
+        assertThat(Measured.number(7).count()).isEmpty();
+        assertThat(Measured.number(7).survivors()).isEmpty();
+        assertThat(Measured.number(7).isOfMost()).isTrue();
+        assertThat(Measured.number(7).low()).isEqualTo(7);
+        assertThat(Measured.number(7).high()).isEqualTo(7);
+        Measured none = Measured.missing("why");
+        assertThat(none.count()).isEmpty();
+        assertThat(none.survivors()).isEmpty();
+        assertThat(none.value()).isNaN();
+        assertThat(none.low()).isNaN();
+        assertThat(none.high()).isNaN();
+        assertThat(none.isMissing()).isTrue();
+    }
+
+    @Test
+    void figuresAreComputedWithWithinEachRestart() {
+        Measured six = Measured.ofRestarts(6, 8, 7);
+        assertThat(six.times(1)).isSameAs(six);
+        assertThat(six.times(10).value()).isEqualTo(70);
+        assertThat(six.times(10).low()).isEqualTo(60);
+        assertThat(Measured.number(3).times(2).value()).isEqualTo(6);
+        assertThat(over(Measured.number(42), six).value()).isEqualTo(6);
+        assertThat(over(Measured.number(42), six).restarts()).isEqualTo(3);
+        assertThat(over(six, Measured.number(7)).value()).isEqualTo(1);
+        assertThat(over(six, Measured.missing("not there")).missing()).isEqualTo("not there");
+        assertThat(over(Measured.missing("neither"), Measured.missing("not there"))
+                        .missing())
+                .isEqualTo("neither");
+        Map<Integer, Measured.Restart> drawn = new TreeMap<>();
+        drawn.put(1, new Measured.Restart(10, new double[] {9, 10, 12}));
+        Measured ratio = over(Measured.of(drawn, 2, true), Measured.ofRestarts(2, 5));
+        assertThat(ratio.value()).isEqualTo(5);
+        assertThat(ratio.low()).isEqualTo(4.5);
+        assertThat(ratio.high()).isEqualTo(6);
+        assertThat(ratio.survivors()).isEqualTo("1 of 2");
+    }
+
+    /** A share over a time is a mean on either side, and two times are none. */
+    @Test
+    void whatIsComputedWithAShareIsAMean() {
+        Map<Integer, Measured.Restart> shares = new TreeMap<>();
+        double[] values = {0, 0, 3};
+        for (int i = 0; i < values.length; i++) {
+            shares.put(i + 1, new Measured.Restart(values[i], new double[] {values[i]}));
+        }
+        Measured share = Measured.of(shares, 3, true);
+        Measured ones = Measured.ofRestarts(1, 1, 1);
+        assertThat(over(share, ones).value()).isEqualTo(1);
+        assertThat(ones.with(share, (x, y) -> x + y).value()).isEqualTo(2);
+        assertThat(ones.with(Measured.ofRestarts(0, 0, 3), (x, y) -> x + y).value())
+                .isEqualTo(1);
+    }
 }

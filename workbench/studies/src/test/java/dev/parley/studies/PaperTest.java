@@ -399,7 +399,8 @@ class PaperTest {
     void aStudyOfOnesOwnIsAFolder(@TempDir Path folder) throws Exception {
         Files.writeString(
                 folder.resolve("paper.yaml"),
-                "paper: mine\ntitle: T\nauthors: A\nyear: 2026\npublished: here\nparts:\n  - part: one\n    place: all\n    about: a test\n");
+                "paper: mine\ntitle: T\nauthors: A\nyear: 2026\npublished: here\n"
+                        + "parts:\n  - part: one\n    place: all\n    about: a test\n");
         Files.writeString(folder.resolve("one.yaml"), "technologies: rest\nmessages: text:10\nloads: closed:1\n");
         Files.writeString(
                 folder.resolve("figures.csv"), "place,technology,metric,value,unit\nTable 1,rest,latency_mean,7,ms\n");
@@ -407,7 +408,8 @@ class PaperTest {
         assertThat(Paper.read(folder).citation()).isEqualTo("A (2026): T. here.");
         Files.writeString(
                 folder.resolve("figures.csv"),
-                "place,technology,metric,value,unit\nT,rest,latency_mean,7,s\nT,rest,wire_out,7,kB\nT,rest,mine,7,furlongs\n");
+                "place,technology,metric,value,unit\n"
+                        + "T,rest,latency_mean,7,s\nT,rest,wire_out,7,kB\nT,rest,mine,7,furlongs\n");
         assertThat(Paper.read(folder).figures())
                 .as("from ms to s, from B to kB, and a metric of the paper's own as it is")
                 .extracting(PublishedFigure::factor)
@@ -426,6 +428,7 @@ class PaperTest {
                 .hasMessageContaining("claims.csv:2: the end of");
         assertThatThrownBy(() -> Paper.named("mine"))
                 .hasMessage(
-                        "NAME: mine (expected: one of kazanavicius, weerasinghe, niswar, iwanowski, zhang, all, or a folder with a paper.yaml)");
+                        "NAME: mine (expected: one of kazanavicius, weerasinghe, niswar, iwanowski, zhang, all, or a folder"
+                                + " with a paper.yaml)");
     }
 }
