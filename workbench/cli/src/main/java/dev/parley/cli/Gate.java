@@ -10,16 +10,19 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** For builds: has something become worse? */
+/** Tells a build whether something has become worse. */
 @Command(
         name = "gate",
         description = {
-            "Holds a stored run against a baseline, for builds. Each technology is compared with itself, in median and p99 latency, throughput and CPU per request. Runs nothing.",
+            "Holds a stored run against a baseline, for builds. Each technology is compared with itself, in median and"
+                    + " p99 latency, throughput and CPU per request. Runs nothing.",
             ""
         },
         footer = {
             "",
-            "Exit codes: 0 nothing is worse, 1 error, 2 no baseline, nothing in common, another machine or JDK, cells missing, void, cold or of half of their restarts, or under three restarts, 3 something is worse than the baseline."
+            "Exit codes: 0 nothing is worse, 1 error, 2 no baseline, nothing in common, another machine or JDK, cells"
+                    + " missing, void, cold or of half of their restarts, or under three restarts, 3 something is worse"
+                    + " than the baseline."
         })
 final class Gate implements Callable<Integer> {
     @Option(

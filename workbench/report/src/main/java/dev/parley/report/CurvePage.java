@@ -128,7 +128,7 @@ final class CurvePage {
         }
     }
 
-    /** What the paper gives of one point, whichever of its loads' forms it uses. */
+    /** The paper's figure at one point, whichever form its load is written in. */
     private double theirs(Place place) {
         return run.paper().figures().stream()
                 .filter(f -> f.metric().equals(curve.metric())
@@ -246,7 +246,8 @@ final class CurvePage {
                 + (Double.isFinite(p.theirs()) ? ", theirs " + Figures.brief(p.theirs()) : "") + " " + curve.unit()
                 + p.ours().remark());
         plot.add(
-                "<line x1=%.1f y1=%.1f x2=%.1f y2=%.1f style=\"%s\" /><circle%s cx=%.1f cy=%.1f r=2.5 style=\"%s\"><title>%s</title></circle>",
+                "<line x1=%.1f y1=%.1f x2=%.1f y2=%.1f style=\"%s\" /><circle%s cx=%.1f cy=%.1f r=2.5"
+                        + " style=\"%s\"><title>%s</title></circle>",
                 plot.x(across, p.x()),
                 plot.y(up, p.low()),
                 plot.x(across, p.x()),

@@ -116,7 +116,7 @@ public final class PaperRun {
         return Summary.counts(validity) && !validity.startsWith(UNDECIDED);
     }
 
-    /** As {@link Found#remark()}. */
+    /** The same as {@link Found#remark()}. */
     static String remark(Measured figure, String validity) {
         return decides(validity)
                 ? (figure.survivors().isEmpty() ? "" : "; " + figure.survivors() + " restarts")
@@ -147,7 +147,7 @@ public final class PaperRun {
         return sittings;
     }
 
-    /** For claims: the one figure that is asked for, void ones left out. */
+    /** The one figure that a claim asks for; missing where it may decide nothing. */
     public Measured measured(Cell cell) {
         return paper.measured(cell, inner -> {
             List<Place> places = places(inner);

@@ -18,7 +18,7 @@ final class SideBySide {
     private static final int LEFT = 300;
     private static final int WIDTH = 420;
     private static final int LEGEND = 24;
-    /** As many letters as fit left of the axis. */
+    /** So many letters fit left of the axis. */
     private static final int LABEL_MOST = 46;
 
     private final List<Row> rows;
@@ -33,7 +33,7 @@ final class SideBySide {
         this.unit = unit;
     }
 
-    /** Empty where a table of a line or two shows it as well. */
+    /** The drawing; empty where a table of a line or two shows it as well. */
     String svg() {
         Map<String, List<Row>> lines = new LinkedHashMap<>();
         List<List<String>> labels = rows.stream().map(SideBySide::conditions).toList();
@@ -71,17 +71,17 @@ final class SideBySide {
     }
 
     private void draw(Plot plot, Axis axis, Row row, double at) {
-        PublishedFigure f = row.theirs();
-        String colour = Plot.colour(f.technology());
-        String told = Html.escaped(f.technology() + ", " + String.join(", ", conditions(row)) + ": theirs "
-                + (f.isDrawn() ? "only drawn" : f.written() + " " + unit) + ", ours "
+        PublishedFigure theirs = row.theirs();
+        String colour = Plot.colour(theirs.technology());
+        String told = Html.escaped(theirs.technology() + ", " + String.join(", ", conditions(row)) + ": theirs "
+                + (theirs.isDrawn() ? "only drawn" : theirs.written() + " " + unit) + ", ours "
                 + (row.isMeasured()
                         ? Figures.brief(row.ours().value()) + " " + unit + PaperRun.remark(row.ours(), row.validity())
                         : "not measured"));
-        if (!f.isDrawn() && f.value() >= 0) {
+        if (!theirs.isDrawn() && theirs.value() >= 0) {
             plot.add(
                     "<circle class=theirs cx=%.1f cy=%.1f r=4 style=\"stroke:var(%s)\"><title>%s</title></circle>",
-                    plot.x(axis, f.value()), at, colour, told);
+                    plot.x(axis, theirs.value()), at, colour, told);
         }
         if (row.isMeasured() && row.ours().value() >= 0) {
             boolean decides = PaperRun.decides(row.validity());
@@ -96,7 +96,7 @@ final class SideBySide {
                     decides ? "" : " class=open",
                     plot.x(axis, row.ours().value()),
                     at,
-                    decides ? Plot.fill(f.technology()) : Plot.OPEN_FILL,
+                    decides ? Plot.fill(theirs.technology()) : Plot.OPEN_FILL,
                     told);
         }
     }
@@ -111,20 +111,21 @@ final class SideBySide {
             at += 24 + 7 * technology.length();
         }
         plot.add(
-                "<circle class=theirs cx=%d cy=10 r=4 style=\"stroke:var(--soft)\"/><text x=%d y=14>theirs, hollow; grey decides nothing</text>",
+                "<circle class=theirs cx=%d cy=10 r=4 style=\"stroke:var(--soft)\"/>"
+                        + "<text x=%d y=14>theirs, hollow; grey decides nothing</text>",
                 at, at + 8);
     }
 
     private static List<String> conditions(Row row) {
-        PublishedFigure f = row.theirs();
+        PublishedFigure theirs = row.theirs();
         return List.of(
-                f.metric().replace('_', ' '),
-                f.topology(),
-                f.message(),
-                f.load(),
-                f.subject(),
+                theirs.metric().replace('_', ' '),
+                theirs.topology(),
+                theirs.message(),
+                theirs.load(),
+                theirs.subject(),
                 row.part(),
-                row.load().equals(f.load()) ? "" : row.load());
+                row.load().equals(theirs.load()) ? "" : row.load());
     }
 
     /** What tells one line from another: conditions that are the same in all are left out. */

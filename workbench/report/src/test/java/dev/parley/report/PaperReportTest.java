@@ -34,7 +34,7 @@ class PaperReportTest {
     @TempDir
     static Path stores;
 
-    /** By the number of restarts: a sample takes seconds to make and to analyse, and nothing changes it. */
+    /** Samples by their number of restarts: each takes seconds to make and to analyse, and nothing changes it. */
     private static final Map<Integer, Analysis> ANALYSES = new java.util.HashMap<>();
 
     @TempDir
