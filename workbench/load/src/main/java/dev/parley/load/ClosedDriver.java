@@ -6,8 +6,9 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 /**
- * Clients, a thread each, each waiting for its reply before it sends again. Their number follows the parts: held, or brought from one number
- * to another in even steps over a part's length. A request belongs to the part in which it was sent.
+ * Clients, a thread each, each waiting for its reply before it sends again. Their number follows the parts: held, or
+ * brought from one number to another in even steps over a part's length. A request belongs to the part in which it was
+ * sent.
  */
 final class ClosedDriver implements Driver {
     private static final long NEVER = Long.MAX_VALUE;

@@ -12,8 +12,8 @@ import java.util.function.Consumer;
 import org.HdrHistogram.Histogram;
 
 /**
- * One trial: warm-up until latency is stable, then the window part by part, then the last replies. Everything that happens is told as events,
- * on the calling thread.
+ * One trial: warm-up until latency is stable, then the window part by part, then the last replies. Everything that
+ * happens is told as events, on the calling thread.
  */
 final class Engine {
     private static final long HALF_SECOND_NS = 500_000_000;
@@ -49,11 +49,12 @@ final class Engine {
         long limitNs = trial.limit().toNanos();
         Load load = trial.load();
         Outcomes warmUp = new Outcomes(limitNs);
+        Teller teller = new Teller(trial.trialId());
         Occupancy occupancy = new Occupancy();
         Driver driver = driver(load.warmUp(), trial, target, occupancy, warmUp);
         try {
             long warmUpBeganNs = clock.nowNs();
-            boolean isStable = warmUp(trial, driver, warmUp);
+            boolean isStable = warmUp(trial, driver, warmUp, teller);
             if (!load.warmUp().equals(load)) {
                 end(trial, driver);
                 driver = driver(load, trial, target, occupancy, warmUp);
@@ -64,7 +65,7 @@ final class Engine {
             long cpuBeforeNs = OwnCpu.ns();
             Tally tally = new Tally(trial.trialId(), events);
             Script script = new Script(load, trial.window().length().toNanos(), limitNs, patienceNs(trial, target));
-            long windowBeganNs = window(trial, driver, script, tally, occupancy);
+            long windowBeganNs = window(trial, driver, script, tally, occupancy, teller);
             long windowEndedNs = clock.nowNs();
             occupancy.end(windowEndedNs);
             double cpuShare = (double) (OwnCpu.ns() - cpuBeforeNs) / (windowEndedNs - windowBeganNs);
@@ -74,14 +75,7 @@ final class Engine {
                 windowEndedNs = clock.nowNs();
                 tally.extendLast(windowEndedNs);
             }
-            progress(
-                    trial,
-                    Phase.LAST_REPLIES,
-                    windowEndedNs - windowBeganNs,
-                    tally.take(),
-                    HALF_SECOND_NS,
-                    tally.counts(),
-                    driver);
+            teller.tell(Phase.LAST_REPLIES, windowEndedNs - windowBeganNs, tally.takeUntold(), tally.counts(), driver);
 
             long lastReplyNs = awaitLastReplies(trial, driver, tally);
             if (load.isOpen()) {
@@ -131,7 +125,7 @@ final class Engine {
                 (trial.callTimeout().toNanos() + SECOND_NS) * Math.min(1000, (long) iterations * target.steps()));
     }
 
-    private boolean warmUp(Trial trial, Driver driver, Outcomes outcomes) throws InterruptedException {
+    private boolean warmUp(Trial trial, Driver driver, Outcomes outcomes, Teller teller) throws InterruptedException {
         long leastNs = trial.window().warmUpLeast().toNanos();
         long mostNs = trial.window().warmUpMost().toNanos();
         if (mostNs == 0) {
@@ -139,6 +133,7 @@ final class Engine {
         }
         Part part = part(trial.load().warmUp(), mostNs + SECOND_NS, outcomes);
         driver.begin(part);
+        teller.begin(part.beganNs);
         Stability stability = new Stability();
         Histogram interval = new Histogram(Outcomes.DIGITS);
         for (int i = 1; ; i++) {
@@ -146,7 +141,7 @@ final class Engine {
             long elapsedNs = clock.nowNs() - part.beganNs;
             interval.reset();
             outcomes.takeResponses(interval);
-            progress(trial, Phase.WARM_UP, elapsedNs, interval, HALF_SECOND_NS, outcomes.counts(), driver);
+            teller.tell(Phase.WARM_UP, elapsedNs, interval, outcomes.counts(), driver);
             stability.interval(interval.getTotalCount() == 0 ? 0 : interval.getMean());
             if (elapsedNs >= leastNs && stability.isStable()) {
                 return true;
@@ -173,7 +168,7 @@ final class Engine {
     }
 
     /** Returns when it began. */
-    private long window(Trial trial, Driver driver, Script script, Tally tally, Occupancy occupancy)
+    private long window(Trial trial, Driver driver, Script script, Tally tally, Occupancy occupancy, Teller teller)
             throws InterruptedException {
         boolean isCounted = trial.load().isCounted();
         Part part = script.next(null);
@@ -183,6 +178,7 @@ final class Engine {
         driver.begin(part);
         long beganNs = part.beganNs;
         occupancy.begin(beganNs);
+        teller.begin(beganNs);
         long tickNs = 0;
         long halfNs = trial.load().isSteady() ? beganNs + script.lengthNs() / 2 : Long.MAX_VALUE;
         while (true) {
@@ -196,7 +192,7 @@ final class Engine {
                 long nextNs = beganNs + tickNs + HALF_SECOND_NS;
                 if (clock.nowNs() >= nextNs) {
                     tickNs += HALF_SECOND_NS;
-                    tick(trial, driver, tally, tickNs, script.lengthNs());
+                    tick(trial, driver, tally, tickNs, script.lengthNs(), teller);
                 } else if (clock.nowNs() >= halfNs) {
                     halfNs = Long.MAX_VALUE;
                     tally.endFirstHalf();
@@ -228,10 +224,10 @@ final class Engine {
         }
     }
 
-    private void tick(Trial trial, Driver driver, Tally tally, long tickNs, long lengthNs) {
-        Histogram interval = tally.take();
+    private static void tick(Trial trial, Driver driver, Tally tally, long tickNs, long lengthNs, Teller teller) {
+        Histogram untold = tally.takeUntold();
         Outcomes.Counts counts = tally.counts();
-        progress(trial, Phase.WINDOW, tickNs, interval, HALF_SECOND_NS, counts, driver);
+        teller.tell(Phase.WINDOW, tickNs, untold, counts, driver);
         tally.watch(counts, driver.inFlight());
         // the last second has what was sent in the window and ended after it, so that seconds add up to what was due
         if (!trial.load().isCounted() && tickNs % SECOND_NS == 0 && tickNs < lengthNs) {
@@ -247,25 +243,40 @@ final class Engine {
         }
     }
 
-    private void progress(
-            Trial trial,
-            Phase phase,
-            long elapsedNs,
-            Histogram interval,
-            long intervalNs,
-            Outcomes.Counts counts,
-            Driver driver) {
-        events.accept(new Event.Progress(
-                trial.trialId(),
-                phase,
-                elapsedNs / 1_000_000,
-                interval.getTotalCount() * 1e9 / intervalNs,
-                interval.getTotalCount() == 0 ? 0 : interval.getValueAtPercentile(99) / 1e6,
-                counts.sum(),
-                driver.inFlight()));
+    /** Tells how a trial goes. A rate that it tells is a count over its own time, however long that is. */
+    private final class Teller {
+        private final int trialId;
+        private long toldNs;
+
+        Teller(int trialId) {
+            this.trialId = trialId;
+        }
+
+        /** What is told next is of the time from here on. */
+        void begin(long nowNs) {
+            toldNs = nowNs;
+        }
+
+        /** @param untold right replies since this was last called */
+        void tell(Phase phase, long elapsedNs, Histogram untold, Outcomes.Counts counts, Driver driver) {
+            long nowNs = clock.nowNs();
+            long replies = untold.getTotalCount();
+            events.accept(new Event.Progress(
+                    trialId,
+                    phase,
+                    elapsedNs / 1_000_000,
+                    replies == 0 ? 0 : replies * 1e9 / Math.max(1, nowNs - toldNs),
+                    replies == 0 ? 0 : untold.getValueAtPercentile(99) / 1e6,
+                    counts.sum(),
+                    driver.inFlight()));
+            toldNs = nowNs;
+        }
     }
 
-    /** Every request that was due gets its outcome: a reply, or its own time-out, and a second for those who forget theirs. */
+    /**
+     * Waits until every request that was due has its outcome: a reply, or its own time-out, and a second more for those
+     * who forget theirs.
+     */
     private void awaitLastReplies(Trial trial, Driver driver) throws InterruptedException {
         long untilNs = clock.nowNs() + trial.callTimeout().toNanos() + SECOND_NS;
         while (!driver.isIdle() && clock.nowNs() < untilNs) {
@@ -273,7 +284,7 @@ final class Engine {
         }
     }
 
-    /** The same; takes the replies into the tally, and returns when the last right one came, to a millisecond. */
+    /** Does the same, takes the replies into the tally, and returns when the last right one came, to a millisecond. */
     private long awaitLastReplies(Trial trial, Driver driver, Tally tally) throws InterruptedException {
         long untilNs = clock.nowNs() + trial.callTimeout().toNanos() + SECOND_NS;
         tally.take();

@@ -8,8 +8,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * One pacer lets requests or users in when they are due, whether or not earlier ones are done. Catch-up policy: what is late is sent at once,
- * in order, and its lateness recorded; what cannot be sent because too many are in flight is counted as not sent and never sent later.
+ * One pacer lets requests or users in when they are due, whether or not earlier ones are done. Catch-up policy: what is
+ * late is sent at once, in order, and its lateness recorded; what cannot be sent because too many are in flight is
+ * counted as not sent and never sent later.
  */
 final class OpenDriver implements Driver {
     private static final long PIECE_NS = 5_000_000;

@@ -7,8 +7,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A part is a round: a new pool of threads, a latch of as many requests as are handed to it; timed from before the pool is made until the
- * latch opens. Source: zhang, pseudocode of the client-side testing program.
+ * A part is a round: a new pool of threads, a latch of as many requests as are handed to it; timed from before the pool
+ * is made until the latch opens. Source: zhang, pseudocode of the client-side testing program.
  */
 final class RoundsDriver implements Driver {
     private final Load.Rounds load;

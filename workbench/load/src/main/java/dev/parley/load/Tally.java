@@ -17,7 +17,8 @@ final class Tally {
     private final Histogram error = new Histogram(Outcomes.DIGITS);
     private final Histogram firstHalf = new Histogram(Outcomes.DIGITS);
     private boolean isHalved;
-    private Histogram interval = new Histogram(Outcomes.DIGITS);
+    private final Histogram interval = new Histogram(Outcomes.DIGITS);
+    private final Histogram untold = new Histogram(Outcomes.DIGITS);
     private Outcomes.Counts closed = Outcomes.Counts.NONE;
     private Outcomes.Counts atSecond = Outcomes.Counts.NONE;
     private long wrongAnywhere;
@@ -39,7 +40,9 @@ final class Tally {
         open.add(part);
     }
 
-    /** Takes what has ended since this was last called; response times of all parts together. Valid until the next call. */
+    /**
+     * Takes what has ended since this was last called; response times of all parts together. Valid until the next call.
+     */
     Histogram take() {
         interval.reset();
         for (Part part : open) {
@@ -49,8 +52,17 @@ final class Tally {
             interval.add(own);
         }
         second.add(interval);
+        untold.add(interval);
         all.add(interval);
         return interval;
+    }
+
+    /** Takes the same, and returns the response times of all that was taken since this was last called. */
+    Histogram takeUntold() {
+        take();
+        Histogram told = untold.copy();
+        untold.reset();
+        return told;
     }
 
     /** The last part lasts until then, if that is later than its end. */

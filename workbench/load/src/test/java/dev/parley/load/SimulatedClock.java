@@ -2,12 +2,13 @@ package dev.parley.load;
 
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.concurrent.locks.AbstractQueuedSynchronizer;
 import java.util.concurrent.locks.LockSupport;
+import java.util.regex.Pattern;
 
 /**
  * Time that goes on to the next thing that happens as soon as every thread that ever waited for it waits again, or waits for something else:
@@ -18,9 +19,14 @@ final class SimulatedClock implements Clock {
 
     private final PriorityQueue<Happening> happenings =
             new PriorityQueue<>(Comparator.comparingLong(Happening::atNs).thenComparingLong(Happening::order));
-    private final Map<Thread, Long> waiting = new HashMap<>();
+    /** In the order in which they began to wait: of two that wait for the same moment the first goes on first. */
+    private final Map<Thread, Long> waiting = new LinkedHashMap<>();
+
     /** The thread that makes the clock is its engine's: time waits for it from the beginning. */
     private final List<Thread> known = new ArrayList<>(List.of(Thread.currentThread()));
+
+    /** Names of the threads that drivers start. */
+    private static final Pattern OF_DRIVERS = Pattern.compile("pacer|burst|round|(client|round)-[0-9]+");
 
     private final Thread[] there = new Thread[1024];
 
@@ -91,9 +97,11 @@ final class SimulatedClock implements Clock {
         int count = Thread.currentThread().getThreadGroup().enumerate(there);
         for (int i = 0; i < count; i++) {
             Thread thread = there[i];
-            if ((thread.getName().equals("pacer") || thread.getName().startsWith("client-"))
+            if (OF_DRIVERS.matcher(thread.getName()).matches()
                     && !known.contains(thread)
-                    && (thread.getState() == Thread.State.RUNNABLE || thread.getState() == Thread.State.BLOCKED)) {
+                    && (thread.getState() == Thread.State.RUNNABLE
+                            || thread.getState() == Thread.State.BLOCKED
+                            || isLetGo(thread))) {
                 return true;
             }
         }
