@@ -351,6 +351,14 @@ public final class Server implements AutoCloseable {
 
     /** Settings of a server, each with a standard value. */
     public static final class Builder {
+        private static final int MOST_CONNECTIONS = 10_000;
+
+        /**
+         * Heap for each connection of the standard. One with TLS holds up to 13 KiB while its handshake waits for the
+         * client, which nobody charges; so all of them hold a fifth at most.
+         */
+        private static final long HEAP_OF_CONNECTION = 64 * 1024;
+
         private final RegistryServer registry;
         private final List<Interceptor> interceptors = new ArrayList<>();
         private String host = "0.0.0.0";
@@ -361,7 +369,7 @@ public final class Server implements AutoCloseable {
         private boolean inProcess;
         private Platform platform = Platform.MACHINE;
         private boolean classic;
-        private int maxConnections = 10_000;
+        private int maxConnections = standardConnections(Runtime.getRuntime().maxMemory());
         private int maxConnectionsPerAddress = 2_000;
         private int maxRunning = 10_000;
         private int maxCalls = Wire.MAX_SLOTS;
@@ -399,7 +407,14 @@ public final class Server implements AutoCloseable {
             return this;
         }
 
-        /** Connections at once; standard 10 000. One more is closed as it comes. */
+        static int standardConnections(long heapBytes) {
+            return (int) Math.min(MOST_CONNECTIONS, Math.max(1, heapBytes / HEAP_OF_CONNECTION));
+        }
+
+        /**
+         * Connections at once; standard 10 000, or one for each 64 KiB of heap where that is less. One more is closed as it comes. At rest
+         * one holds 4 KiB of heap, with TLS 9, and 13 in the middle of a handshake; more where a client's certificates are large.
+         */
         public Builder maxConnections(int count) {
             maxConnections = checked("maxConnections", count, 1, 1_000_000);
             return this;

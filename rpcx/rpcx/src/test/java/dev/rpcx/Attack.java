@@ -235,7 +235,7 @@ enum Attack {
             round -> round == 0
                     ? sealed(RawTls.ALERT, Unpooled.buffer().writeByte(1).writeByte(0))
                     : sealed(RawTls.DATA, zeros(16_000))),
-    TLS_READERS("TLS readers that never read", 20, 5, 50, Shape.TLS_DEAF, round -> sealed(RawTls.DATA, much(round)));
+    TLS_READERS("TLS readers that never read", 4, 2, 10, Shape.TLS_DEAF, round -> sealed(RawTls.DATA, much(round)));
 
     /** How a connection begins, and whether it reads. */
     enum Shape {

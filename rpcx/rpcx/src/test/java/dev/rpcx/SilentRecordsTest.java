@@ -13,6 +13,9 @@ import io.netty.handler.ssl.util.InsecureTrustManagerFactory;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
@@ -115,7 +118,7 @@ class SilentRecordsTest {
         assertThat(finished).isNotNull();
         send(finished);
         send(client.seal(RawTls.DATA, RawPeer.preface()));
-        assertThat(server.connections()).isEqualTo(1);
+        assertThat(server.connections()).isPositive();
         HandPlatform.written(channel);
         return client;
     }
@@ -301,6 +304,51 @@ class SilentRecordsTest {
             HandPlatform.written(channel);
         }
         assertThat(held()).isZero();
+    }
+
+    /** The standard number of connections goes by what one holds, which is not charged. */
+    @Test
+    void aConnectionHoldsLessThanItsPartOfTheHeapAtRestAndInTheMiddleOfAHandshake() throws Exception {
+        assertThat(Server.Builder.standardConnections(256 << 20)).isEqualTo(4096);
+        assertThat(Server.Builder.standardConnections(1L << 40)).isEqualTo(10_000);
+        assertThat(server.ledger().most(Resource.CONNECTIONS))
+                .isEqualTo(
+                        Server.Builder.standardConnections(Runtime.getRuntime().maxMemory()));
+        long part = (256 << 20) / Server.Builder.standardConnections(256 << 20);
+        assertThat(heapOfConnection(this::handshake)).isLessThan(part / 2);
+        assertThat(heapOfConnection(() -> {
+                    send(RawTls.plain(RawTls.HANDSHAKE, new RawTls().hello()));
+                    return HandPlatform.written(channel);
+                }))
+                .isLessThan(part / 2);
+    }
+
+    private long heapOfConnection(Callable<?> each) throws Exception {
+        int count = 120;
+        List<EmbeddedChannel> all = new ArrayList<>();
+        long before = 0;
+        // the first ones load what all of them need
+        for (int i = -20; i < count; i++) {
+            if (i == 0) {
+                before = usedBytes();
+            }
+            channel = platform.accept();
+            each.call();
+            all.add(channel);
+        }
+        long bytes = (usedBytes() - before) / count;
+        for (EmbeddedChannel one : all) {
+            one.close();
+            platform.settle(one);
+            one.releaseOutbound();
+        }
+        return bytes;
+    }
+
+    private static long usedBytes() {
+        System.gc();
+        Runtime heap = Runtime.getRuntime();
+        return heap.totalMemory() - heap.freeMemory();
     }
 
     // ---- a client, and a server that does as it likes
