@@ -35,8 +35,8 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     static final int MAX_SILENT_OF_SERVER = 64;
 
     /**
-     * A handshake may have so many records, and one more for each {@link #HANDSHAKE_RECORD_BYTES} of it. OpenSSL, Go and
-     * the JDK send three to eight, and more only where certificates fill several.
+     * A handshake may have so many records, and one more for each {@link #HANDSHAKE_RECORD_BYTES} of it. Clients with
+     * six certificates of RSA 4096 send 9 KiB in 5 records (OpenSSL 3.0, Go 1.26), or 23 of the smallest.
      */
     static final int MIN_HANDSHAKE_RECORDS = 64;
 
