@@ -54,16 +54,20 @@ final class ClientCall extends Outbound {
     ClientCall nextTrimmed;
 
     /**
-     * Bytes that the account has been charged for {@link #body} while the slot is free; whoever has taken the slot owns it.
+     * Capacity of {@link #body} that the account has been charged for since the slot was last free, and while the next
+     * call uses it; whoever has taken the slot owns it.
      */
     private int keptBytes;
 
-    /** Bytes that the account has been charged for a request in parts, until it has left or the slot is free. */
+    /**
+     * Bytes that the account has been charged for the buffer of a request in parts, until it has left or the slot is
+     * free.
+     */
     private int requestBytes;
 
     /**
-     * Bytes that the account has been charged for what comes in parts: for a reply from its first part until the slot is
-     * free, for an item until it is whole or nobody waits for it.
+     * Bytes by which buffers have grown for what comes in parts, which the account has been charged for: for a reply
+     * from its first part until the slot is free, for an item until it is whole or nobody waits for it.
      */
     private int replyBytes;
 
@@ -128,9 +132,6 @@ final class ClientCall extends Outbound {
 
     /** Takes the slot for a new call: a new generation, an empty body. */
     void begin(long deadline) {
-        if (keptBytes > 0) {
-            forgetKept();
-        }
         serial++;
         id += Wire.SLOT_MASK + 1;
         if (id == slot) {
@@ -178,8 +179,17 @@ final class ClientCall extends Outbound {
     }
 
     private boolean keep(int bytes) {
-        if (bytes > KEPT_BYTES || connection.isClosed() || !connection.account.take(Resource.KEPT_BYTES, bytes)) {
+        if (bytes > KEPT_BYTES || connection.isClosed() || !holdKept(bytes)) {
+            trim();
             shrinkBody();
+            return false;
+        }
+        return true;
+    }
+
+    /** What was kept before is charged already, and a buffer that is kept never shrinks. */
+    private boolean holdKept(int bytes) {
+        if (bytes != keptBytes && !connection.account.take(Resource.KEPT_BYTES, bytes - keptBytes)) {
             return false;
         }
         keptBytes = bytes;
@@ -319,7 +329,8 @@ final class ClientCall extends Outbound {
     void left() {
         begun = true;
         sent = true;
-        body.clear();
+        // what the request grew it to beyond what may be kept is charged for no longer
+        clearBody();
         if (requestBytes > 0) {
             forgetRequest();
         }
@@ -411,7 +422,7 @@ final class ClientCall extends Outbound {
             // nor more of the stream: behind this frame nothing but a CANCEL is sent for the call
             endUpload();
             body.clear();
-            if (hold(payload, false)) {
+            if (hold(growth(body, payload.readableBytes()), false)) {
                 body.writeBytes(payload);
             }
         } else if (async != null) {
@@ -462,7 +473,7 @@ final class ClientCall extends Outbound {
         }
         StreamReceiver stream = stream();
         if (more) {
-            if (!hold(payload, false)) {
+            if (stream != null && !hold(stream.growth(payload.readableBytes()), false)) {
                 return;
             }
         } else {
@@ -482,7 +493,7 @@ final class ClientCall extends Outbound {
             end(tooLarge("a result", maxBytes), !more);
             return;
         }
-        if (!hold(payload, !more)) {
+        if (!hold(growth(body, payload.readableBytes()), !more)) {
             return;
         }
         body.writeBytes(payload);
@@ -495,9 +506,15 @@ final class ClientCall extends Outbound {
         }
     }
 
-    /** Charges a part of a reply or an item. @return false if this client holds too much; the call has ended then */
-    private boolean hold(ByteBuf part, boolean isFinal) {
-        int bytes = part.readableBytes();
+    /**
+     * Charges what a buffer is about to grow by for a part of a reply or an item.
+     *
+     * @return false if this client holds too much; the call has ended then
+     */
+    private boolean hold(int bytes, boolean isFinal) {
+        if (bytes == 0) {
+            return true;
+        }
         if (connection.account.take(Resource.REPLY_BYTES, bytes)) {
             replyBytes += bytes;
             return true;
@@ -548,7 +565,7 @@ final class ClientCall extends Outbound {
         java.util.Objects.requireNonNull(async).arrived();
         if (more) {
             arriving = Wire.ITEM;
-            if (!hold(payload, false)) {
+            if (!hold(stream.growth(payload.readableBytes()), false)) {
                 return;
             }
         }

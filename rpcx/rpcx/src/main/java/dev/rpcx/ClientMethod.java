@@ -275,7 +275,7 @@ final class ClientMethod {
                     insert(out, timeAt, micros);
                 }
                 call.timeAt(timeAt, Varint.size(micros));
-                call.holdRequest(out.writerIndex());
+                call.holdRequest(out.capacity());
             }
             call.head = head;
             if (items != null) {

@@ -192,11 +192,14 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         }
     }
 
-    /** How many bytes the buffer grows by when so many are written to it: what it has is what is charged. */
-    int growthBy(int bytes) {
-        int needed = body.writerIndex() + bytes;
-        int has = body.capacity();
-        return needed <= has ? 0 : body.alloc().calculateNewCapacity(needed, body.maxCapacity()) - has;
+    /**
+     * Bytes that the reply has to be charged for: its own, or all of its buffer that is not charged as a kept one or as
+     * that of the request.
+     */
+    long replyBytes() {
+        CallCharges own = charges;
+        long charged = own == null ? 0 : own.kept.held() + own.request.held();
+        return Math.max(body.readableBytes(), body.capacity() - charged);
     }
 
     /**
@@ -514,16 +517,24 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
             encode(error);
         }
         boolean inLoop = connection.inLoop();
-        if (!inLoop && body.readableBytes() > SMALL_BYTES) {
-            if (!charges().reply.add(body.readableBytes())) {
-                refuseReply();
-            }
-            connection.replyHeld();
+        if (!inLoop && body.capacity() > SMALL_BYTES) {
+            holdReply();
         }
         if (inLoop) {
             connection.sendNow(this);
         } else if (!connection.replyHere(this)) {
             connection.send(this);
+        }
+    }
+
+    /** Charges a reply that is not small, on the thread of its handler. */
+    private void holdReply() {
+        long bytes = replyBytes();
+        if (bytes > SMALL_BYTES) {
+            if (!charges().reply.add(bytes)) {
+                refuseReply();
+            }
+            connection.replyHeld();
         }
     }
 

@@ -1045,7 +1045,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** @return false if too much of requests is held already, and the call has been refused */
     private boolean holdCounted(ServerCall call, ByteBuf bytes) {
-        int growth = call.growthBy(bytes.readableBytes());
+        int growth = Outbound.growth(call.body, bytes.readableBytes());
         if (growth == 0 || call.charges().request.add(growth)) {
             call.body.writeBytes(bytes);
             return true;
@@ -1184,7 +1184,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (reads && bytes <= Wire.MAX_PAYLOAD_BYTES) {
             return true;
         }
-        if (call.charges().reply.set(bytes)) {
+        if (call.charges().reply.set(call.replyBytes())) {
             call.waits = true;
             replyHeld();
         } else if (reads) {

@@ -35,7 +35,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     /** Runs the subscriber's signals; null where they are given on the event loop at once. */
     private final @Nullable Serial signals;
 
-    /** Pays for {@link #parts} and {@link #items}; null at a client. Guarded by this. */
+    /**
+     * Pays for the buffer of {@link #parts} and for {@link #items}; null at a client, whose call pays by
+     * {@link #growth}. Guarded by this.
+     */
     private final @Nullable Charge bytes;
 
     /** Pays for the object that an item is read into while the subscriber has it; null at a client. */
@@ -262,7 +265,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             if (ended || told || fault != null) {
                 return true;
             }
-            if (charge(payload.readableBytes())) {
+            if (charge(growth(payload.readableBytes()))) {
                 ByteBuf kept = parts;
                 if (kept == null) {
                     kept = Unpooled.buffer(payload.readableBytes());
@@ -274,6 +277,15 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
         peer.overflow();
         return false;
+    }
+
+    /** How many bytes of memory it costs to keep a part of so many: none where the subscriber takes no more. */
+    synchronized int growth(int bytes) {
+        if (ended || told || fault != null) {
+            return 0;
+        }
+        ByteBuf kept = parts;
+        return kept == null ? bytes : Outbound.growth(kept, bytes);
     }
 
     /** Takes the item out, which is charged anew if it waits for its subscriber. */
@@ -289,7 +301,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         if (dropped != null) {
             parts = null;
             if (bytes != null) {
-                bytes.release(dropped.readableBytes());
+                bytes.release(dropped.capacity());
             }
         }
     }

@@ -1007,7 +1007,7 @@ class ClientWireTest {
         send(Wire.ITEM | Wire.MORE, id, text.readSlice(10_000));
         assertThat(held()).isEqualTo(10_000);
         send(Wire.PART | Wire.MORE, id, text.readSlice(10_000));
-        assertThat(held()).isEqualTo(20_000);
+        assertThat(held()).as("the buffer, of which 20,000 are used").isEqualTo(32 << 10);
         send(Wire.PART, id, text);
         assertThat(held()).isZero();
         assertThat(seen.items).hasSize(1);
@@ -1021,6 +1021,46 @@ class ClientWireTest {
         assertThat(held()).isZero();
         sendError(id, Code.CANCELLED, Executed.MAYBE);
         assertThat(connection().load()).isZero();
+    }
+
+    @Test
+    void aReplyInPartsIsChargedForItsBufferAndNotForItsBytes() {
+        open();
+        CompletableFuture<String> call = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        ByteBuf text = RawPeer.text("x".repeat(40_000));
+        int before = connection().slots.at(0).body.capacity();
+        send(Wire.REPLY | Wire.MORE, id, text.readSlice(10_000));
+        assertThat(held()).isEqualTo((16 << 10) - before);
+        send(Wire.PART | Wire.MORE, id, text.readSlice(6_000));
+        assertThat(held()).as("it fits").isEqualTo((16 << 10) - before);
+        send(Wire.PART | Wire.MORE, id, text.readSlice(10_000));
+        assertThat(held()).isEqualTo((32 << 10) - before);
+        send(Wire.PART | Wire.MORE, id, text.readSlice(10_000));
+        assertThat(held()).isEqualTo((64 << 10) - before);
+        send(Wire.PART, id, text);
+        assertThat(call).isCompletedWithValue("x".repeat(40_000));
+        assertThat(held()).isZero();
+    }
+
+    /** Otherwise a server could have each slot's buffer grow once, and then let small calls hold them all. */
+    @Test
+    void aBufferThatWasKeptStaysChargedWhileTheNextCallUsesIt() {
+        open();
+        CompletableFuture<String> first = echo("a".repeat(10_000));
+        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
+        assertThat(first).isCompletedWithValue("b");
+        long kept = client.ledger().held(Resource.KEPT_BYTES);
+        assertThat(kept).isEqualTo(connection().slots.at(0).body.capacity());
+        CompletableFuture<String> next = echo("b");
+        int id = expect(Wire.REQUEST).id();
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isEqualTo(kept);
+        send(Wire.REPLY, id, RawPeer.text("c"));
+        assertThat(next).isCompletedWithValue("c");
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isEqualTo(kept);
+        channel().close();
+        hand.settle(channel());
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
     }
 
     @Test

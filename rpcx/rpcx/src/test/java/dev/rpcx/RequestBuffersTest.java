@@ -108,6 +108,18 @@ class RequestBuffersTest {
     }
 
     @Test
+    void aReplyThatWaitsIsChargedForItsBufferAndNotForItsBytes() {
+        request(GENERATION, 10);
+        platform.reads(channel, false);
+        service.all.get(0).complete("x".repeat(70_000));
+        platform.handleAll(channel);
+        long all = held(Resource.REPLY_BYTES) + held(Resource.REQUEST_BYTES);
+        assertThat(all).isGreaterThanOrEqualTo((128 << 10) - 256);
+        platform.reads(channel, true);
+        assertThat(held(Resource.REPLY_BYTES)).isZero();
+    }
+
+    @Test
     void aBufferThatIsTooLargeToBeKeptIsGivenUpWithItsCharge() {
         long before = held(Resource.KEPT_BYTES);
         request(GENERATION, 1_000_000);
