@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -114,9 +115,7 @@ class SilentRecordsTest {
     private RawTls handshake() throws Exception {
         RawTls client = new RawTls();
         send(RawTls.plain(RawTls.HANDSHAKE, client.hello()));
-        ByteBuf finished = client.read(Unpooled.wrappedBuffer(HandPlatform.written(channel)));
-        assertThat(finished).isNotNull();
-        send(finished);
+        send(Objects.requireNonNull(client.read(Unpooled.wrappedBuffer(HandPlatform.written(channel)))));
         send(client.seal(RawTls.DATA, RawPeer.preface()));
         assertThat(server.connections()).isPositive();
         HandPlatform.written(channel);
