@@ -106,6 +106,8 @@ class EngineToldTest {
     }
 
     private void run(Setting setting, Target target, Consumer<Event> meanwhile) throws InterruptedException {
+        // a clock's beginning is no moment of a trial
+        clock.awaitNs(clock.nowNs() + 5_000 * MS);
         new Engine(clock, event -> {
                     events.add(event);
                     meanwhile.accept(event);
@@ -468,6 +470,51 @@ class EngineToldTest {
         assertThat(finished().windowNs())
                 .isEqualTo(all(Event.Step.class).getLast().lengthNs());
         assertThat(finished().due()).isEqualTo(5);
+        assertThat((clock.nowNs() - 5_000 * MS) / 1e6)
+                .as("nothing is waited for after the cut")
+                .isBetween(200.0, 1_000.0);
+    }
+
+    /** Telling takes so long that the second step begins 200 ms late: the window is longer, and has no more seconds. */
+    @Test
+    void aWindowHasAsManySecondsAsItWasToLast() throws Exception {
+        run(Setting.of("staircase:1-2:+1:1s", 0, 2_000), new Server(_ -> 7 * MS), event -> {
+            if (event instanceof Event.Progress p && p.elapsedMs() == 500) {
+                spend(700);
+            }
+        });
+        assertThat(all(Event.Step.class)).extracting(Event.Step::lengthNs).containsExactly(1_200 * MS, 1_000 * MS);
+        assertThat(all(Event.Second.class)).extracting(Event.Second::second).containsExactly(0, 1);
+        assertThat(finished().windowNs()).isEqualTo(2_200 * MS);
+    }
+
+    /** Sending one takes 40 ms, and the next is due after 30. */
+    @Test
+    void whatIsSentLateIsTold() throws Exception {
+        Server holding = new Server(_ -> 3 * MS) {
+            @Override
+            public void send(int step, long index, Asker asker) {
+                spend(40);
+                super.send(step, index, asker);
+            }
+        };
+        run(Setting.of("open:33.4:even", 0, 1_000), holding);
+        double eachMs = 40 - 1_000 / 33.4;
+        assertThat(finished().due()).isEqualTo(34);
+        assertThat(finished().latenessP50Ns() / 1e6).isCloseTo(16 * eachMs, within(1.0));
+        assertThat(finished().latenessP99Ns() / 1e6).isCloseTo(33 * eachMs, within(1.0));
+        assertThat(finished().voidReasons()).anyMatch(reason -> reason.startsWith("requests were sent late"));
+    }
+
+    /** Two scenarios of two steps are waited for four times as long as a call may take, and a second for each. */
+    @Test
+    void usersAreWaitedForAsLongAsTheirCallsMayTake() throws Exception {
+        Server deaf = new Server(_ -> Duration.ofDays(900).toNanos(), 2);
+        run(Setting.of("users:33.4:300ms:2", 0, 300), deaf);
+        assertThat(all(Event.Step.class)).singleElement().satisfies(step -> {
+            assertThat(step.isCut()).isTrue();
+            assertThat(step.lengthNs() / 1e6).isBetween(12_300.0, 12_303.0);
+        });
     }
 
     @Test
