@@ -378,6 +378,21 @@ class EngineToldTest {
                                 + "0.0, 0.0 ms; law 1.00; first failure at 0; highest 0.0; ");
     }
 
+    /** Of three users one leaves after half of the time and one at its end: 93 and twice 186 requests of 7 ms begin. */
+    @Test
+    void heldUsersLeaveOneAfterTheOther() throws Exception {
+        List<Integer> there = new ArrayList<>();
+        run(Setting.of("held:3-1:1300ms:4", 0, 1_300), new Server(_ -> 7 * MS), event -> {
+            if (event instanceof Event.Progress p) {
+                there.add(p.inFlight());
+            }
+        });
+        assertThat(finished().due()).isEqualTo(93 + 2 * 186);
+        assertThat(finished().windowNs()).isEqualTo(1_300 * MS);
+        assertThat(finished().littlesLaw()).isCloseTo(1, within(1e-9));
+        assertThat(there).containsExactly(0, 3, 2, 2);
+    }
+
     @Test
     void usersAreToldMomentByMoment() throws Exception {
         run(Setting.of("users:33.4:1200ms:3", 700, 1_200), new Server(_ -> 11 * MS, 2));
