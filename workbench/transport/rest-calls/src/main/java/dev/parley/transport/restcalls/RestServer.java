@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RestServer implements Transport.Server {
     /**
-     * As much as Linux lets a program ask for by default. Helidon asks for 4 KiB, far less than a packet of the
+     * The most that Linux lets a program ask for by default. Helidon asks for 4 KiB, far less than a packet of the
      * loopback interface: TCP then sends again after 200 ms, 400 ms and so on, and calls of some kilobytes stand still
      * for seconds.
      */
@@ -42,8 +42,8 @@ public final class RestServer implements Transport.Server {
     public static final long MAX_BODY_BYTES = 64L << 20;
 
     /**
-     * Held here, since the JDK forgets the level of a logger that nobody holds. Start and stop are the service's to
-     * report.
+     * The logger is held here, since the JDK forgets the level of one that nobody holds. Start and stop are the
+     * service's to report.
      */
     private static final Logger HELIDON = Logger.getLogger("io.helidon");
 
@@ -145,7 +145,7 @@ public final class RestServer implements Transport.Server {
                 .send(JsonCodec.encode(problem));
     }
 
-    /** The caller's fault, unlike a neighbour's answer that cannot be read. */
+    /** A request that cannot be read: the caller's fault, unlike a neighbour's answer that cannot be. */
     private static final class Unreadable extends RuntimeException {
         private final CallException why;
 
