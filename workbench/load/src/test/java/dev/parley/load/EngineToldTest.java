@@ -31,6 +31,7 @@ class EngineToldTest {
 
     private final SimulatedClock clock = new SimulatedClock();
     private final List<Event> events = new ArrayList<>();
+    private Duration callTimeout = Duration.ofSeconds(2);
 
     /** How a request ends, by its scenario's index. */
     private interface Ending {
@@ -121,7 +122,7 @@ class EngineToldTest {
                                         Duration.ofMillis(setting.warmUpMostMs()),
                                         Duration.ofMillis(setting.windowMs())),
                                 Duration.ofMillis(200),
-                                Duration.ofSeconds(2),
+                                callTimeout,
                                 setting.inFlightMost(),
                                 5),
                         target);
@@ -532,6 +533,95 @@ class EngineToldTest {
         });
     }
 
+    private void endsWithItsTrial(Thread thread, String name) throws InterruptedException {
+        assertThat(thread.getName()).startsWith(name);
+        thread.join(20_000);
+        assertThat(thread.isAlive()).isFalse();
+    }
+
+    private int inFlightAfterHalfASecond() {
+        return all(Event.Progress.class).stream()
+                .filter(p -> p.phase() == Event.Phase.WINDOW && p.elapsedMs() == 500)
+                .findFirst()
+                .orElseThrow()
+                .inFlight();
+    }
+
+    @Test
+    void whatIsUnderWayInABurstOrARoundIsTold() throws Exception {
+        Server slow = new Server(_ -> 607 * MS);
+        run(Setting.of("burst:5:1", 0, 1_000), slow);
+        assertThat(inFlightAfterHalfASecond()).isEqualTo(5);
+        events.clear();
+        run(Setting.of("rounds:2x2:2:10s:shared", 0, 1_000), slow);
+        assertThat(inFlightAfterHalfASecond()).isEqualTo(2);
+        endsWithItsTrial(slow.lastSender.get(), "round-");
+    }
+
+    /** A burst is cut after as long as a call may take and a second; its late replies are late, and not lost. */
+    @Test
+    void repliesThatComeAfterTheCutAreStillCounted() throws Exception {
+        callTimeout = Duration.ofMillis(1);
+        run(Setting.of("burst:5:1", 0, 1_000), new Server(_ -> 1_200 * MS));
+        assertThat(all(Event.Step.class)).singleElement().satisfies(burst -> {
+            assertThat(burst.isCut()).isTrue();
+            assertThat(burst.lengthNs() / 1e6).isBetween(1_001.0, 1_003.0);
+        });
+        assertThat(finished().late()).isEqualTo(5);
+        assertThat(finished().failed()).isZero();
+    }
+
+    /** A reply that comes when the trial is over begins no further step, and nobody waits for it. */
+    @Test
+    void aBurstSendsNoMoreWhenItsTrialIsOver() throws Exception {
+        List<Target.Asker> waiting = new ArrayList<>();
+        Server deaf = new Server(_ -> 3 * MS, 2) {
+            @Override
+            public void send(int step, long index, Asker asker) {
+                asked.incrementAndGet();
+                lastSender.set(Thread.currentThread());
+                waiting.add(asker);
+            }
+        };
+        callTimeout = Duration.ofMillis(1);
+        run(Setting.of("burst:5:1", 0, 1_000), deaf);
+        endsWithItsTrial(deaf.lastSender.get(), "burst");
+        waiting.forEach(asker -> asker.ended(true, null));
+        assertThat(deaf.asked).hasValue(5);
+        assertThat(finished().due()).isEqualTo(10);
+    }
+
+    @Test
+    void eachStepOfARoundsScenariosIsARequest() throws Exception {
+        run(Setting.of("rounds:2x5:2:200ms:shared", 0, 1_000), new Server(_ -> 2_300_000, 2));
+        assertThat(all(Event.Step.class)).extracting(Event.Step::replied).containsExactly(10L, 10L);
+        events.clear();
+        // the sixth and the seventh of all scenarios hang, and three of the second round do not begin
+        run(
+                Setting.of("rounds:2x6:3:200ms:shared", 0, 1_000),
+                new Server(index -> index < 7 ? 2_300_000 : Duration.ofDays(900).toNanos(), 2));
+        Event.Step cut = all(Event.Step.class).getLast();
+        assertThat(cut.isCut()).isTrue();
+        assertThat(cut.replied()).isEqualTo(2);
+        assertThat(cut.notSent()).isEqualTo(6);
+        assertThat(finished().due()).isEqualTo(12);
+    }
+
+    /** A client that ended in silence would lower the load without a word. */
+    @Test
+    void aHeldUserWhoGetsNoClientHasFailed() throws Exception {
+        Server refusing = new Server(_ -> 7 * MS) {
+            @Override
+            public Target ownClient() {
+                throw new CallException(CallException.Code.UNAVAILABLE, "refused");
+            }
+        };
+        run(Setting.of("held:3:300ms:2:per-user", 0, 300), refusing);
+        assertThat(finished().due()).isEqualTo(3);
+        assertThat(finished().failed()).isEqualTo(3);
+        assertThat(finished().firstFailure()).contains("refused");
+    }
+
     @Test
     void aSearchIsToldTryByTry() throws Exception {
         // one after the other, 10 ms each: a hundred a second are too many
@@ -700,10 +790,7 @@ class EngineToldTest {
     void theThreadOfAnOpenLoadEndsWithItsTrial() throws Exception {
         Server server = new Server(_ -> 3 * MS);
         run(Setting.of("open:33.4:even", 0, 300), server);
-        Thread pacer = server.lastSender.get();
-        assertThat(pacer.getName()).isEqualTo("pacer");
-        pacer.join(20_000);
-        assertThat(pacer.isAlive()).isFalse();
+        endsWithItsTrial(server.lastSender.get(), "pacer");
     }
 
     /** A reply that comes when the trial is over begins no further request. */
