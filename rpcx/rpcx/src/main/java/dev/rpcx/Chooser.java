@@ -80,13 +80,13 @@ abstract class Chooser {
 
         RoundRobin(ClientAddress[] all) {
             super(all);
-            int total = Arrays.stream(all).mapToInt(a -> a.endpoint.weight()).sum();
+            int total = Arrays.stream(all).mapToInt(a -> a.weight()).sum();
             order = new int[Math.min(total, MOST)];
             int[] current = new int[all.length];
             for (int i = 0; i < order.length; i++) {
                 int best = 0;
                 for (int j = 0; j < all.length; j++) {
-                    current[j] += all[j].endpoint.weight();
+                    current[j] += all[j].weight();
                     best = current[j] > current[best] ? j : best;
                 }
                 current[best] -= total;
@@ -114,7 +114,7 @@ abstract class Chooser {
         Ring(ClientAddress[] all, Platform platform) {
             super(all);
             withoutKey = new LeastLoaded(all, platform);
-            int total = Arrays.stream(all).mapToInt(a -> a.endpoint.weight()).sum();
+            int total = Arrays.stream(all).mapToInt(a -> a.weight()).sum();
             double each = Math.min(PLACES, (double) MOST / Math.max(1, total));
             places = new long[Arrays.stream(all).mapToInt(a -> count(a, each)).sum()];
             int at = 0;
@@ -128,7 +128,7 @@ abstract class Chooser {
         }
 
         private static int count(ClientAddress address, double each) {
-            return Math.max(1, (int) (address.endpoint.weight() * each));
+            return Math.max(1, (int) (address.weight() * each));
         }
 
         @Override

@@ -292,31 +292,34 @@ public final class Client implements AutoCloseable {
                         }
                     })
                     .connect(loops.remote(address.endpoint.host(), address.endpoint.port()));
+            attempt.whenComplete((connected, failure) -> {
+                if (failure != null) {
+                    // whoever has ended the attempt: a channel that nobody waits for is closed, also while it connects
+                    connecting.channel().close();
+                }
+            });
             connecting.addListener(done -> {
                 C connection = made.get();
                 if (!done.isSuccess() || connection == null) {
                     attempt.completeExceptionally(
                             done.cause() == null ? new IllegalStateException("not connected") : done.cause());
                 } else if (closed) {
-                    connecting.channel().close();
                     attempt.completeExceptionally(new IllegalStateException("the client is closed"));
                 } else if (atOnce) {
                     attempt.complete(connection);
                 } else {
                     Channel channel = connecting.channel();
                     Future<?> timer = channel.eventLoop()
-                            .schedule(() -> late(channel, attempt), connectNanos, TimeUnit.NANOSECONDS);
+                            .schedule(
+                                    () -> attempt.completeExceptionally(
+                                            new IllegalStateException("connected, but the server says nothing")),
+                                    connectNanos,
+                                    TimeUnit.NANOSECONDS);
                     attempt.whenComplete((greeted, failure) -> timer.cancel(false));
                 }
             });
         } catch (RuntimeException e) {
             attempt.completeExceptionally(e);
-        }
-    }
-
-    private static void late(Channel channel, CompletableFuture<?> attempt) {
-        if (attempt.completeExceptionally(new IllegalStateException("connected, but the server says nothing"))) {
-            channel.close();
         }
     }
 

@@ -26,6 +26,7 @@ final class ClientAddress extends Route {
 
     private final Health health;
     private volatile boolean retired;
+    private volatile int weight;
 
     // guarded by this
     private int failures;
@@ -37,6 +38,7 @@ final class ClientAddress extends Route {
         this.client = client;
         this.health = new Health(ticker());
         this.endpoint = endpoint;
+        this.weight = endpoint.weight();
         this.cluster = cluster;
         this.kept = kept;
         this.connections = new AtomicReferenceArray<>(most);
@@ -44,6 +46,18 @@ final class ClientAddress extends Route {
 
     Health health() {
         return health;
+    }
+
+    /** Share of the calls beside the other instances' that the registry has said last: 1 to {@link Endpoint#MAX_WEIGHT}. */
+    int weight() {
+        return weight;
+    }
+
+    /** The registry says another weight: connections and health are the instance's, and stay. @return whether it is another */
+    boolean weigh(int said) {
+        boolean isOther = said != weight;
+        weight = said;
+        return isOther;
     }
 
     /**
@@ -131,7 +145,10 @@ final class ClientAddress extends Route {
             }
             if (connections.compareAndSet(index, found, attempt)) {
                 attempt.whenComplete((connected, failure) -> attempted(index, failure));
-                if (pause <= 0) {
+                if (retired) {
+                    // whoever retired the address may have looked before the attempt was there
+                    attempt.completeExceptionally(noLongerThere());
+                } else if (pause <= 0) {
                     open(attempt);
                 } else if (!client.schedule(() -> open(attempt), pause)) {
                     attempt.completeExceptionally(new IllegalStateException("the client is closed"));
@@ -221,15 +238,22 @@ final class ClientAddress extends Route {
         }
     }
 
-    /** The instance is no longer one of its service's: its calls are finished, then its connections end. */
+    /**
+     * The instance is no longer one of its service's: its calls are finished, then its connections end. An attempt to
+     * connect ends at once.
+     */
     void retire() {
         retired = true;
         for (int index = 0; index < connections.length(); index++) {
             Coming<ClientConnection> held = connections.get(index);
-            if (held != null) {
-                held.thenAccept(ClientConnection::retire);
+            if (held != null && !held.completeExceptionally(noLongerThere()) && !held.isCompletedExceptionally()) {
+                held.join().retire();
             }
         }
+    }
+
+    private IllegalStateException noLongerThere() {
+        return new IllegalStateException("the registry no longer names " + this);
     }
 
     /** Calls under way on this thread's connection. */

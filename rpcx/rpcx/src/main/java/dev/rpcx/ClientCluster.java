@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +18,12 @@ import org.jspecify.annotations.Nullable;
 final class ClientCluster extends Route implements Endpoints.Listener {
     /** Instances that are taken of what a registry says: each has connections of its own, and a registry may lie. */
     static final int MAX_INSTANCES = 4096;
+
+    /**
+     * What a registry says is taken this much apart at least, and only the last of it: one that says something else all
+     * the time is no reason to connect all the time.
+     */
+    private static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     private final Client client;
     private final int kept;
@@ -28,6 +35,12 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     // guarded by this
     private final Map<String, ClientAddress> members = new LinkedHashMap<>();
+
+    /** What the registry has said last and has not been taken yet; null if it has. */
+    private @Nullable List<Endpoint> said;
+
+    /** When the instances changed last; null before the first time. */
+    private @Nullable Long takenNanos;
 
     /** Calls without a connection, in the order in which they came; each leaves when it ends, whoever ends it. */
     private final Set<Waiting> waiting = new LinkedHashSet<>();
@@ -171,7 +184,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         given.forEach(call -> call.completeExceptionally(why));
     }
 
-    /** An instance has failed several calls in a row: it is left out, unless half of all are already. */
+    /** An instance has failed too many calls: it is left out, unless half of all are already. */
     synchronized void eject(ClientAddress address) {
         long out = members.values().stream().filter(a -> a.health().isOut()).count();
         if (!address.health().isOut() && (out + 1) * 2 <= members.size()) {
@@ -183,19 +196,49 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     @Override
     public void found(List<Endpoint> all) {
-        if (all.isEmpty() || client.isClosed()) {
+        if (all.isEmpty()) {
+            return;
+        }
+        synchronized (this) {
+            registryFailure = null;
+            boolean isWaiting = said != null;
+            said = all;
+            long wait = takenNanos == null
+                    ? 0
+                    : takenNanos + APART_NANOS - client.platform().ticker().nanoTime();
+            if (isWaiting || wait > 0 && client.schedule(this::take, wait)) {
+                return;
+            }
+        }
+        take();
+    }
+
+    /** Takes what the registry has said last. */
+    private void take() {
+        if (client.isClosed()) {
             return;
         }
         List<ClientAddress> begun = new ArrayList<>();
         List<ClientAddress> ended = new ArrayList<>();
         synchronized (this) {
-            registryFailure = null;
+            List<Endpoint> all = said;
+            said = null;
+            if (all == null) {
+                return;
+            }
             Map<String, ClientAddress> now = new LinkedHashMap<>();
+            boolean isWeighedAnew = false;
             for (Endpoint endpoint : taken(all)) {
+                if (now.containsKey(endpoint.key())) {
+                    // named twice: the first one counts
+                    continue;
+                }
                 ClientAddress held = members.get(endpoint.key());
-                if (held == null || !held.endpoint.equals(endpoint)) {
+                if (held == null) {
                     held = new ClientAddress(client, endpoint, kept, most, this);
                     begun.add(held);
+                } else {
+                    isWeighedAnew |= held.weigh(endpoint.weight());
                 }
                 now.put(endpoint.key(), held);
             }
@@ -204,9 +247,10 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                     ended.add(member);
                 }
             }
-            if (begun.isEmpty() && ended.isEmpty()) {
+            if (begun.isEmpty() && ended.isEmpty() && !isWeighedAnew) {
                 return;
             }
+            takenNanos = client.platform().ticker().nanoTime();
             members.clear();
             members.putAll(now);
             chooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]), client.platform());

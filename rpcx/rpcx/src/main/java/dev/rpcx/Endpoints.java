@@ -20,7 +20,11 @@ public interface Endpoints {
 
     /** Told of the instances. Both methods return at once and may be called from any thread, one call at a time. */
     interface Listener {
-        /** All instances that are there now. An empty list changes nothing. */
+        /**
+         * All instances that are there now. An empty list changes nothing. An instance whose weight has changed keeps its
+         * connections; one that is named twice is one, with the weight named first. Lists that come within 200 ms are
+         * taken together: the last one counts.
+         */
         void found(List<Endpoint> all);
 
         /** The registry could not be asked; what was found before still holds. */

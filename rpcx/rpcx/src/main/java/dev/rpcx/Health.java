@@ -6,13 +6,21 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts how the calls to one instance end. An instance that fails several times in a row is left out for a while,
- * longer each time. Source: Envoy's outlier detection (5 in a row, 30 s), shortened, since here a trial costs one call.
+ * Counts how the calls to one instance end. An instance that fails several times in a row, or more than half of its
+ * calls, is left out for a while, longer each time. Source: the outlier detection of Envoy and of gRPC (proposal A50): 5 in
+ * a row, left out for 30 s; a share of 85 % of at least 50 calls in 10 s. Both are shorter here, since a trial costs one
+ * call, and a half is taken for too much, since an instance that fails at once has the least load and so draws calls.
  */
 final class Health {
     private static final int FAILURES = 5;
     private static final long OUT_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final int MAX_TIMES = 15;
+
+    /** Calls of a window from which their share of failures is looked at. */
+    private static final int MIN_CALLS = 20;
+
+    /** A window begins with a failure, so calls that succeed count nothing while none fails. */
+    private static final long WINDOW_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /** Failures further apart than this are no row. */
     private static final long FORGOTTEN_NANOS = TimeUnit.SECONDS.toNanos(30);
@@ -47,10 +55,29 @@ final class Health {
         }
     }
 
+    /** Calls since a failure. */
+    private static final class Window {
+        private final long endNanos;
+        private final AtomicInteger calls = new AtomicInteger();
+        private final AtomicInteger failed = new AtomicInteger();
+
+        Window(long endNanos) {
+            this.endNanos = endNanos;
+        }
+
+        /** @return whether more than half of enough calls have failed */
+        boolean failed() {
+            return failed.incrementAndGet() * 2L > calls.incrementAndGet() && calls.get() >= MIN_CALLS;
+        }
+    }
+
     private final Ticker ticker;
 
     /** Failures in a row. Calls that succeed only look at it. */
     private final AtomicInteger failures = new AtomicInteger();
+
+    /** Null while no call has failed lately. Two threads that begin one at once lose a call of it, no more. */
+    private volatile @Nullable Window window;
 
     private volatile long lastFailureNanos;
     private volatile boolean out;
@@ -70,6 +97,10 @@ final class Health {
                 if (failures.get() != 0) {
                     failures.set(0);
                 }
+                Window open = window;
+                if (open != null) {
+                    answered(open);
+                }
             }
             case FAILED -> {
                 long now = ticker.nanoTime();
@@ -77,11 +108,30 @@ final class Health {
                     failures.set(0);
                 }
                 lastFailureNanos = now;
-                return failures.incrementAndGet() >= FAILURES && !isOut();
+                boolean isTooMuch = failures.incrementAndGet() >= FAILURES | isShareTooLarge(now);
+                return isTooMuch && !isOut();
             }
             case UNTOLD -> {}
         }
         return false;
+    }
+
+    private void answered(Window open) {
+        if (ticker.nanoTime() - open.endNanos < 0) {
+            open.calls.incrementAndGet();
+        } else {
+            window = null;
+        }
+    }
+
+    private boolean isShareTooLarge(long now) {
+        Window open = window;
+        if (open == null || now - open.endNanos >= 0) {
+            // the failure that opens a window does not count in it: there would be no window without it
+            window = new Window(now + WINDOW_NANOS);
+            return false;
+        }
+        return open.failed();
     }
 
     /** Under the cluster's lock. */
@@ -92,6 +142,7 @@ final class Health {
         outUntilNanos = now + OUT_NANOS * times;
         out = true;
         failures.set(0);
+        window = null;
     }
 
     boolean isOut() {

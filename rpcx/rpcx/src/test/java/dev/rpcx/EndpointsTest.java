@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -76,8 +80,8 @@ class EndpointsTest {
             ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(registry);
             registry.say(all[all.length - 1]);
             registry.say(all);
+            await().until(() -> cluster.toString().split(", ").length == ClientCluster.MAX_INSTANCES);
             assertThat(cluster.toString().split(", "))
-                    .hasSize(ClientCluster.MAX_INSTANCES)
                     .contains(all[all.length - 1].key(), all[0].key(), all[ClientCluster.MAX_INSTANCES - 2].key());
             cluster.close();
         }
@@ -99,6 +103,113 @@ class EndpointsTest {
             LongForm.figure(
                     13, "a new instance had its first call after %d ms", (System.nanoTime() - asked) / 1_000_000);
             assertThat(spread(who, 200, false)).containsOnlyKeys(1, 2);
+        }
+    }
+
+    @Test
+    void anotherWeightIsTheSameInstanceWithItsConnectionAndItsHealth() {
+        Registry registry = new Registry();
+        try (Instances instances = new Instances(2);
+                Client client = Client.builder()
+                        .choice(Choice.WEIGHTED_ROUND_ROBIN)
+                        .connections(1)
+                        .build()) {
+            Endpoint one = instances.endpoint(0);
+            Endpoint other = instances.endpoint(1);
+            registry.say(one, other);
+            ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.WEIGHTED_ROUND_ROBIN).start(registry);
+            Set<ClientConnection> connections = new HashSet<>();
+            await().until(() -> {
+                ClientConnection ready = cluster.ready(0);
+                return ready != null && connections.add(ready) && connections.size() == 2;
+            });
+            ClientAddress sick = connections.stream()
+                    .map(ClientConnection::address)
+                    .filter(address -> address.endpoint.equals(one))
+                    .findFirst()
+                    .orElseThrow();
+            sick.health().leaveOut();
+            for (int weight = 2; weight <= 9; weight++) {
+                registry.say(new Endpoint(one.host(), one.port(), weight), other);
+            }
+            await().until(() -> sick.weight() == 9);
+            assertThat(sick.health().isOut()).isTrue();
+            await().until(() -> !sick.health().isOut());
+            assertThat(shareOf(cluster, one)).isEqualTo(0.9);
+            for (int i = 0; i < 100; i++) {
+                assertThat(connections).contains(cluster.ready(0));
+            }
+            cluster.close();
+        }
+    }
+
+    private static double shareOf(ClientCluster cluster, Endpoint endpoint) {
+        int calls = 0;
+        for (int i = 0; i < 100; i++) {
+            ClientConnection ready = cluster.ready(0);
+            if (ready != null && ready.address().endpoint.key().equals(endpoint.key())) {
+                calls++;
+            }
+        }
+        return calls / 100.0;
+    }
+
+    @Test
+    void anInstanceThatIsNamedTwiceIsConnectedOnce() throws Exception {
+        try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+                Client client = Client.standard()) {
+            Endpoint once = new Endpoint("127.0.0.1", silent.getLocalPort(), 1);
+            Endpoint twice = new Endpoint("127.0.0.1", silent.getLocalPort(), 2);
+            ClientCluster cluster =
+                    new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(Endpoints.of(once, twice));
+            try (Socket first = silent.accept()) {
+                assertThat(first.isConnected()).isTrue();
+                silent.setSoTimeout(500);
+                assertThatThrownBy(silent::accept).isInstanceOf(SocketTimeoutException.class);
+            }
+            cluster.close();
+        }
+    }
+
+    @Test
+    void anAttemptToConnectEndsWithItsInstance() throws Exception {
+        Registry registry = new Registry();
+        try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+                Instances instances = new Instances(1);
+                Client client =
+                        Client.builder().connectTimeout(Duration.ofHours(1)).build()) {
+            registry.say(new Endpoint("127.0.0.1", silent.getLocalPort()));
+            ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(registry);
+            try (Socket attempt = silent.accept()) {
+                registry.say(instances.endpoint(0));
+                attempt.setSoTimeout(10_000);
+                while (attempt.getInputStream().read() >= 0) {
+                    // the greeting; the end of the stream is what is waited for
+                }
+            }
+            await().until(() -> cluster.ready(0) != null);
+            cluster.close();
+        }
+    }
+
+    @Test
+    void aRegistryThatSaysSomethingElseAllTheTimeIsTakenNowAndThen() throws Exception {
+        Registry registry = new Registry();
+        try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+                Client client = Client.standard()) {
+            Endpoint named = new Endpoint("127.0.0.1", silent.getLocalPort());
+            registry.say(new Endpoint("127.0.0.1", 1));
+            ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(registry);
+            for (int i = 0; i < 10_000; i++) {
+                registry.say(new Endpoint("127.0.0.1", 1 + i % 1000));
+            }
+            registry.say(named);
+            await().until(() -> cluster.toString().equals(named.key()));
+            silent.setSoTimeout(10_000);
+            try (Socket attempt = silent.accept()) {
+                assertThat(attempt.isConnected()).isTrue();
+            }
+            cluster.close();
         }
     }
 

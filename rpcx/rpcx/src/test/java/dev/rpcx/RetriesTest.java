@@ -208,6 +208,34 @@ class RetriesTest {
         assertThat(secondsOut(health, clock)).isEqualTo(2);
     }
 
+    @Test
+    void anInstanceThatFailsMostOfItsCallsIsLeftOutThoughNeverFiveInARow() {
+        Health health = new Health(Ticker.newMockTicker());
+        int calls = 0;
+        boolean isTooMuch = false;
+        while (!isTooMuch && calls < 1000) {
+            isTooMuch = health.ended(++calls % 3 == 0 ? Outcome.ANSWERED : Outcome.FAILED);
+        }
+        // the first one opens the window
+        assertThat(calls).isEqualTo(1 + 21);
+    }
+
+    @Test
+    void anInstanceThatFailsHalfOfItsCallsStaysAndOldFailuresDoNotCount() {
+        MockTicker clock = Ticker.newMockTicker();
+        Health half = new Health(clock);
+        for (int i = 0; i < 1000; i++) {
+            assertThat(half.ended(Outcome.FAILED)).isFalse();
+            half.ended(Outcome.ANSWERED);
+        }
+        Health slow = new Health(clock);
+        for (int i = 1; i < 1000; i++) {
+            assertThat(slow.ended(i % 3 == 0 ? Outcome.ANSWERED : Outcome.FAILED))
+                    .isFalse();
+            clock.advance(600, TimeUnit.MILLISECONDS);
+        }
+    }
+
     private static int secondsOut(Health health, MockTicker clock) {
         health.leaveOut();
         int seconds = 0;
