@@ -3,6 +3,7 @@ package dev.rpcx;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
@@ -18,10 +19,13 @@ import java.util.concurrent.atomic.AtomicLong;
  * the connection with the largest part of it, and so on until there is room. So an address that has less than the mean
  * of all never loses a connection, however many connections another has; and of many addresses that hold the same, the
  * one that has kept the others waiting for longest ends, not the one that has just come. To push out a frame that is
- * some milliseconds old, attackers have to begin as many as the whole pool holds within these milliseconds.
+ * some milliseconds old, attackers have to begin as many as the whole pool holds within these milliseconds. Whoever asks
+ * for room is compared by what it holds already, like all others.
  *
- * <p>The chosen ones end on their own event loops, a moment later. Until then the pool may exceed its size by what they
- * hold, and by no more than once its size. Thread-safe.
+ * <p><b>When they end.</b> The chosen ones of the event loop that asks end at once, and so never hold more than the
+ * pool: however many frames a loop finds begun in one round, each that is more pushes out another. Those of other loops
+ * end a moment later on these. Until then the pool may exceed its size by what they hold, and by no more than once its
+ * size: beyond that only connections of the loop that asks are chosen. Thread-safe.
  */
 final class Claims {
     /** Each look for the greediest frees this part of the pool at least, since it costs a look at all claims. */
@@ -31,10 +35,11 @@ final class Claims {
     private final AtomicLong held;
     private final Set<Claim> all = ConcurrentHashMap.newKeySet();
 
-    /** What those hold that have been chosen and have not ended. */
-    private volatile long chosenBytes;
+    /** These have been chosen and have not ended. Guarded by this. */
+    private final Set<Claim.Hold> chosen = new HashSet<>();
 
-    private final Map<Claim, Long> chosen = new HashMap<>();
+    /** What they hold. Written under the lock of this. */
+    private volatile long chosenBytes;
 
     /**
      * @param most bytes of the pool
@@ -59,36 +64,68 @@ final class Claims {
     }
 
     /**
-     * Sees to it that so much can be taken, as long as nobody else is first.
+     * Sees to it that so much can be taken, as long as nobody else is first. On the event loop of the claim.
      *
-     * @return false if there is nobody to be ended for it
+     * @return false if there is nobody to be ended for it, or nobody greedier
      */
-    boolean makeRoom(long bytes, long nowNanos) {
-        List<Claim> greediest = new ArrayList<>();
-        boolean hasRoom = choose(bytes, nowNanos, greediest);
-        greediest.forEach(Claim::endSoon);
+    boolean makeRoom(Claim asks, long bytes, long nowNanos) {
+        if (bytes > most) {
+            // nobody ends for what can never be
+            return false;
+        }
+        // their ends are due already
+        for (Claim.Hold due : chosenOfLoop(asks)) {
+            due.claim.endNow(due);
+        }
+        List<Claim.Hold> greediest = new ArrayList<>();
+        boolean hasRoom = choose(asks, bytes, nowNanos, greediest);
+        for (Claim.Hold greedy : greediest) {
+            if (greedy.claim.isOnLoopOf(asks)) {
+                greedy.claim.endNow(greedy);
+            } else {
+                greedy.claim.endSoon(greedy);
+            }
+        }
         return hasRoom;
     }
 
-    private synchronized boolean choose(long wanted, long nowNanos, List<Claim> greediest) {
+    private synchronized List<Claim.Hold> chosenOfLoop(Claim asks) {
+        return chosen.stream()
+                .filter(hold -> hold.claim != asks && hold.claim.isOnLoopOf(asks))
+                .toList();
+    }
+
+    private synchronized boolean choose(Claim asks, long wanted, long nowNanos, List<Claim.Hold> greediest) {
         if (room() >= wanted) {
-            // another thread has looked for it
+            // another thread has looked for it, or it was due
             return true;
-        }
-        if (chosenBytes >= most) {
-            return false;
         }
         PriorityQueue<Peer> peers = peers(nowNanos);
         long goal = Math.max(wanted, most / LEAST_PART);
-        while (room() < goal && !peers.isEmpty() && chosenBytes < most) {
+        long endsNow = 0;
+        while (room() < goal && !peers.isEmpty()) {
             Peer peer = peers.remove();
             Held greedy = peer.removeGreediest();
-            chosen.put(greedy.claim(), greedy.bytes());
-            chosenBytes += greedy.bytes();
-            greediest.add(greedy.claim());
             if (!peer.all.isEmpty()) {
                 peers.add(peer);
             }
+            Claim.Hold hold = greedy.hold();
+            if (hold.claim == asks) {
+                if (room() < wanted) {
+                    return false;
+                }
+                continue;
+            }
+            boolean isOwn = hold.claim.isOnLoopOf(asks);
+            if (isOwn) {
+                endsNow += greedy.bytes();
+            } else if (chosenBytes - endsNow >= most) {
+                continue;
+            }
+            hold.promisedBytes = greedy.bytes();
+            chosen.add(hold);
+            chosenBytes += greedy.bytes();
+            greediest.add(hold);
         }
         return room() >= wanted;
     }
@@ -100,10 +137,11 @@ final class Claims {
     private PriorityQueue<Peer> peers(long nowNanos) {
         Map<Object, Peer> byAddress = new HashMap<>();
         for (Claim claim : all) {
-            long bytes = claim.bytes();
-            if (bytes > 0 && !chosen.containsKey(claim)) {
-                double cost = (double) bytes * Math.max(1, nowNanos - claim.sinceNanos());
-                byAddress.computeIfAbsent(claim.peer(), peer -> new Peer()).add(new Held(claim, bytes, cost));
+            Claim.Hold hold = claim.hold();
+            if (hold != null && !hold.isChosen()) {
+                long bytes = hold.bytes();
+                double cost = (double) bytes * Math.max(1, nowNanos - hold.sinceNanos);
+                byAddress.computeIfAbsent(claim.peer(), peer -> new Peer()).add(new Held(hold, bytes, cost));
             }
         }
         byAddress.values().forEach(Peer::sort);
@@ -113,16 +151,16 @@ final class Claims {
         return peers;
     }
 
-    /** A chosen one has ended, or holds nothing any more. */
-    synchronized void isOver(Claim claim) {
-        Long bytes = chosen.remove(claim);
-        if (bytes != null) {
-            chosenBytes -= bytes;
+    /** A chosen one has ended, or is held no more. A second time does nothing. */
+    synchronized void isOver(Claim.Hold hold) {
+        if (chosen.remove(hold)) {
+            chosenBytes -= hold.promisedBytes;
+            hold.promisedBytes = 0;
         }
     }
 
-    /** What a claim held at the moment of the choice. @param cost bytes times nanoseconds */
-    private record Held(Claim claim, long bytes, double cost) {}
+    /** What was held at the moment of the choice. @param cost bytes times nanoseconds */
+    private record Held(Claim.Hold hold, long bytes, double cost) {}
 
     /** All that one address holds. */
     private static final class Peer {

@@ -58,8 +58,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     private long waitingBytes;
 
-    /** What waits, where it is more than a little. */
-    private final Claim waiting;
+    private final SocketQueue queue;
 
     private boolean reading;
     private boolean isEnding;
@@ -76,7 +75,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         this.channel = channel;
         this.timers = account.charge(Resource.TIMERS);
         this.loop = channel.eventLoop();
-        this.waiting = new Claim(account, Resource.QUEUE_BYTES, loop, this::endUnread);
+        this.queue = new SocketQueue(channel, account, () -> {}, this::endUnread);
         this.frames = new ClassicFrames(maxFrameBytes, maxPassedBytes, this);
         this.keepAliveNanos = keepAliveNanos;
         this.silentNanos = Math.min(SILENT_NANOS, keepAliveNanos);
@@ -197,11 +196,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             channel.write(Unpooled.wrappedBuffer(frame, at, bytes)).addListener(written -> {
                 waitingBytes -= bytes;
                 leftNanos = nanoTime();
-                if (waiting.bytes() != 0) {
-                    waiting.renew(leftNanos);
-                    chargeWaiting();
-                }
                 leaving.left(bytes);
+                queue.shortened();
             });
         }
         if (!reading) {
@@ -212,16 +208,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private void flush() {
         channel.flush();
         if (waitingBytes != 0) {
-            chargeWaiting();
-        }
-    }
-
-    /** What a peer does not read costs others their share, unless the peer's connection ends before that. */
-    private void chargeWaiting() {
-        if (isOver || waitingBytes <= Outbound.SMALL_BYTES) {
-            waiting.release();
-        } else if (!waiting.set(waitingBytes, leftNanos)) {
-            loop.execute(this::endUnread);
+            queue.look();
         }
     }
 
@@ -282,8 +269,11 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     /** Closes at once, whatever still waits for the peer. */
     final void abort(RPCXException why) {
-        fail(why);
-        channel.close();
+        try {
+            fail(why);
+        } finally {
+            SocketQueue.closeNow(channel);
+        }
     }
 
     @Override
@@ -303,7 +293,6 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         isOver = true;
         isEnding = true;
         frames.clear();
-        waiting.close();
         if (timer != null) {
             timer.cancel(false);
             timers.release();

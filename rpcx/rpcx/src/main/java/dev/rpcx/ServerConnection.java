@@ -45,7 +45,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private static final int SLOT_BYTES = 8;
 
     private static final int FIRST_ERROR_BYTES = 64;
-    private static final long MIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+    /**
+     * Deadlines closer together than this are found by one look, which passes all slots in use: a client chooses both
+     * the deadlines and how many slots there are.
+     */
+    private static final long MIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     /**
      * A connection with more calls under way than this gains more by gathering replies than a wake-up of the event loop

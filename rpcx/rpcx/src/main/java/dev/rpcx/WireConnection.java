@@ -5,7 +5,6 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.FastThreadLocal;
 import io.netty.util.concurrent.Ticker;
@@ -92,8 +91,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** The begin of a frame whose end has not arrived. */
     private final ByteBuf cut = Unpooled.buffer(FIRST_CUT_BYTES, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
 
-    /** What waits in the socket's queue. */
-    private final Claim unsent;
+    private final SocketQueue unsent;
 
     /** {@link #gathered} and {@link #cut}, where they have grown. */
     private final Charge kept;
@@ -102,16 +100,6 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private final Claim frame;
 
     private long keptBytes;
-
-    /** A mark stands in the socket's queue, behind all that was there when it came. */
-    private boolean unsentWatched;
-
-    /** What the last look saw of the socket's queue: marks that had left it, its first message and the rest of that. */
-    private long marksLeft;
-
-    private long marksSeen;
-    private @Nullable Object firstSeen;
-    private long restSeen;
 
     /** Consecutive looks that have found the same frame without its end. */
     private int cutLooks;
@@ -129,7 +117,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     WireConnection(Channel channel, Account account) {
         this.channel = channel;
         this.account = account;
-        this.unsent = new Claim(account, Resource.QUEUE_BYTES, channel.eventLoop(), this::endUnread);
+        this.unsent = new SocketQueue(channel, account, this::unsentChanged, this::endUnread);
         this.kept = account.charge(Resource.KEPT_BYTES);
         this.frame = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::endFrame);
         this.loop = channel.eventLoop();
@@ -476,14 +464,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (gathered.length + cut.capacity() != keptBytes) {
             keepBuffers();
         }
-        chargeUnsent();
-        turn.loopDone();
-    }
-
-    /** A peer that makes this side write and does not read has its connection ended before that costs others their share. */
-    private void chargeUnsent() {
-        chargeQueue();
+        unsent.look();
         unsentChanged();
+        turn.loopDone();
     }
 
     /** The socket's queue may be shorter or longer than before. On the event loop. */
@@ -494,55 +477,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return batch != null || gatheredBytes > SHORT_BYTES || !channel.isWritable();
     }
 
-    private void chargeQueue() {
-        ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
-        long bytes = queue == null || closed ? 0 : queue.totalPendingWriteBytes();
-        if (bytes == 0) {
-            unsent.release();
-            return;
-        }
-        if (bytes <= Outbound.SMALL_BYTES) {
-            unsent.release();
-        } else if (bytes != unsent.bytes() && !unsent.set(bytes, nanoTime())) {
-            loop.execute(this::endUnread);
-        }
-        if (!unsentWatched) {
-            unsentWatched = true;
-            // looked at in a task of its own: the queue counts a message until its listeners have been told
-            channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(taken -> inLoopOrHere(this::onWatchedLeft));
-        }
-    }
-
-    /** All that stood in the socket's queue when the mark came has left it. */
-    private void onWatchedLeft() {
-        unsentWatched = false;
-        marksLeft++;
-        if (unsent.bytes() != 0) {
-            unsent.renew(nanoTime());
-        }
-        chargeUnsent();
-    }
-
     private void endUnread() {
         abort("the peer does not read what it is sent");
     }
 
-    /**
-     * Whether something stands in the socket's queue, and not one byte has left it since this was asked last. What has
-     * come to the queue meanwhile says nothing about that. On the event loop, and by one who asks.
-     */
+    /** As {@link SocketQueue#isStandingStill}. */
     final boolean isStandingStill() {
-        ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
-        boolean isEmpty = queue == null || queue.totalPendingWriteBytes() == 0;
-        // what stands before a mark is never behind it again: while no mark leaves, the same first message is the same
-        Object first = isEmpty ? null : queue.current();
-        long rest = first instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
-        long marks = isEmpty ? -1 : marksLeft;
-        boolean isSame = !isEmpty && marks == marksSeen && first == firstSeen && rest == restSeen;
-        marksSeen = marks;
-        firstSeen = first;
-        restSeen = rest;
-        return isSame;
+        return unsent.isStandingStill();
     }
 
     private void keepBuffers() {
@@ -685,7 +626,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (closed) {
             dropCut();
         }
-        if (!cut.isReadable()) {
+        if (cut.readableBytes() <= Outbound.SMALL_BYTES) {
             frame.release();
         }
         flush();
@@ -807,11 +748,20 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         close(why);
     }
 
-    /** On the event loop. */
+    /** On the event loop. What has been written leaves, if the peer reads it soon. */
     final void close(String why) {
         if (closed) {
             return;
         }
+        try {
+            end(why);
+        } finally {
+            HalfClose.of(channel, account);
+            unsent.look();
+        }
+    }
+
+    private void end(String why) {
         closed = true;
         beforeClose();
         large.clear();
@@ -827,11 +777,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 drain();
                 kept.release();
                 frame.close();
-                unsent.close();
                 if (!reading) {
                     dropCut();
                 }
-                HalfClose.of(channel, account);
             }
         }
     }
@@ -845,12 +793,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return closed;
     }
 
-    /** On the event loop: ends a connection whose peer would not take what is still to be written. */
+    /** On the event loop: ends a connection whose peer would not take what is still to be written, here and now. */
     final void abort(String why) {
         try {
-            close(why);
+            if (!closed) {
+                end(why);
+                channel.flush();
+            }
         } finally {
-            channel.close();
+            SocketQueue.closeNow(channel);
         }
     }
 

@@ -28,6 +28,10 @@ class ClaimsTest {
     private final Ledger ledger =
             new Ledger("claims", Map.of(Resource.FRAME_BYTES, (long) FRAMES * FRAME), Map.of(), Integer.MAX_VALUE);
     private final EmbeddedChannel channel = new EmbeddedChannel();
+
+    /** Its loop does nothing until {@link #settle}. */
+    private final EmbeddedChannel other = new EmbeddedChannel();
+
     private final List<Peer> all = new ArrayList<>();
     private long now = TimeUnit.HOURS.toNanos(1);
 
@@ -38,12 +42,16 @@ class ClaimsTest {
         int ends;
 
         Peer(String address) {
+            this(address, channel);
+        }
+
+        Peer(String address, EmbeddedChannel at) {
             try {
                 account = Objects.requireNonNull(ledger.open(new InetSocketAddress(InetAddress.getByName(address), 1)));
             } catch (java.net.UnknownHostException e) {
                 throw new IllegalArgumentException(e);
             }
-            claim = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::end);
+            claim = new Claim(account, Resource.FRAME_BYTES, at.eventLoop(), this::end);
             all.add(this);
         }
 
@@ -56,11 +64,21 @@ class ClaimsTest {
             assertThat(claim.set(FRAME, now)).isTrue();
             return this;
         }
+
+        long sinceNanos() {
+            return Objects.requireNonNull(claim.hold()).sinceNanos;
+        }
     }
 
     private List<Peer> begin(int count, java.util.function.IntFunction<String> address) {
         return IntStream.range(0, count)
                 .mapToObj(i -> new Peer(address.apply(i)).begin())
+                .toList();
+    }
+
+    private List<Peer> beginElsewhere(int count, java.util.function.IntFunction<String> address) {
+        return IntStream.range(0, count)
+                .mapToObj(i -> new Peer(address.apply(i), other).begin())
                 .toList();
     }
 
@@ -70,6 +88,7 @@ class ClaimsTest {
 
     private void settle() {
         channel.runPendingTasks();
+        other.runPendingTasks();
     }
 
     private static int ends(List<Peer> peers) {
@@ -177,7 +196,7 @@ class ClaimsTest {
 
     @Test
     void whoHoldsNothingAnyMoreWhenItsEndComesIsSpared() {
-        List<Peer> early = begin(FRAMES, i -> "10.0.0.1");
+        List<Peer> early = beginElsewhere(FRAMES, i -> "10.0.0.1");
         pass(1_000);
         new Peer("10.1.0.1").begin();
         early.forEach(peer -> peer.claim.release());
@@ -189,18 +208,104 @@ class ClaimsTest {
         assertThat(held()).isEqualTo((long) FRAMES * FRAME);
     }
 
-    /** The loops of the chosen ones do nothing: there is an end to what is promised away. */
+    /** The chosen ones end a moment later: by then their frames are whole, and others have begun on their connections. */
+    @Test
+    void whatIsHeldAnewIsNotTakenForWhatWasChosen() {
+        List<Peer> early = beginElsewhere(FRAMES, i -> "10.0.0.1");
+        pass(1_000);
+        Peer late = new Peer("10.1.0.1").begin();
+        late.claim.release();
+        early.forEach(peer -> peer.claim.release());
+        early.forEach(Peer::begin);
+        settle();
+        assertThat(ends(early)).isZero();
+        assertThat(held()).isEqualTo((long) FRAMES * FRAME);
+    }
+
+    @Test
+    void whoHasDoneItsPartSinceItWasChosenIsSpared() {
+        List<Peer> early = beginElsewhere(FRAMES, i -> "10.0.0.1");
+        pass(1_000);
+        Peer late = new Peer("10.1.0.1").begin();
+        late.claim.release();
+        early.forEach(peer -> peer.claim.renew(now));
+        settle();
+        assertThat(ends(early)).isZero();
+        assertThat(held()).isEqualTo((long) FRAMES * FRAME);
+    }
+
+    /** The loop of the chosen ones does nothing: there is an end to what is promised away. */
     @Test
     void beforeAnybodyHasEndedNoMoreThanTwiceThePoolIsHeld() {
+        List<EmbeddedChannel> loops = new ArrayList<>();
         int taken = 0;
-        while (taken < 4 * FRAMES && new Peer("10.0.0.1").claim.set(FRAME, now)) {
-            taken++;
+        boolean fits = true;
+        while (taken < 4 * FRAMES && fits) {
+            // none of its own loop can be ended for it
+            EmbeddedChannel alone = new EmbeddedChannel();
+            loops.add(alone);
+            fits = new Peer("10.0.0.1", alone).claim.set(FRAME, now);
+            taken += fits ? 1 : 0;
             pass(1);
         }
         assertThat(taken).isEqualTo(2 * FRAMES);
-        settle();
+        loops.forEach(EmbeddedChannel::runPendingTasks);
         assertThat(held()).isLessThanOrEqualTo((long) FRAMES * FRAME);
         assertThat(new Peer("10.0.0.1").claim.set(FRAME, now)).isTrue();
+    }
+
+    /** A loop reads what thousands of connections have sent in one round, and runs no task meanwhile. */
+    @Test
+    void theChosenOnesOfTheLoopThatAsksEndAtOnce() {
+        for (int i = 0; i < 8 * FRAMES; i++) {
+            new Peer("10.0.0.1").begin();
+            pass(1);
+            assertThat(held()).isLessThanOrEqualTo((long) FRAMES * FRAME);
+        }
+    }
+
+    @Test
+    void whoComesWhenAPoolfulIsChosenAlreadyIsComparedAndNotEndedForThat() {
+        List<Peer> elsewhere = beginElsewhere(FRAMES, i -> "10.0.0.1");
+        pass(1_000);
+        List<Peer> here = begin(FRAMES, i -> "10.0.0.1");
+        pass(1_000);
+        Peer honest = new Peer("10.1.0.1").begin();
+        assertThat(honest.ends).isZero();
+        assertThat(ends(elsewhere)).as("their loop does nothing").isZero();
+        assertThat(ends(here)).isBetween(1, AT_ONCE);
+        settle();
+        assertThat(ends(elsewhere)).isEqualTo(FRAMES);
+        assertThat(honest.ends).isZero();
+    }
+
+    @Test
+    void whoeverIsTheGreediestItselfIsRefusedMore() {
+        Peer greedy = new Peer("10.0.0.1");
+        assertThat(greedy.claim.set((long) FRAMES / 2 * FRAME, now)).isTrue();
+        pass(1_000);
+        List<Peer> others = begin(FRAMES / 2, i -> "10.1.0." + i % 250);
+        assertThat(greedy.claim.set((long) (FRAMES / 2 + 1) * FRAME, now)).isFalse();
+        assertThat(ends(others)).isZero();
+        assertThat(greedy.claim.bytes()).isEqualTo((long) FRAMES / 2 * FRAME);
+    }
+
+    @Test
+    void whoAsksForMoreThanThePoolEndsNobody() {
+        List<Peer> others = begin(FRAMES, i -> "10.0.0.1");
+        pass(1);
+        assertThat(new Peer("10.1.0.1").claim.set((long) (FRAMES + 1) * FRAME, now))
+                .isFalse();
+        settle();
+        assertThat(ends(others)).isZero();
+    }
+
+    @Test
+    void aConnectionThatIsOverHoldsNothingAnyMore() {
+        Peer peer = new Peer("10.0.0.1").begin();
+        peer.claim.close();
+        assertThat(peer.claim.set(FRAME, now)).isFalse();
+        assertThat(held()).isZero();
     }
 
     @Test
@@ -214,17 +319,17 @@ class ClaimsTest {
     @Test
     void aClaimIsChangedAndGivenBackInPart() {
         Peer peer = new Peer("10.0.0.1").begin();
-        long since = peer.claim.sinceNanos();
+        long since = peer.sinceNanos();
         pass(1);
         assertThat(peer.claim.set(2 * FRAME, now)).isTrue();
-        assertThat(peer.claim.sinceNanos()).as("it has waited since then").isEqualTo(since);
+        assertThat(peer.sinceNanos()).as("it has waited since then").isEqualTo(since);
         assertThat(held()).isEqualTo(2 * FRAME);
         assertThat(peer.claim.set(100, now)).isTrue();
         assertThat(held()).isEqualTo(100);
         assertThat(peer.claim.set(0, now)).isTrue();
         assertThat(held()).isZero();
         peer.begin();
-        assertThat(peer.claim.sinceNanos()).isEqualTo(now);
+        assertThat(peer.sinceNanos()).isEqualTo(now);
     }
 
     /** Loops of their own, which begin, end and push each other out as they like. */
