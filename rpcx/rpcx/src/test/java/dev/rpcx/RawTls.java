@@ -95,6 +95,11 @@ final class RawTls {
 
     /** What a client says first, as one message without a record. */
     ByteBuf hello() {
+        return hello(0);
+    }
+
+    /** The same, with so many bytes of padding. */
+    ByteBuf hello(int padding) {
         byte[] share = new byte[HASH_BYTES];
         byte[] big = ((XECPublicKey) pair.getPublic()).getU().toByteArray();
         for (int i = 0; i < big.length && i < share.length; i++) {
@@ -122,6 +127,7 @@ final class RawTls {
                         .writeShort(X25519)
                         .writeShort(share.length)
                         .writeBytes(share));
+        extension(extensions, 21, Unpooled.buffer().writeZero(padding));
         ByteBuf body = Unpooled.buffer()
                 .writeShort(0x0303)
                 .writeBytes(new byte[32])
