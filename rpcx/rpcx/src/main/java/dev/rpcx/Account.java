@@ -41,6 +41,10 @@ final class Account {
         ledger.give(this, kind, amount);
     }
 
+    Uncharged uncharged() {
+        return ledger.uncharged();
+    }
+
     /** See {@link Ledger#leave}. */
     Leftover leave(Object holder, long objectBytes, int places) {
         return ledger.leave(this, holder, objectBytes, places);

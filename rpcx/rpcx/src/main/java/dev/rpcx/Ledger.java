@@ -44,13 +44,17 @@ final class Ledger {
     /** Room for some messages of the largest size, also where the heap is small. */
     private static final int MIN_MESSAGES = 4;
 
-    /** A place for a call, its buffer of the first size, and what its handler needs. */
-    private static final int CALL_BYTES = 2 * 1024;
+    /**
+     * A place for a call takes 2 KiB at most that nothing else is charged for: its objects, its buffer of the first
+     * size, and what {@link Uncharged} lets a call hold that is counted nowhere. All places have a 32nd of the heap.
+     */
+    private static final int HEAP_OF_CALL = 64 * 1024;
 
     /** A connection's limit of objects in its limit of requests. */
     private static final int MAX_OBJECTS_PER_BYTE = 4;
 
-    private static final int MIN_CALLS = 4 * Wire.MAX_SLOTS;
+    /** So many calls have a place also where the heap is tiny. */
+    private static final int MIN_CALLS = 2 * 1024;
 
     /** A client's share for replies, in those of a server: half of the heap, of which one connection gets a half. */
     private static final int CLIENT_REPLIES = 4;
@@ -63,6 +67,10 @@ final class Ledger {
     private static final Set<Ledger> LIVE = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
     private final String owner;
+
+    /** What calls may hold beside what is charged. */
+    private volatile Uncharged uncharged = Uncharged.MOST;
+
     private final long[] most = new long[KINDS];
     private final long[] mostOfConnection = new long[KINDS];
     private final long[] mostOfAddress = new long[KINDS];
@@ -104,15 +112,21 @@ final class Ledger {
     }
 
     /**
-     * A server's: shares of the heap that together leave more than a third of it to handlers, with what requests are
-     * read into.
+     * A server's: shares of the heap. All of them together, with what connections and calls hold that is not charged,
+     * come to four fifths of it; docs/security.md has the sum.
      *
+     * @param maxRunning handlers at once
      * @param maxCalls of one connection: those of an address have so many times their number together, also where some
      *     belong to connections that are gone
      * @param maxMessageBytes of one message; the whole has room for some of them, whatever the heap
      */
     static Ledger ofServer(
-            String owner, int maxConnections, int maxConnectionsOfAddress, int maxCalls, int maxMessageBytes) {
+            String owner,
+            int maxConnections,
+            int maxConnectionsOfAddress,
+            int maxCalls,
+            int maxRunning,
+            int maxMessageBytes) {
         Map<Resource, Long> most = ofHeap(maxMessageBytes);
         most.put(Resource.CONNECTIONS, (long) maxConnections);
         Map<Resource, Long> mostOfConnection = ofConnection(maxMessageBytes);
@@ -120,6 +134,9 @@ final class Ledger {
         mostOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         Ledger made = new Ledger(owner, most, mostOfConnection, maxConnectionsOfAddress);
         made.mostOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
+        // each handler has a place, whatever the number says
+        long running = Math.min(maxRunning, made.most(Resource.CALLS));
+        made.uncharged = Uncharged.of(Runtime.getRuntime().maxMemory(), running);
         return live(made);
     }
 
@@ -144,15 +161,15 @@ final class Ledger {
         long some = (long) MIN_MESSAGES * maxMessageBytes;
         Map<Resource, Long> most = new EnumMap<>(Resource.class);
         most.put(Resource.REQUEST_BYTES, Math.max(some, heap / 8));
-        most.put(Resource.OBJECT_BYTES, Math.max(some, heap / 4));
+        most.put(Resource.OBJECT_BYTES, Math.max(some, heap / 8));
         most.put(Resource.REPLY_BYTES, Math.max(some, heap / 8));
         most.put(Resource.QUEUE_BYTES, heap / 8);
         most.put(Resource.ITEM_BYTES_IN, Math.max(some, heap / 16));
         most.put(Resource.ITEM_BYTES_OUT, Math.max(some, heap / 16));
-        most.put(Resource.KEPT_BYTES, heap / 16);
+        most.put(Resource.KEPT_BYTES, heap / 32);
         most.put(Resource.FRAME_BYTES, heap / 32);
-        most.put(Resource.CALLS, Math.max(MIN_CALLS, heap / 8 / CALL_BYTES));
-        most.put(Resource.STREAMS, Math.max(MIN_CALLS, heap / 16 / CALL_BYTES));
+        most.put(Resource.CALLS, Math.max(MIN_CALLS, heap / HEAP_OF_CALL));
+        most.put(Resource.STREAMS, Math.max(MIN_CALLS, heap / HEAP_OF_CALL));
         return most;
     }
 
@@ -310,6 +327,10 @@ final class Ledger {
     /** Addresses that have a connection, or from which something is still held. For tests. */
     int addresses() {
         return addresses.size();
+    }
+
+    Uncharged uncharged() {
+        return uncharged;
     }
 
     long most(Resource kind) {

@@ -20,7 +20,7 @@ abstract class Outbound {
     /** A body above this is not kept for the next call: a burst of large messages must not stay in memory. Fits 100 000 characters. */
     static final int KEPT_BYTES = 128 * 1024;
 
-    private static final int FIRST_BYTES = 256;
+    static final int FIRST_BYTES = 256;
 
     static final VarHandle NEXT;
 

@@ -82,6 +82,7 @@ public final class Server implements AutoCloseable {
                 builder.maxConnections,
                 Math.min(builder.maxConnectionsPerAddress, builder.maxConnections),
                 builder.maxCalls,
+                builder.maxRunning,
                 builder.maxMessageBytes);
         ledger.watch(Resource.HANDLERS, running::get);
         platform = builder.platform;
@@ -359,6 +360,9 @@ public final class Server implements AutoCloseable {
          */
         private static final long HEAP_OF_CONNECTION = 64 * 1024;
 
+        /** Every share of the heap has room for four of the largest messages then. */
+        private static final long HEAP_OF_MESSAGE = 64;
+
         private final RegistryServer registry;
         private final List<Interceptor> interceptors = new ArrayList<>();
         private String host = "0.0.0.0";
@@ -373,7 +377,7 @@ public final class Server implements AutoCloseable {
         private int maxConnectionsPerAddress = 2_000;
         private int maxRunning = 10_000;
         private int maxCalls = Wire.MAX_SLOTS;
-        private int maxMessageBytes = Wire.MAX_MESSAGE_BYTES;
+        private int maxMessageBytes = standardMessageBytes(Runtime.getRuntime().maxMemory());
         private int eventLoops = Math.min(4, Runtime.getRuntime().availableProcessors());
         private int poolSize = Math.max(64, 8 * Runtime.getRuntime().availableProcessors());
 
@@ -407,6 +411,10 @@ public final class Server implements AutoCloseable {
             return this;
         }
 
+        static int standardMessageBytes(long heapBytes) {
+            return (int) Math.min(Wire.MAX_MESSAGE_BYTES, heapBytes / HEAP_OF_MESSAGE);
+        }
+
         static int standardConnections(long heapBytes) {
             return (int) Math.min(MOST_CONNECTIONS, Math.max(1, heapBytes / HEAP_OF_CONNECTION));
         }
@@ -432,6 +440,11 @@ public final class Server implements AutoCloseable {
          * that run many. A method whose calls wait for each other longer than their callers' time allows has a lower limit, which the server finds by
          * itself: as many as it can finish in some half of that time, 4 at least. Connections share that limit in the same way, once a
          * second one is there.
+         *
+         * <p>Any number is safe for the heap, but for what handlers make themselves: what a handler may be given without
+         * being charged for it is the less, the more of them may run (24 KiB at most, all of them a 16th of the heap).
+         * Each call has a place too, of which there is one for each 64 KiB of heap, 2 048 at least: on a heap of 256 MiB
+         * no more than 4 096 handlers run, whatever is set here.
          */
         public Builder maxRunning(int count) {
             maxRunning = checked("maxRunning", count, AdmissionLimit.LEAST, 1_000_000);
@@ -489,7 +502,11 @@ public final class Server implements AutoCloseable {
             return this;
         }
 
-        /** Bytes of a request; standard 4 MiB. */
+        /**
+         * Bytes of a request; standard 4 MiB, or a 64th of the heap where that is less. The server has room for four
+         * such messages, of each kind, also where a share of its heap would be less: with more than a 64th of the heap
+         * it may be too small for what its peers send.
+         */
         public Builder maxMessageBytes(int bytes) {
             maxMessageBytes = checked("maxMessageBytes", bytes, 1, 1 << 30);
             return this;

@@ -210,7 +210,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         if (body.capacity() > KEPT_BYTES) {
             shrinkBody();
         }
-        if (body.capacity() <= SMALL_BYTES) {
+        if (body.capacity() <= FIRST_BYTES) {
             releaseKept();
         } else if (!charges().kept.set(body.capacity())) {
             shrinkBody();
@@ -237,6 +237,33 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     @Override
     public boolean take(long bytes) {
         return charges().objects.take(bytes);
+    }
+
+    /** A handler that is counted among those that run may hold more than others without being charged. */
+    @Override
+    public int unasked() {
+        ServerMethod called = method();
+        return called.admission() == null || called.brings()
+                ? Uncharged.IDLE_OBJECT_BYTES
+                : connection.uncharged.objectBytes();
+    }
+
+    /**
+     * The call waits, and is not counted among those that run: what it holds is charged.
+     *
+     * @return false if there is no room for that
+     */
+    boolean chargeWaiting() {
+        Charge request = charges().request;
+        return request.add(request.held() == 0 ? body.capacity() + metadataCost : metadataCost);
+    }
+
+    /** The handler has ended, and its stream goes on: a buffer that has grown is not kept for that. */
+    void giveUpBody() {
+        if (body.capacity() > FIRST_BYTES) {
+            shrinkBody();
+            releaseKept();
+        }
     }
 
     ServerMethod method() {
@@ -517,7 +544,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
             encode(error);
         }
         boolean inLoop = connection.inLoop();
-        if (!inLoop && body.capacity() > SMALL_BYTES) {
+        if (!inLoop && body.capacity() > connection.uncharged.bodyBytes()) {
             holdReply();
         }
         if (inLoop) {
@@ -530,7 +557,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     /** Charges a reply that is not small, on the thread of its handler. */
     private void holdReply() {
         long bytes = replyBytes();
-        if (bytes > SMALL_BYTES) {
+        if (bytes > connection.uncharged.bodyBytes()) {
             if (!charges().reply.add(bytes)) {
                 refuseReply();
             }
@@ -626,7 +653,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
      */
     boolean isSmall() {
         CallCharges charged = charges;
-        return (charged == null || charged.request.held() == 0)
+        return (charged == null || charged.request.held() == 0 && charged.reply.held() == 0)
                 && receiver == null
                 && sender == null
                 && !notice

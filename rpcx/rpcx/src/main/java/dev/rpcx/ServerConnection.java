@@ -81,6 +81,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private final Server server;
+    final Uncharged uncharged;
 
     /**
      * These are the calls whose replies their handlers' threads have written, the last first, linked by {@link
@@ -151,6 +152,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     ServerConnection(Channel channel, Server server, Account account, long takenNanos) {
         super(channel, account);
         this.server = server;
+        this.uncharged = account.uncharged();
         this.places = account.charge(Resource.CALLS);
         this.running = new RunningHandlers(account);
         this.slotBytes = account.charge(Resource.KEPT_BYTES);
@@ -232,6 +234,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** A call waits until replies before its own have left, instead of being begun. */
     void postpone(ServerCall call) {
+        if (!call.chargeWaiting()) {
+            refuseAdmission(call);
+            return;
+        }
         congested = true;
         postponed.add(call);
         resume();
@@ -443,7 +449,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         if (!hasSlot(slot)
-                || metadataCost > Outbound.SMALL_BYTES
+                || metadataCost > unchargedMetadata(method, more)
                         && !call.charges().request.add(metadataCost)) {
             keep(call);
             refuse(
@@ -481,6 +487,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         } else {
             dispatch(call, payload);
         }
+    }
+
+    /** @param more whether the request is not whole yet, so that it is not counted among those that run */
+    private int unchargedMetadata(ServerMethod method, boolean more) {
+        return more || method.admission() == null || method.brings()
+                ? Uncharged.IDLE_METADATA_BYTES
+                : uncharged.metadataBytes();
     }
 
     /** Makes room for a slot that was not used before. @return false if the room cannot be had */
@@ -1027,6 +1040,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 place == null ? this::inLoopOrHere : place);
         self.set(sender);
         call.sender = sender;
+        call.giveUpBody();
         if (call.credit > 0) {
             sender.onCredit(call.credit);
         }
@@ -1041,7 +1055,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @return false if the call has been refused
      */
     private boolean holdWhole(ServerCall call, ByteBuf request) {
-        if (request.readableBytes() > Outbound.SMALL_BYTES) {
+        if (request.readableBytes() > uncharged.bodyBytes()) {
             return holdCounted(call, request);
         }
         call.body.writeBytes(request);

@@ -46,11 +46,13 @@ public final class In {
     private static final long MAX_COMPARED_PER_BYTE = 32;
     private static final int KEY_OVERHEAD = 16;
 
-    /** A message takes so much without a question. */
+    /** A message takes so much without a question, unless its memory says otherwise. */
     static final int FREE_BYTES = 16 << 10;
 
-    /** A question is for so much more than what is needed at once. */
-    private static final int ASKED_BYTES = 64 << 10;
+    /** The first question is for so much more than what is needed at once, each further one for twice that. */
+    private static final int FIRST_ASKED_BYTES = 4 << 10;
+
+    private static final int MOST_ASKED_BYTES = 64 << 10;
 
     // memory of objects on a heap of up to 32 GB, with what belongs to them; MemoryTest holds it against the machine's
 
@@ -92,6 +94,9 @@ public final class In {
     /** What may still be taken before {@link #owner} is asked. */
     private long granted;
 
+    /** For so much more than what is needed the owner is asked next. */
+    private int spare;
+
     private Memory owner = UNCOUNTED;
     private Limits limits = Limits.STANDARD;
     private @Nullable MessageCodec current;
@@ -125,7 +130,8 @@ public final class In {
 
     private void open(ByteBuf from, int length, Limits within, Memory asked) {
         owner = asked;
-        granted = FREE_BYTES;
+        granted = asked.unasked();
+        spare = FIRST_ASKED_BYTES;
         take(length);
         limits = within;
         elements = within.elements();
@@ -362,11 +368,12 @@ public final class In {
     }
 
     private void ask() {
-        long more = ASKED_BYTES - granted;
+        long more = spare - granted;
         if (!owner.take(more)) {
             throw refused(CodecException.Code.NO_MEMORY, "no memory is left for its objects");
         }
         granted += more;
+        spare = Math.min(MOST_ASKED_BYTES, 2 * spare);
     }
 
     /**

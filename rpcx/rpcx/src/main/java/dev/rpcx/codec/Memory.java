@@ -12,4 +12,9 @@ public interface Memory {
      *     {@link CodecException.Code#NO_MEMORY}
      */
     boolean take(long bytes);
+
+    /** A message takes so many bytes before it asks. Asked once for each message, before it is read. */
+    default int unasked() {
+        return In.FREE_BYTES;
+    }
 }

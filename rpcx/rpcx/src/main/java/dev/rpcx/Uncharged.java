@@ -1,0 +1,37 @@
+package dev.rpcx;
+
+/**
+ * What each call of a server may hold without being charged for it: charging for a small call would cost more than the
+ * call. All calls together may hold a fixed part of the heap in this way, so on a small heap each may hold less, and
+ * what is beyond is charged and can be refused.
+ *
+ * <p>A handler that is counted among those that run has its share of a {@value #HEAP_PART}th of the heap, but no more
+ * than 24 KiB. There are at most as many of them as {@link Server.Builder#maxRunning} says, or as there are places.
+ * Calls that are counted nowhere, because they have not begun or their handlers have ended, are more: each may hold
+ * {@link #IDLE_METADATA_BYTES} and {@link #IDLE_OBJECT_BYTES}, and no buffer that has grown.
+ *
+ * @param bodyBytes of the buffer for request and reply
+ * @param metadataBytes of memory
+ * @param objectBytes of memory that a request is read into, estimated
+ */
+record Uncharged(int bodyBytes, int metadataBytes, int objectBytes) {
+    static final int HEAP_PART = 16;
+
+    /** Enough for a token. */
+    static final int IDLE_METADATA_BYTES = 512;
+
+    static final int IDLE_OBJECT_BYTES = 1024;
+
+    /** The limits where the heap is large enough, which is 3.75 GiB with the standard settings. */
+    static final Uncharged MOST = new Uncharged(Outbound.SMALL_BYTES, 4 * 1024, 16 * 1024);
+
+    private static final int MOST_BYTES = MOST.bodyBytes + MOST.metadataBytes + MOST.objectBytes;
+
+    /** @param running the most handlers that are counted at once, from 1 */
+    static Uncharged of(long heapBytes, long running) {
+        long each = Math.min(MOST_BYTES, heapBytes / HEAP_PART / running);
+        return new Uncharged(
+                (int) (MOST.bodyBytes * each / MOST_BYTES), (int) (MOST.metadataBytes * each / MOST_BYTES), (int)
+                        (MOST.objectBytes * each / MOST_BYTES));
+    }
+}
