@@ -40,4 +40,15 @@ class AgreementTest {
                         List.of(List.of(new Pair(1, 5), new Pair(2, 6)), List.of(new Pair(8, 1), new Pair(9, 2)))))
                 .isEqualTo(new Agreement(1, 2));
     }
+
+    @Test
+    void oursMayBeTiedToo() {
+        assertThat(Agreement.of(List.of(List.of(new Pair(1, 1), new Pair(2, 1), new Pair(3, 2))))
+                        .tau())
+                .isCloseTo(2 / Math.sqrt(6), within(1e-12));
+        assertThat(Agreement.of(List.of(List.of(new Pair(1, 5), new Pair(2, 5))))
+                        .tau())
+                .isNaN();
+        assertThat(Agreement.of(List.of())).isEqualTo(new Agreement(Double.NaN, 0));
+    }
 }

@@ -184,4 +184,79 @@ class ClaimTest {
                 .isInstanceOf(BadInput.class)
                 .hasMessage(message);
     }
+
+    private Judgement.Finding finding(String expression) {
+        return judge(expression).findings().getFirst();
+    }
+
+    /** gRPC has 5, REST 10, RPCX 4.8. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            latency[technology=grpc] + 3                                                | 8
+            latency[technology=grpc] - 3                                                | 2
+            latency[technology=grpc] * 3                                                | 15
+            latency[technology=rest] / latency[technology=grpc]                         | 2
+            min(latency[technology=grpc], latency[technology=rest])                     | 5
+            min(latency[technology=rest], latency[technology=grpc])                     | 5
+            max(latency[technology=grpc], latency[technology=rest])                     | 10
+            max(latency[technology=rest], latency[technology=grpc], 2)                  | 10
+            2 + 3 * latency[technology=grpc]                                            | 17
+            """)
+    void aFigureIsComputedAsItIsWritten(String figure, double expected) {
+        assertThat(finding(figure + " < 1000").left().value()).isEqualTo(expected);
+    }
+
+    private static Measured wide(double value, double low, double high) {
+        Map<Integer, Measured.Restart> byRestart = new HashMap<>();
+        for (int restart = 1; restart <= 3; restart++) {
+            byRestart.put(restart, new Measured.Restart(value, new double[] {low, high}));
+        }
+        return Measured.of(byRestart, 3, false);
+    }
+
+    @Test
+    void whatHoldsTheBorderIsToldWithTheBorderThatItHolds() {
+        latencies.put("wide", wide(1, 0.5, 2));
+        latencies.put("low", wide(1, 0.5, 1.1));
+        latencies.put("high", wide(1, 0.9, 2));
+        assertThat(finding("similar(latency[technology=low], 1, 1.5)").why())
+                .isEqualTo("ratio 1.00, 95 % from 0.500 to 1.10, which holds the border of 0.667");
+        assertThat(finding("similar(latency[technology=high], 1, 1.5)").why())
+                .endsWith("which holds the border of 1.50");
+        assertThat(finding("similar(latency[technology=wide], 1, 1.5)").why())
+                .endsWith("which holds the border of 0.667");
+        assertThat(finding("latency[technology=wide] < 1").why()).endsWith("which holds the border of 1.00");
+        assertThat(finding("latency[technology=wide] <= 1").why()).endsWith("which holds the border of 1.05");
+        assertThat(finding("latency[technology=wide] > 1").why()).endsWith("which holds the border of 1.00");
+        assertThat(finding("latency[technology=wide] >= 1").why()).endsWith("which holds the border of 0.952");
+    }
+
+    @Test
+    void figuresBelowNothingHaveNoRatioThatDecides() {
+        latencies.put("none", wide(0, 0, 0));
+        latencies.put("under", wide(-1, -1, -1));
+        String none = "a ratio of figures that are not above nothing";
+        assertThat(finding("latency[technology=under] < 1").why()).isEqualTo(none);
+        assertThat(finding("1 < latency[technology=under]").why()).isEqualTo(none);
+        assertThat(finding("1 < latency[technology=none]").why()).isEqualTo("a division by nothing");
+        assertThat(finding("latency[technology=none] < 1").why()).startsWith("ratio 0.00, 95 % from 0.00 to 0.00");
+    }
+
+    @Test
+    void claimsAreReadFromTheirTable() {
+        String header = "id,place,sentence,expression,note,beside\n";
+        assertThat(Claim.read("claims.csv", header + "a,5.1,It is fast.,latency < 1,,\nb,5.2,It is nice.,,taste,a\n"))
+                .containsExactly(
+                        new Claim("a", "5.1", "It is fast.", "latency < 1", "", ""),
+                        new Claim("b", "5.2", "It is nice.", "", "taste", "a"));
+        assertThatThrownBy(() -> Claim.read("claims.csv", header + "a,5.1,,latency < 1,,\n"))
+                .isInstanceOf(BadInput.class)
+                .hasMessageContaining("sentence");
+        assertThatThrownBy(() -> Claim.read("claims.csv", header + "a,5.1,It is fast.,,,\n"))
+                .isInstanceOf(BadInput.class)
+                .hasMessageContaining("one, or a note that says why there is none");
+        assertThatThrownBy(() -> Claim.read("claims.csv", header + "a,5.1,It is fast.,latency,,\n"))
+                .isInstanceOf(BadInput.class)
+                .hasMessageContaining("claims.csv:2");
+    }
 }
