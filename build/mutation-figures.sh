@@ -10,7 +10,8 @@ cd "$home"
 find_jdk mutation
 find_maven mutation
 
-# Each part: its name, its module, the classes that are changed, the tests that have to notice: none of them waits for real time.
+# Each part: its name, its module, the classes that are changed, the tests that have to notice: none of them waits for real time
+# but those of OpenDriverTest, for some tenths of a second.
 parts() {
   cat <<'PARTS'
 windows   analysis TrialWindow,Validity,Distribution                                     TrialWindowTest,ValidityTest,DistributionTest
@@ -20,6 +21,15 @@ counts    load     Outcomes,Outcomes$*,Tally,Part                               
 requests  load     Sender,Sender$*,Caller,Occupancy                                      SenderTest,LimitsOfATrialTest
 limits    load     Stability,VoidReasons                                                 LimitsOfATrialTest,VoidReasonsTest
 plans     load     Schedule,Script                                                       ScheduleTest,ScriptTest,LimitsOfATrialTest
+engine    load     Engine,Engine$*                                                       EngineToldTest
+drivers   load     ClosedDriver,ClosedDriver$*,OpenDriver,BurstDriver,RoundsDriver       EngineToldTest,OpenDriverTest
+judges    analysis TTest,Contest,Contest$*                                               TTestTest,ContestArithmeticTest
+samples   analysis Sample,Estimate,Redrawn,Redrawn$*,Comparison,Verdict                  SampleTest,VerdictTest
+warmth    analysis Warmth,Warmth$*                                                       WarmthTest
+runs      analysis RunRows,RunComparison                                                 RunRowsTest,RunComparisonTest
+rehearsal lab      Rehearsal,Rehearsal$*,RehearsalTime                                   RehearsalTest,RehearsalTimeTest
+steps     lab      StepFigures                                                           StepFiguresTest
+claims    studies  Measured,Measured$*,Agreement,Judgement,Judgement$*,Claim,Expression,Expression$* MeasuredTest,AgreementTest,ClaimTest
 PARTS
 }
 

@@ -249,6 +249,13 @@ class WarmthTest {
         assertThat(halves(level, steps(27, half, 13, one))).first(STRING).startsWith("unknown: 40 and 40");
     }
 
+    /** Of eight values the first and the last are the ends of that interval. */
+    @Test
+    void eightRequestsAreTheFewestThatTell() {
+        assertThat(halves(steps(8, 1_000_000, 0, 0), steps(8, 1_000_000, 0, 0))).isEmpty();
+        assertThat(halves(steps(7, 1_000_000, 0, 0), steps(7, 1_000_000, 0, 0))).hasSize(1);
+    }
+
     @Test
     void aMedianMayFallByATenth() {
         assertThat(Warmth.falls(1_000, 900)).isFalse();
