@@ -402,7 +402,7 @@ public final class Client implements AutoCloseable {
             return this;
         }
 
-        /** Time of a call whose method does not say otherwise: 1 µs to an hour; standard 10 s. */
+        /** Time of a call without streams whose method does not say otherwise: 1 µs to an hour; standard 10 s. */
         public Builder callTimeout(Duration time) {
             callTimeout = checked("callTimeout", time);
             return this;

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Stands behind a client's interface. Everything about its methods is found when it is made. */
 final class ClientProxy implements InvocationHandler {
-    /** A stream that a method brings lasts until one side ends it, unless the method says otherwise. */
+    /** A stream lasts until one side ends it, in either direction, unless the method says otherwise. */
     private static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
 
     private final Class<?> type;
@@ -45,7 +45,8 @@ final class ClientProxy implements InvocationHandler {
             }
             dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
             String name = marked == null || marked.value().isEmpty() ? method.getName() : marked.value();
-            Duration standard = Streams.brings(method) ? STREAM_TIMEOUT : callTimeout;
+            Duration standard =
+                    Streams.brings(method) || Streams.itemsTaken(method) != null ? STREAM_TIMEOUT : callTimeout;
             long timeoutNanos = marked == null || marked.timeoutMillis() == 0
                     ? standard.toNanos()
                     : Client.Builder.checked("timeoutMillis of " + method, Duration.ofMillis(marked.timeoutMillis()))

@@ -15,8 +15,9 @@ public @interface Method {
     String value() default "";
 
     /**
-     * On a client's method: how long a call may take, in milliseconds; 0 for the client's own time. A call made while another is being
-     * handled never has more time than is left of that one.
+     * On a client's method: how long a call may take, in milliseconds; 0 for the client's own time, and for 365 days
+     * where the method takes or brings a stream. A call made while another is being handled never has more time than is
+     * left of that one.
      */
     long timeoutMillis() default 0;
 

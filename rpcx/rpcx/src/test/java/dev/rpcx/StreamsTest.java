@@ -141,6 +141,19 @@ class StreamsTest {
                     all -> all.stream().mapToLong(Integer::longValue).sum());
         }
 
+        /** Days that are left when the handler begins. */
+        @Method
+        long daysLeft(Flow.Publisher<Integer> numbers) {
+            return TimeUnit.NANOSECONDS.toDays(
+                    CallContext.current().orElseThrow().remainingNanos());
+        }
+
+        @Method
+        Flow.Publisher<Long> daysLeftOfBoth(Flow.Publisher<Integer> numbers) {
+            long left = daysLeft(numbers);
+            return new Made<>(1, i -> left);
+        }
+
         @Method
         long sumBlocking(Flow.Publisher<Integer> numbers) throws Exception {
             return sum(numbers).get(20, TimeUnit.SECONDS);
@@ -216,6 +229,13 @@ class StreamsTest {
 
         CompletableFuture<Long> sum(Flow.Publisher<Integer> numbers);
 
+        long daysLeft(Flow.Publisher<Integer> numbers);
+
+        @Method(value = "daysLeft", timeoutMillis = 60_000)
+        long daysLeftOfAMinute(Flow.Publisher<Integer> numbers);
+
+        Flow.Publisher<Long> daysLeftOfBoth(Flow.Publisher<Integer> numbers);
+
         long sumBlocking(Flow.Publisher<Integer> numbers);
 
         CompletableFuture<Integer> countTexts(Flow.Publisher<String> texts);
@@ -265,6 +285,14 @@ class StreamsTest {
                 .startsWith("item 0", "item 1")
                 .endsWith("item 9999")
                 .hasSize(10_000);
+    }
+
+    @Test
+    void aStreamInEitherDirectionHasAYearUnlessItsMethodSaysOtherwise() throws Exception {
+        assertThat(remote.daysLeft(new Made<>(1, i -> i))).isEqualTo(364);
+        assertThat(collect(remote.daysLeftOfBoth(new Made<>(1, i -> i)), 1).all())
+                .containsExactly(364L);
+        assertThat(remote.daysLeftOfAMinute(new Made<>(1, i -> i))).isZero();
     }
 
     @Test
