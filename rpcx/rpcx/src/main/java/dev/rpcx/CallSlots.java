@@ -18,6 +18,12 @@ final class CallSlots {
 
     private volatile int limit = Wire.MAX_SLOTS;
 
+    /**
+     * Set behind {@link ClientCall#orphan} and {@link ClientCall#unreleased}, by one store: a thread whose stack or
+     * memory is at its end can call nothing. The event loop then looks through the slots.
+     */
+    volatile boolean hasOrphans;
+
     /** Begins and ends of {@link #trim}: odd while the free slots are off their list. Written under the lock. */
     private volatile int trims;
 
@@ -40,11 +46,23 @@ final class CallSlots {
         if (call == null) {
             call = acquireSlowly();
         }
-        call.begin(deadlineNanos);
+        boolean hasBegun = false;
+        try {
+            call.begin(deadlineNanos);
+            hasBegun = true;
+        } finally {
+            if (!hasBegun) {
+                call.unreleased = true;
+                hasOrphans = true;
+            }
+        }
         return call;
     }
 
     private ClientCall acquireSlowly() {
+        if (hasOrphans) {
+            connection.lookForOrphans();
+        }
         while (true) {
             int before = trims;
             ClientCall call = pop();
@@ -67,22 +85,48 @@ final class CallSlots {
 
     /** Gives back what the free slots keep. From any thread. */
     synchronized void trim() {
-        trims++;
-        ClientCall taken = null;
-        for (ClientCall call = pop(); call != null; call = pop()) {
-            call.trim();
-            call.nextTrimmed = taken;
-            taken = call;
+        int before = trims;
+        trims = before + 1;
+        try {
+            ClientCall taken = null;
+            for (ClientCall call = pop(); call != null; call = pop()) {
+                call.trim();
+                call.nextTrimmed = taken;
+                taken = call;
+            }
+            while (taken != null) {
+                ClientCall call = taken;
+                taken = call.nextTrimmed;
+                call.nextTrimmed = null;
+                release(call);
+            }
+        } finally {
+            trims = before + 2;
         }
-        while (taken != null) {
-            ClientCall call = taken;
-            taken = call.nextTrimmed;
-            call.nextTrimmed = null;
-            release(call);
-        }
-        trims++;
     }
 
+    /**
+     * Gives slots back whose callers have gone and could not do it themselves. On the event loop, which reads the
+     * socket.
+     *
+     * @return false if it has to look once more, after what is being queued now
+     */
+    boolean freeOrphans() {
+        hasOrphans = false;
+        boolean isDone = true;
+        for (int slot = 0, top = made.get(); slot < top; slot++) {
+            ClientCall call = calls[slot];
+            if (call != null) {
+                isDone &= call.freeIfOrphan();
+            }
+        }
+        if (!isDone) {
+            hasOrphans = true;
+        }
+        return isDone;
+    }
+
+    /** Nothing is called behind the exchange: what this throws has taken nothing off. */
     private @Nullable ClientCall pop() {
         while (true) {
             long top = free.get();
@@ -97,16 +141,22 @@ final class CallSlots {
         }
     }
 
+    /** As {@link #pop}: what this throws has used up no slot. */
     private @Nullable ClientCall make() {
-        int slot = made.getAndUpdate(n -> n < limit ? n + 1 : n);
-        if (slot >= limit) {
-            return null;
+        while (true) {
+            int slot = made.get();
+            if (slot >= limit) {
+                return null;
+            }
+            ClientCall call = new ClientCall(connection, slot);
+            if (made.compareAndSet(slot, slot + 1)) {
+                calls[slot] = call;
+                return call;
+            }
         }
-        ClientCall call = new ClientCall(connection, slot);
-        calls[slot] = call;
-        return call;
     }
 
+    /** As {@link #pop}: what this throws has not given the slot back. */
     void release(ClientCall call) {
         while (true) {
             long top = free.get();

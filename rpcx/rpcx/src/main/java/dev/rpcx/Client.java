@@ -128,11 +128,14 @@ public final class Client implements AutoCloseable {
 
     /** The same for a server at another address than the annotation's. */
     public <T> T create(Class<T> type, String host, int port) {
+        return proxy(type, address(host, port));
+    }
+
+    /** The same one for all proxies. */
+    ClientAddress address(String host, int port) {
         Endpoint endpoint = new Endpoint(host, port);
-        return proxy(
-                type,
-                addresses.computeIfAbsent(
-                        endpoint.key(), key -> new ClientAddress(this, endpoint, connections, mostConnections, null)));
+        return addresses.computeIfAbsent(
+                endpoint.key(), key -> new ClientAddress(this, endpoint, connections, mostConnections, null));
     }
 
     /**
@@ -158,10 +161,7 @@ public final class Client implements AutoCloseable {
     public List<String> published(String host, int port) {
         Endpoint endpoint = new Endpoint(host, port);
         long deadline = platform.ticker().nanoTime() + callTimeout.toNanos();
-        ClientConnection connection = addresses
-                .computeIfAbsent(
-                        endpoint.key(), key -> new ClientAddress(this, endpoint, connections, mostConnections, null))
-                .await(0, deadline, false);
+        ClientConnection connection = address(host, port).await(0, deadline, false);
         try {
             return connection
                     .published()
@@ -233,6 +233,24 @@ public final class Client implements AutoCloseable {
             return closed ? null : loops.group.schedule(task, nanos, TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException ended) {
             return null;
+        }
+    }
+
+    /**
+     * Runs a task on an event loop, whose stack is at its begin. What this throws is the caller's: the task may run all
+     * the same.
+     *
+     * @return false if the client is closed, and the task will not run
+     */
+    boolean execute(Runnable task) {
+        if (closed) {
+            return false;
+        }
+        try {
+            loops.group.execute(task);
+            return true;
+        } catch (RejectedExecutionException ended) {
+            return false;
         }
     }
 
@@ -318,7 +336,8 @@ public final class Client implements AutoCloseable {
                     attempt.whenComplete((greeted, failure) -> timer.cancel(false));
                 }
             });
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
+            // an Error too: others wait for the end of the attempt
             attempt.completeExceptionally(e);
         }
     }

@@ -1,9 +1,9 @@
 package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
-import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -33,15 +33,9 @@ final class ClientCall extends Outbound {
     private static final int CALLER_DONE = 4;
     private static final int BOTH_DONE = WIRE_DONE | CALLER_DONE;
 
-    private static final VarHandle STATE;
-
-    static {
-        try {
-            STATE = MethodHandles.lookup().findVarHandle(ClientCall.class, "state", int.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
+    /** Not a VarHandle, as in {@link Outbox}: what {@link #done} throws has changed nothing. */
+    private static final AtomicIntegerFieldUpdater<ClientCall> STATE =
+            AtomicIntegerFieldUpdater.newUpdater(ClientCall.class, "state");
 
     private final ClientConnection connection;
     final int slot;
@@ -76,6 +70,16 @@ final class ClientCall extends Outbound {
 
     private volatile int state = BOTH_DONE;
 
+    /**
+     * The {@link #serial} of a use of this slot whose caller has gone without saying so, as its stack or memory was at
+     * its end: the last that such a caller does is to store this, and {@link CallSlots#hasOrphans} after it. It means
+     * nothing once that use is over, so it may be stored too often.
+     */
+    volatile long orphan;
+
+    /** Whoever had the slot to itself could not give it back: set as {@link #orphan} is. */
+    volatile boolean unreleased;
+
     // set by the caller before the call is queued
     private @Nullable Thread waiter;
     private @Nullable AsyncCall async;
@@ -84,7 +88,7 @@ final class ClientCall extends Outbound {
      * Uses of this slot so far. Unlike the 16 bits of a generation it never comes back, so that whoever kept a finished
      * call can do nothing to the one that has its slot now. Written by the caller before the call is queued.
      */
-    private long serial;
+    long serial;
 
     /** The stream that the call takes to the server, if it takes one. */
     @Nullable
@@ -155,15 +159,16 @@ final class ClientCall extends Outbound {
 
     /** Gives the slot back before the call was queued. */
     void dropUnsent() {
-        state = BOTH_DONE;
-        free();
+        done(BOTH_DONE);
     }
 
     /**
      * Nobody uses the slot now. What its buffer has grown to for one call is kept for the next one as far as the
-     * account allows.
+     * account allows. What this throws has not given the slot back.
+     *
+     * @return whether it is a large one
      */
-    private void free() {
+    private boolean free() {
         if (requestBytes > 0) {
             forgetRequest();
         }
@@ -173,9 +178,7 @@ final class ClientCall extends Outbound {
         int bytes = body.capacity();
         boolean keeps = bytes > COUNTED_BYTES && keep(bytes);
         connection.slots.release(this);
-        if (keeps) {
-            connection.onKept();
-        }
+        return keeps;
     }
 
     private boolean keep(int bytes) {
@@ -241,13 +244,7 @@ final class ClientCall extends Outbound {
         waiter = caller;
         // with a stream to send there is more to do than to wait for the reply
         mayRead = upload == null && !Threads.isVirtual(caller);
-        try {
-            connection.sendCall(this);
-        } catch (Throwable e) {
-            // it may have left all the same: its slot must not wait for a caller that has gone
-            callerDone();
-            throw e;
-        }
+        connection.sendCall(this);
     }
 
     void sendAsync(AsyncCall call) {
@@ -288,9 +285,25 @@ final class ClientCall extends Outbound {
     }
 
     private void done(int bits) {
-        int before = (int) STATE.getAndBitwiseOr(this, bits);
+        int before;
+        do {
+            before = state;
+        } while (!STATE.compareAndSet(this, before, before | bits));
         if ((before & BOTH_DONE) != BOTH_DONE && ((before | bits) & BOTH_DONE) == BOTH_DONE) {
-            free();
+            boolean keeps;
+            boolean isReleased = false;
+            try {
+                keeps = free();
+                isReleased = true;
+            } finally {
+                if (!isReleased) {
+                    unreleased = true;
+                    connection.slots.hasOrphans = true;
+                }
+            }
+            if (keeps) {
+                connection.onKept();
+            }
         }
     }
 
@@ -387,7 +400,43 @@ final class ClientCall extends Outbound {
     }
 
     boolean isOnWire(long callSerial) {
-        return onWire && serial == callSerial;
+        if (!onWire) {
+            return false;
+        }
+        // as in isWaiting()
+        VarHandle.acquireFence();
+        return serial == callSerial;
+    }
+
+    /**
+     * Says for a caller that could not that it has gone, or gives the slot back for whoever had it and could not. What
+     * such a caller has queued it has queued before it went; a call that is neither on the wire nor in the queue by now
+     * has never been sent, and the wire owes it nothing.
+     *
+     * @return false if that cannot be known yet
+     */
+    boolean freeIfOrphan() {
+        if (unreleased) {
+            unreleased = false;
+            state = 0;
+            done(BOTH_DONE);
+            return true;
+        }
+        long gone = orphan;
+        // before the serial: while the state is that of a later use, so is the serial
+        int now = state;
+        if (gone == 0 || (now & CALLER_DONE) != 0 || gone != serial) {
+            return true;
+        }
+        if (onWire || (now & WIRE_DONE) != 0) {
+            done(CALLER_DONE);
+            return true;
+        }
+        if (!connection.isQueueEmpty()) {
+            return false;
+        }
+        done(BOTH_DONE);
+        return true;
     }
 
     /** What a caller has to know of a call that ends without the server's word. */
@@ -450,7 +499,7 @@ final class ClientCall extends Outbound {
         completed = true;
         onWire = false;
         connection.onOwnFinal();
-        STATE.getAndBitwiseOr(this, COMPLETED | WIRE_DONE);
+        done(COMPLETED | WIRE_DONE);
         return true;
     }
 

@@ -77,6 +77,7 @@ final class ClientConnection extends WireConnection {
     private final CompletableFuture<ClientConnection> attempt;
 
     private final Runnable sweep = this::sweep;
+    private final Runnable lookForOrphans = this::freeOrphans;
 
     /** What the server publishes, by service and method; filled by the server's dictionary before the first call. */
     private final Map<String, Entry> dictionary = new ConcurrentHashMap<>();
@@ -265,10 +266,17 @@ final class ClientConnection extends WireConnection {
     }
 
     private void trimLater() {
+        boolean isScheduled = false;
         try {
             loop().schedule(this::trimIfIdle, TRIM_NANOS, TimeUnit.NANOSECONDS);
+            isScheduled = true;
         } catch (RejectedExecutionException ended) {
             slots.trim();
+        } finally {
+            if (!isScheduled) {
+                // also where the stack was at its end: the next one to keep a buffer tries again
+                trims = false;
+            }
         }
     }
 
@@ -502,6 +510,9 @@ final class ClientConnection extends WireConnection {
             sweepAt(nanoTime() + TICK_NANOS);
             return;
         }
+        if (slots.hasOrphans) {
+            freeOrphans();
+        }
         long now = nanoTime();
         long next = Long.MAX_VALUE;
         for (int slot = 0, top = slots.top(); slot < top; slot++) {
@@ -519,6 +530,20 @@ final class ClientConnection extends WireConnection {
         if (next != Long.MAX_VALUE && nextSweepNanos == Long.MAX_VALUE) {
             sweepAt(now + next);
         }
+    }
+
+    /** Has the event loop give slots back whose callers could not. From any thread. */
+    void lookForOrphans() {
+        inLoopOrHere(lookForOrphans);
+    }
+
+    private void freeOrphans() {
+        sendQueued();
+        if (!isClosed() && !readTurn.takeForLoop()) {
+            // a caller reads: the next one to miss a slot asks again, and so does the next deadline
+            return;
+        }
+        slots.freeOrphans();
     }
 
     /**
@@ -601,6 +626,10 @@ final class ClientConnection extends WireConnection {
         }
         if (!attempt.completeExceptionally(new IllegalStateException(why)) && !leaving) {
             address.lost(this);
+        }
+        if (!slots.freeOrphans()) {
+            // what is queued is dropped first
+            lookForOrphans();
         }
         slots.trim();
         address.forget(this);

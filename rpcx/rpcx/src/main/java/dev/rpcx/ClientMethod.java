@@ -176,39 +176,46 @@ final class ClientMethod {
             try {
                 connection = route.await(key, deadline, trial);
                 call = connection.slots.acquire(deadline);
-                encode(connection, call, arguments, metadata, deadline);
             } catch (RPCXException unsent) {
                 throw mayHaveRun ? unsent.afterAnother() : unsent;
             }
-            StreamSender upload = call.upload;
-            call.sendBlocking();
-            if (upload != null) {
-                subscribe(upload, arguments);
-            }
-            RPCXException error = await(call);
-            connection.address().ended(error, trial);
-            if (error == null) {
+            long serial = call.serial;
+            RPCXException error;
+            boolean isHeld = true;
+            try {
                 try {
-                    return decode(call.body);
-                } finally {
-                    call.callerDone();
+                    encode(connection, call, arguments, metadata, deadline);
+                } catch (RPCXException unsent) {
+                    throw mayHaveRun ? unsent.afterAnother() : unsent;
+                }
+                StreamSender upload = call.upload;
+                call.sendBlocking();
+                if (upload != null) {
+                    subscribe(upload, arguments);
+                }
+                error = call.await();
+                connection.address().ended(error, trial);
+                if (error == null) {
+                    try {
+                        return decode(call.body);
+                    } finally {
+                        call.callerDone();
+                        isHeld = false;
+                    }
+                }
+                call.callerDone();
+                isHeld = false;
+            } finally {
+                if (isHeld) {
+                    // by stores: where the stack is at its end nothing can be called
+                    call.orphan = serial;
+                    connection.slots.hasOrphans = true;
                 }
             }
-            call.callerDone();
             if (!mayTryAgain(error, attempt, connection)) {
                 throw mayHaveRun ? error.afterAnother() : error;
             }
             mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
-        }
-    }
-
-    private static @Nullable RPCXException await(ClientCall call) {
-        try {
-            return call.await();
-        } catch (Throwable e) {
-            // the connection ends the call; its slot must not wait for a caller that has gone
-            call.callerDone();
-            throw e;
         }
     }
 
@@ -384,6 +391,7 @@ final class ClientMethod {
         private final long deadlineNanos;
         private final RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
         private int attempt;
+        private int key;
         private boolean trial;
 
         /** An earlier attempt may have been executed; so the call may have been, whatever becomes of this one. */
@@ -420,6 +428,7 @@ final class ClientMethod {
 
         RPCXFuture<@Nullable Object> start() {
             try {
+                key = method.key(arguments);
                 trial = method.route.called();
             } catch (RPCXException refused) {
                 future.completeExceptionally(refused);
@@ -429,7 +438,6 @@ final class ClientMethod {
         }
 
         private RPCXFuture<@Nullable Object> attempt() {
-            int key = method.key(arguments);
             ClientConnection ready = method.route.readyElsewhere(key, avoided);
             if (ready != null) {
                 trySendOn(ready);
@@ -469,11 +477,22 @@ final class ClientMethod {
             attempt++;
             connection = on;
             ClientCall call = on.slots.acquire(deadlineNanos);
-            method.encode(on, call, arguments, metadata, deadlineNanos);
-            long serial = call.serial();
-            StreamSender upload = call.upload;
-            future.onCancel(() -> call.cancel(serial));
-            call.sendAsync(this);
+            long serial = call.serial;
+            StreamSender upload;
+            boolean isHeld = true;
+            try {
+                method.encode(on, call, arguments, metadata, deadlineNanos);
+                upload = call.upload;
+                future.onCancel(() -> call.cancel(serial));
+                call.sendAsync(this);
+                isHeld = false;
+            } finally {
+                if (isHeld) {
+                    // by stores, as where a caller blocks
+                    call.orphan = serial;
+                    on.slots.hasOrphans = true;
+                }
+            }
             subscribe(upload, arguments);
             if (future.isCancelled()) {
                 // before it had anything to stop

@@ -89,12 +89,24 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
             try {
                 ClientCall slot = on.slots.acquire(deadlineNanos);
-                method.encode(on, slot, arguments, metadata, deadlineNanos);
-                connection = on;
-                serial = slot.serial();
-                call = slot;
-                StreamSender upload = slot.upload;
-                slot.sendAsync(this);
+                long own = slot.serial;
+                StreamSender upload;
+                boolean isHeld = true;
+                try {
+                    method.encode(on, slot, arguments, metadata, deadlineNanos);
+                    connection = on;
+                    serial = own;
+                    call = slot;
+                    upload = slot.upload;
+                    slot.sendAsync(this);
+                    isHeld = false;
+                } finally {
+                    if (isHeld) {
+                        // by stores, as where a caller blocks
+                        slot.orphan = own;
+                        on.slots.hasOrphans = true;
+                    }
+                }
                 ClientMethod.subscribe(upload, arguments);
                 if (cancelled) {
                     slot.cancel(serial);

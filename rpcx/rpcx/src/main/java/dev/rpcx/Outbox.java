@@ -35,6 +35,11 @@ final class Outbox {
         before.next = message;
     }
 
+    /** Nothing is queued, nor between the two steps of a producer. The consumer asks. */
+    boolean isEmpty() {
+        return head == stub && tail == stub;
+    }
+
     /** The next message, or null if there is none or its producer is between its two steps. The message is free to be added again. */
     @Nullable
     Outbound poll() {

@@ -132,24 +132,24 @@ abstract class Route {
     }
 
     private <C> @Nullable Wait await(Supplier<Coming<C>> connect, long deadlineNanos, boolean trial, Then<C> then) {
-        if (waiting.incrementAndGet() > Wire.MAX_SLOTS) {
-            waiting.decrementAndGet();
-            then.ended(
-                    null,
-                    new RPCXException(
-                            RPCXException.Code.OVERLOADED,
-                            this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)",
-                            RPCXException.Executed.NOT_EXECUTED));
-            return null;
-        }
+        // only what is counted behind it has a place: whatever fails before leaves none taken
         Coming<C> coming = connect.get();
         Waiting<C> call = new Waiting<>(coming, deadlineNanos, trial, then);
         if (coming.add(call)) {
+            if (!call.takePlace()) {
+                call.refuse();
+                return null;
+            }
             call.startTimer();
             return call;
         }
         coming.whenComplete(call::ended);
         return null;
+    }
+
+    /** Calls that nobody blocks for and that wait for a connection: for tests. */
+    final int waitingCalls() {
+        return waiting.get();
     }
 
     /** A call's wait for a connection. */
@@ -175,11 +175,50 @@ abstract class Route {
         private @Nullable Future<?> timer;
         private boolean isOver;
 
+        /** The call is counted by {@link #waiting}. */
+        private boolean hasPlace;
+
         Waiting(Coming<C> coming, long deadlineNanos, boolean trial, Then<C> then) {
             this.coming = coming;
             this.deadlineNanos = deadlineNanos;
             this.trial = trial;
             this.then = then;
+        }
+
+        /**
+         * The call may have been told meanwhile. Nothing is called between the count and what is stored of it, here as
+         * in {@link #leavePlace}.
+         *
+         * @return false if too many wait
+         */
+        synchronized boolean takePlace() {
+            if (isOver) {
+                return true;
+            }
+            int all = waiting.incrementAndGet();
+            hasPlace = true;
+            return all <= Wire.MAX_SLOTS;
+        }
+
+        /** Too many wait. */
+        void refuse() {
+            if (coming.remove(this)) {
+                coming.abandon();
+                over().ended(
+                                null,
+                                new RPCXException(
+                                        RPCXException.Code.OVERLOADED,
+                                        Route.this + ": " + Wire.MAX_SLOTS
+                                                + " calls wait for a connection (expected: fewer)",
+                                        RPCXException.Executed.NOT_EXECUTED));
+            }
+        }
+
+        private synchronized void leavePlace() {
+            if (hasPlace) {
+                waiting.decrementAndGet();
+                hasPlace = false;
+            }
         }
 
         /** The call may have been told meanwhile. */
@@ -210,6 +249,8 @@ abstract class Route {
                 coming.abandon();
                 over().ended(null, late(trial));
             }
+            // also of a call whose caller gave it up and could not go on
+            leavePlace();
         }
 
         @Override
@@ -229,12 +270,12 @@ abstract class Route {
 
         /** Once, by whoever ends the wait. */
         private Then<C> over() {
-            waiting.decrementAndGet();
             Future<?> started;
             synchronized (this) {
                 isOver = true;
                 started = timer;
             }
+            leavePlace();
             if (started != null) {
                 started.cancel(false);
             }

@@ -277,6 +277,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         sendNow(Outbound.Control.empty(head, id));
     }
 
+    /** Whatever was queued until now has left or was dropped. On the event loop. */
+    final boolean isQueueEmpty() {
+        return outbox.isEmpty();
+    }
+
     private void drain() {
         // first: a thread that finds nothing scheduled and the turn free may be sure that what it has queued before has
         // left

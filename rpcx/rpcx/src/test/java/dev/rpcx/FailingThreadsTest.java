@@ -7,11 +7,13 @@ import static org.awaitility.Awaitility.await;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.channel.EventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.channel.epoll.Epoll;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
+import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +21,7 @@ import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Assumptions;
@@ -331,5 +334,207 @@ class FailingThreadsTest {
     @Test
     void anothersCallEndsWhileBlockingCallersOverflowTheirStacks() throws Exception {
         anothersCallEndsBeside(true);
+    }
+
+    /** Calls at the end of its stack, and then at each frame on the way back until a call ends. */
+    private static boolean callUp(EchoClient echo, boolean blocks) {
+        boolean hasCalled;
+        try {
+            hasCalled = callUp(echo, blocks);
+        } catch (StackOverflowError end) {
+            hasCalled = false;
+        }
+        if (!hasCalled) {
+            if (blocks) {
+                echo.echo("x");
+            } else {
+                echo.later("x");
+            }
+        }
+        return true;
+    }
+
+    private static void noSlotIsLost(boolean blocks) throws Exception {
+        try (Server server = new Server(0, RegistryServer.registry(new Echo())).start();
+                Client client = Client.builder()
+                        .callTimeout(Duration.ofMillis(500))
+                        .eventLoops(1)
+                        .build()) {
+            EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
+            assertThat(echo.echo("a")).isEqualTo("a");
+            for (int round = 0; round < LongForm.of(20, 500); round++) {
+                onSmallStack(round, () -> callUp(echo, blocks));
+            }
+            // the next call's deadline is when the loop looks
+            await().ignoreExceptions().until(() -> echo.echo("alive").equals("alive"));
+            await().untilAsserted(() -> {
+                for (Channel channel : client.channels.keySet()) {
+                    assertThat(channel.pipeline()
+                                    .get(ClientConnection.class)
+                                    .slots
+                                    .taken())
+                            .isZero();
+                }
+            });
+        }
+    }
+
+    @Test
+    void noSlotIsLostByBlockingCallersWhoseStacksEnd() throws Exception {
+        noSlotIsLost(true);
+    }
+
+    @Test
+    void noSlotIsLostByCallersWhoseStacksEnd() throws Exception {
+        noSlotIsLost(false);
+    }
+
+    @Test
+    void aPlaceAmongTheCallsThatWaitIsNotLostByCallersWhoseStacksEnd() throws Exception {
+        try (ServerSocket silent = new ServerSocket(0);
+                Client client = Client.builder()
+                        .callTimeout(Duration.ofSeconds(1))
+                        .eventLoops(1)
+                        .build()) {
+            EchoClient echo = client.create(EchoClient.class, "127.0.0.1", silent.getLocalPort());
+            for (int round = 0; round < LongForm.of(20, 500); round++) {
+                onSmallStack(round, () -> callUp(echo, false));
+            }
+            await().until(() ->
+                    client.address("127.0.0.1", silent.getLocalPort()).waitingCalls() == 0);
+        }
+    }
+
+    // ---- slots that their callers could not give back
+
+    /** A client's connection on one thread, and what its server does. */
+    private static final class Hand implements AutoCloseable {
+        final HandPlatform platform = new HandPlatform();
+        final Client client = Client.builder()
+                .platform(platform)
+                .callTimeout(Duration.ofSeconds(1))
+                .connections(1, 1)
+                .build();
+        final EchoClient echo = client.create(EchoClient.class, "peer", 1);
+        final List<CompletableFuture<?>> calls = new ArrayList<>();
+        final EmbeddedChannel channel;
+        final ClientConnection connection;
+
+        Hand(int maxCalls) {
+            call();
+            channel = platform.opened.get(0);
+            platform.settle(channel);
+            ByteBuf settings = Unpooled.buffer();
+            new Settings(Wire.MAX_MESSAGE_BYTES, maxCalls, Settings.INITIAL.defaultMicros()).write(settings);
+            send(RawPeer.preface());
+            send(RawPeer.frame(Wire.SETTINGS, 0, settings));
+            send(RawPeer.frame(Wire.DICTIONARY, 0, Unpooled.EMPTY_BUFFER));
+            connection = channel.pipeline().get(ClientConnection.class);
+            reply(0);
+        }
+
+        CompletableFuture<String> call() {
+            CompletableFuture<String> made = echo.later("x");
+            calls.add(made);
+            return made;
+        }
+
+        private void send(ByteBuf bytes) {
+            byte[] all = ByteBufUtil.getBytes(bytes);
+            platform.read(channel, all, 0, all.length);
+        }
+
+        void reply(int slot) {
+            send(RawPeer.frame(Wire.REPLY, Objects.requireNonNull(connection.slots.at(slot)).id, RawPeer.text("y")));
+        }
+
+        /** What a caller does last whose stack is at its end. */
+        ClientCall abandon(ClientCall call) {
+            call.orphan = call.serial;
+            connection.slots.hasOrphans = true;
+            return call;
+        }
+
+        long inOneSecond() {
+            return connection.nanoTime() + 1_000_000_000L;
+        }
+
+        void look() {
+            connection.lookForOrphans();
+            platform.settle(channel);
+        }
+
+        @Override
+        public void close() {
+            platform.end(client, channel, calls);
+        }
+    }
+
+    @Test
+    void aSlotWhoseCallerHasGoneBeforeItSentIsFoundByTheNextThatMissesIt() {
+        try (Hand hand = new Hand(1)) {
+            hand.abandon(hand.connection.slots.acquire(hand.inOneSecond()));
+            assertThat(hand.call()).isCompletedExceptionally();
+            hand.platform.settle(hand.channel);
+            assertThat(hand.connection.slots.taken()).isZero();
+            CompletableFuture<String> next = hand.call();
+            hand.platform.settle(hand.channel);
+            hand.reply(0);
+            assertThat(next).isCompletedWithValue("y");
+        }
+    }
+
+    @Test
+    void aSlotWhoseCallerHasGoneIsFoundAtTheNextDeadline() {
+        try (Hand hand = new Hand(9)) {
+            ClientCall gone = hand.abandon(hand.connection.slots.acquire(hand.inOneSecond()));
+            assertThat(gone.slot).isZero();
+            CompletableFuture<String> next = hand.call();
+            hand.platform.settle(hand.channel);
+            hand.reply(1);
+            assertThat(next).isCompletedWithValue("y");
+            hand.platform.pass(hand.channel, 2, TimeUnit.SECONDS);
+            assertThat(hand.connection.slots.taken()).isZero();
+        }
+    }
+
+    @Test
+    void aSlotWhoseCallWasSentIsTakenUntilItsFinalFrame() {
+        try (Hand hand = new Hand(9)) {
+            hand.call();
+            ClientCall call = hand.abandon(Objects.requireNonNull(hand.connection.slots.at(0)));
+            hand.look();
+            assertThat(hand.connection.slots.taken()).isEqualTo(1);
+            hand.reply(call.slot);
+            assertThat(hand.connection.slots.taken()).isZero();
+            assertThat(hand.calls.get(1)).isCompletedWithValueMatching("y"::equals);
+        }
+    }
+
+    @Test
+    void whatIsSaidOfAnEarlierUseOfASlotDoesNotMeetALaterOne() {
+        try (Hand hand = new Hand(9)) {
+            ClientCall call = Objects.requireNonNull(hand.connection.slots.at(0));
+            hand.abandon(call);
+            hand.look();
+            assertThat(hand.connection.slots.taken()).as("it was free").isZero();
+            CompletableFuture<String> next = hand.call();
+            hand.look();
+            assertThat(hand.connection.slots.taken()).isEqualTo(1);
+            hand.reply(0);
+            assertThat(next).isCompletedWithValue("y");
+        }
+    }
+
+    @Test
+    void aSlotThatCouldNotBeGivenBackIsFound() {
+        try (Hand hand = new Hand(9)) {
+            ClientCall call = hand.connection.slots.acquire(hand.inOneSecond());
+            call.unreleased = true;
+            hand.connection.slots.hasOrphans = true;
+            hand.look();
+            hand.look();
+            assertThat(hand.connection.slots.taken()).isZero();
+        }
     }
 }
