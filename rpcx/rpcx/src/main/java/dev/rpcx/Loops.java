@@ -7,8 +7,11 @@ import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoEventLoopGroup;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.SingleThreadIoEventLoop;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
@@ -20,9 +23,12 @@ import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.util.NetUtil;
+import io.netty.util.concurrent.RejectedExecutionHandlers;
+import io.netty.util.internal.PlatformDependent;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -78,7 +84,20 @@ class Loops {
         IoHandlerFactory io =
                 inProcess ? LocalIoHandler.newFactory() : EPOLL ? CloseWatch.factory() : NioIoHandler.newFactory();
         ThreadFactory threads = task -> new LoopThread(task, name + "-" + made.incrementAndGet());
-        return new MultiThreadIoEventLoopGroup(count, threads, io);
+        return new MultiThreadIoEventLoopGroup(count, threads, io) {
+            @Override
+            protected IoEventLoop newChild(Executor executor, IoHandlerFactory ioHandlerFactory, Object... args) {
+                return new Loop(this, executor, ioHandlerFactory, new LoopTasks());
+            }
+        };
+    }
+
+    /** Loses no task at its end. */
+    private static final class Loop extends SingleThreadIoEventLoop {
+        Loop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory io, LoopTasks tasks) {
+            super(parent, executor, io, tasks, PlatformDependent.newMpscQueue(), RejectedExecutionHandlers.reject());
+            tasks.of(this);
+        }
     }
 
     Bootstrap client() {

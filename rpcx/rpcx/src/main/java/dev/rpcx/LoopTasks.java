@@ -1,0 +1,124 @@
+package dev.rpcx;
+
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.internal.PlatformDependent;
+import java.util.AbstractQueue;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The tasks of one event loop. A task that is given to a loop at its end is run, or whoever gave it is told that it was
+ * refused. Netty's own queue loses a task that comes between the loop's last look and its end, and tells nobody: a
+ * handler that ended while its server stopped was then counted for ever.
+ *
+ * <p>Netty asks for a task back by {@link #remove} when it has given one to a loop that takes no more. Thread-safe, with
+ * one thread that polls.
+ */
+final class LoopTasks extends AbstractQueue<Runnable> {
+    /** A loop that takes no more tasks is about to end: it runs those that it has. */
+    private static final long MAX_END_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final Queue<Runnable> tasks = PlatformDependent.newMpscQueue();
+    private final CountDownLatch ended = new CountDownLatch(1);
+
+    /** What the loop has left. Guarded by this. */
+    private final List<Runnable> left = new ArrayList<>();
+
+    private @Nullable EventExecutor loop;
+
+    /** Before the first task comes. */
+    void of(EventExecutor of) {
+        loop = of;
+    }
+
+    @Override
+    public boolean offer(Runnable task) {
+        return tasks.offer(task);
+    }
+
+    @Override
+    public @Nullable Runnable poll() {
+        Runnable task = tasks.poll();
+        EventExecutor of = loop;
+        if (of == null || !of.isTerminated()) {
+            return task;
+        }
+        // what is polled from here on is thrown away
+        synchronized (this) {
+            if (task != null) {
+                left.add(task);
+            }
+            keepLeft();
+        }
+        ended.countDown();
+        return null;
+    }
+
+    /** The loop polls no more. Under the lock. */
+    private void keepLeft() {
+        for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
+            left.add(task);
+        }
+    }
+
+    /**
+     * The loop takes no more tasks, and this one may have come too late.
+     *
+     * @return true if it has, and will not be run
+     */
+    @Override
+    public boolean remove(Object task) {
+        if (!hasEnded()) {
+            return false;
+        }
+        synchronized (this) {
+            keepLeft();
+            return left.remove(task);
+        }
+    }
+
+    /** Waits until the loop has run its last task, which says whether it has run that of the caller. */
+    private boolean hasEnded() {
+        boolean isInterrupted = false;
+        boolean hasEnded = false;
+        long begin = System.nanoTime();
+        long leftNanos = MAX_END_NANOS;
+        while (!hasEnded && leftNanos > 0) {
+            try {
+                hasEnded = ended.await(leftNanos, TimeUnit.NANOSECONDS);
+            } catch (InterruptedException e) {
+                isInterrupted = true;
+            }
+            leftNanos = MAX_END_NANOS - (System.nanoTime() - begin);
+        }
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return hasEnded;
+    }
+
+    @Override
+    public @Nullable Runnable peek() {
+        return tasks.peek();
+    }
+
+    @Override
+    public boolean isEmpty() {
+        return tasks.isEmpty();
+    }
+
+    @Override
+    public int size() {
+        return tasks.size();
+    }
+
+    @Override
+    public Iterator<Runnable> iterator() {
+        throw new UnsupportedOperationException("the tasks of a loop");
+    }
+}

@@ -1,0 +1,52 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.channel.EventLoop;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is given to an event loop at its end is run by it, or refused. */
+@Timeout(120)
+class LoopTasksTest {
+    private static final int LOOPS = 20;
+    private static final int GIVERS = 3;
+
+    /** Each gives tasks until one is refused, as handlers do that end while their server stops. */
+    @Test
+    void aTaskThatComesAtTheEndOfALoopIsRunOrRefused() throws Exception {
+        for (int i = 0; i < LOOPS; i++) {
+            Loops loops = new Loops(1, "ending", true);
+            EventLoop loop = loops.group.next();
+            AtomicLong taken = new AtomicLong();
+            AtomicLong run = new AtomicLong();
+            List<Thread> givers = new ArrayList<>();
+            for (int j = 0; j < GIVERS; j++) {
+                Thread giver = new Thread(() -> {
+                    try {
+                        while (true) {
+                            loop.execute(run::incrementAndGet);
+                            taken.incrementAndGet();
+                        }
+                    } catch (RejectedExecutionException ended) {
+                        // its end is what is waited for
+                    }
+                });
+                givers.add(giver);
+                giver.start();
+            }
+            await().pollInterval(1, TimeUnit.MILLISECONDS).until(() -> run.get() > 0);
+            loops.close();
+            for (Thread giver : givers) {
+                giver.join();
+            }
+            assertThat(run).as("loop " + i).hasValue(taken.get());
+        }
+    }
+}
