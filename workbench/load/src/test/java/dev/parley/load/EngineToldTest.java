@@ -595,6 +595,11 @@ class EngineToldTest {
     void eachStepOfARoundsScenariosIsARequest() throws Exception {
         run(Setting.of("rounds:2x5:2:200ms:shared", 0, 1_000), new Server(_ -> 2_300_000, 2));
         assertThat(all(Event.Step.class)).extracting(Event.Step::replied).containsExactly(10L, 10L);
+        assertThat(told("step 0", "LAST"))
+                .as("a round is told once all of its requests are")
+                .element(0)
+                .asString()
+                .startsWith("step 0");
         events.clear();
         // the sixth and the seventh of all scenarios hang, and three of the second round do not begin
         run(
