@@ -625,6 +625,9 @@ class EngineToldTest {
         assertThat(finished().due()).isEqualTo(3);
         assertThat(finished().failed()).isEqualTo(3);
         assertThat(finished().firstFailure()).contains("refused");
+        events.clear();
+        run(Setting.of("held:3:300ms:2:per-user", 100, 300), refusing);
+        assertThat(all(Event.Uncounted.class)).containsExactly(new Event.Uncounted(7, 3, 0));
     }
 
     @Test
