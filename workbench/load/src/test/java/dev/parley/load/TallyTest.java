@@ -261,4 +261,22 @@ class TallyTest {
         part.endedNs = 2_000_000_000;
         assertThat(part).hasToString("window (1.500 s)");
     }
+
+    /** What was taken in between, as at the half of a window, is told with the rest. */
+    @Test
+    void whatIsUntoldIsAllThatWasTakenSinceTheLastTelling() {
+        Part part = part("one", 0);
+        right(part, 3, 100);
+        tally.take();
+        right(part, 2, 200);
+        Histogram untold = tally.takeUntold();
+        assertThat(untold.getTotalCount()).isEqualTo(5);
+        assertThat(tally.takeUntold().getTotalCount()).isZero();
+        right(part, 1, 300);
+        assertThat(tally.takeUntold().getTotalCount()).isEqualTo(1);
+        assertThat(untold.getTotalCount())
+                .as("it is not told from the same histogram again")
+                .isEqualTo(5);
+        assertThat(tally.responses().getTotalCount()).isEqualTo(6);
+    }
 }
