@@ -488,10 +488,14 @@ class ServingBoundsTest {
     }
 
     private void callWith(int id, ByteBuf metadata) {
+        callWith(id, metadata, 4_000);
+    }
+
+    private void callWith(int id, ByteBuf metadata, int bytes) {
         send(
                 Wire.REQUEST | Wire.NAMED | Wire.METADATA,
                 id,
-                RawPeer.prelude("bounds", "echo").writeBytes(metadata).writeBytes(message(4_000)));
+                RawPeer.prelude("bounds", "echo").writeBytes(metadata).writeBytes(message(bytes)));
     }
 
     /** Two bytes of memory for each byte of them, and what an entry costs beside that. */
@@ -505,6 +509,32 @@ class ServingBoundsTest {
         takeAll(Resource.REQUEST_BYTES);
         callWith(FIRST + 2, metadata(5_000));
         expectRefusal(FIRST + 2, Code.OVERLOADED, "too many bytes of requests");
+    }
+
+    /** Such a call is not among those that run, which are few. */
+    @Test
+    void aRequestThatIsNotWholeIsChargedForMoreThanAToken() {
+        serve();
+        for (int bytes : new int[] {(Uncharged.IDLE_METADATA_BYTES - 160) / 2, 200}) {
+            assertThat(held(Resource.REQUEST_BYTES)).isZero();
+            send(
+                    Wire.REQUEST | Wire.NAMED | Wire.METADATA | Wire.MORE,
+                    FIRST + bytes,
+                    RawPeer.prelude("bounds", "echo").writeBytes(metadata(bytes)));
+        }
+        assertThat(held(Resource.REQUEST_BYTES)).isEqualTo(4_096);
+    }
+
+    @Test
+    void whereManyMayRunARequestIsChargedFromFewerBytesOn() {
+        serve(1_000_000, MANY, 4 << 20);
+        Uncharged most = server().ledger().uncharged();
+        assertThat(most.bodyBytes()).isLessThan(4_096);
+        call(FIRST, "echo", message(most.bodyBytes()));
+        callWith(FIRST + 1, metadata((most.metadataBytes() - 160) / 2), most.bodyBytes());
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+        call(FIRST + 2, "echo", message(most.bodyBytes() + 1));
+        assertThat(held(Resource.REQUEST_BYTES)).isPositive();
     }
 
     @Test
@@ -643,7 +673,8 @@ class ServingBoundsTest {
         // 30 s and 140,000 / 16,384 s
         pass(3_544);
         expectNothing();
-        pass(2);
+        // looks are 5 ms apart at least
+        pass(6);
         expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "did not come to its end");
     }
 
