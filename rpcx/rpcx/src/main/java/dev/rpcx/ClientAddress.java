@@ -1,6 +1,8 @@
 package dev.rpcx;
 
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
@@ -18,8 +20,8 @@ final class ClientAddress extends Route {
     private final Client client;
     final Endpoint endpoint;
     private final @Nullable ClientCluster cluster;
-    private @Nullable Coming<ClassicClientConnection> classic;
-    private final AtomicReferenceArray<@Nullable Coming<ClientConnection>> connections;
+    private @Nullable Attempt<ClassicClientConnection> classic;
+    private final AtomicReferenceArray<@Nullable Attempt<ClientConnection>> connections;
 
     /** As many connections are kept; the others of {@link #connections} come when these are crowded. */
     private final int kept;
@@ -105,11 +107,11 @@ final class ClientAddress extends Route {
         int free = -1;
         boolean isComing = false;
         for (int i = 0; i < connections.length(); i++) {
-            Coming<ClientConnection> found = connections.get(i);
+            Attempt<ClientConnection> found = connections.get(i);
             ClientConnection connection = ready(found);
             if (connection == null) {
                 free = i;
-                isComing |= found != null && !found.isDone();
+                isComing |= found != null && !found.asked().isDone();
             } else if (connection.load() < least.load()) {
                 least = connection;
             }
@@ -133,32 +135,97 @@ final class ClientAddress extends Route {
     /** @param patienceNanos a pause longer than this is not waited out */
     private Coming<ClientConnection> connect(int index, long patienceNanos) {
         while (true) {
-            Coming<ClientConnection> found = connections.get(index);
+            Attempt<ClientConnection> found = connections.get(index);
             if (found != null && isUsableOrComing(found)) {
-                return found;
+                return found.asked();
             }
-            Coming<ClientConnection> attempt = new Coming<>();
             long pause = pauseNanos();
             if (pause > patienceNanos) {
-                attempt.completeExceptionally(inPause(pause));
-                return attempt;
+                return inPause(pause);
             }
-            if (connections.compareAndSet(index, found, attempt)) {
-                attempt.whenComplete((connected, failure) -> attempted(index, failure));
-                if (retired) {
-                    // whoever retired the address may have looked before the attempt was there
-                    attempt.completeExceptionally(noLongerThere());
-                } else if (pause <= 0) {
-                    open(attempt);
-                } else if (!client.schedule(() -> open(attempt), pause)) {
-                    attempt.completeExceptionally(new IllegalStateException("the client is closed"));
+            Attempt<ClientConnection> attempt = new Attempt<>(index) {
+                @Override
+                void open() {
+                    ClientAddress.this.open(this);
                 }
-                return attempt;
+            };
+            if (connections.compareAndSet(index, found, attempt)) {
+                return attempt.asked();
             }
         }
     }
 
-    private void open(Coming<ClientConnection> attempt) {
+    /**
+     * An attempt to connect, in its connection's place until that is there. It begins on an event loop, whose stack is
+     * at its begin. A caller whose own stack ends before it has asked the loop leaves an attempt that the next one who
+     * finds it asks for; so there is none that does not begin, and one that has begun ends.
+     */
+    private abstract class Attempt<C> extends Coming<C> implements Runnable {
+        private final AtomicBoolean hasBegun = new AtomicBoolean();
+
+        /** The event loop knows. Stored when it does, with nothing called between. */
+        private volatile boolean isAsked;
+
+        Attempt(int index) {
+            whenComplete((connected, failure) -> attempted(index, failure));
+        }
+
+        Attempt<C> asked() {
+            if (!isAsked) {
+                if (!client.execute(this)) {
+                    completeExceptionally(new IllegalStateException("the client is closed"));
+                }
+                isAsked = true;
+            }
+            return this;
+        }
+
+        /** On an event loop. It may have been asked twice. */
+        @Override
+        public void run() {
+            if (!hasBegun.compareAndSet(false, true)) {
+                return;
+            }
+            try {
+                long pause = pauseNanos();
+                if (pause <= 0) {
+                    begin();
+                } else if (!client.schedule(this::begin, pause)) {
+                    completeExceptionally(new IllegalStateException("the client is closed"));
+                }
+            } catch (Throwable e) {
+                completeExceptionally(e);
+            }
+        }
+
+        private void begin() {
+            if (retired) {
+                // whoever retired the address may have looked before the attempt was there
+                completeExceptionally(noLongerThere());
+            }
+            if (isDone()) {
+                return;
+            }
+            try {
+                // whatever happens on the way: nobody waits for an attempt that has no end
+                Future<?> end = client.timer(
+                        () -> completeExceptionally(new IllegalStateException("no connection in time")),
+                        2 * client.patienceNanos());
+                if (end == null) {
+                    completeExceptionally(new IllegalStateException("the client is closed"));
+                    return;
+                }
+                whenComplete((connected, failure) -> end.cancel(false));
+                open();
+            } catch (Throwable e) {
+                completeExceptionally(e);
+            }
+        }
+
+        abstract void open();
+    }
+
+    private void open(Attempt<ClientConnection> attempt) {
         client.open(
                 this,
                 (channel, account) -> new ClientConnection(
@@ -171,11 +238,14 @@ final class ClientAddress extends Route {
         return failures == 0 ? 0 : pauseEndNanos - ticker().nanoTime();
     }
 
-    private synchronized IllegalStateException inPause(long nanos) {
-        return new IllegalStateException(
+    /** Has failed already. */
+    private synchronized <C> Coming<C> inPause(long nanos) {
+        Coming<C> failed = new Coming<>();
+        failed.completeExceptionally(new IllegalStateException(
                 failures + " attempts to connect failed, the next is in " + TimeUnit.NANOSECONDS.toMillis(nanos)
                         + " ms: " + (lastFailure == null ? "" : lastFailure.getMessage()),
-                lastFailure);
+                lastFailure));
+        return failed;
     }
 
     private void attempted(int index, @Nullable Throwable failure) {
@@ -204,7 +274,7 @@ final class ClientAddress extends Route {
     /** A connection that was there takes no more calls. On its event loop. */
     void lost(ClientConnection connection) {
         for (int index = 0; cluster != null && index < kept; index++) {
-            Coming<ClientConnection> held = connections.get(index);
+            Attempt<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
                 int lost = index;
                 // not at once: a server that takes connections only to drop them must not be stormed
@@ -218,7 +288,7 @@ final class ClientAddress extends Route {
     /** A connection is over: nothing of it is held any longer. */
     void forget(ClientConnection connection) {
         for (int index = 0; index < connections.length(); index++) {
-            Coming<ClientConnection> held = connections.get(index);
+            Attempt<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
                 connections.compareAndSet(index, held, null);
             }
@@ -245,7 +315,7 @@ final class ClientAddress extends Route {
     void retire() {
         retired = true;
         for (int index = 0; index < connections.length(); index++) {
-            Coming<ClientConnection> held = connections.get(index);
+            Attempt<ClientConnection> held = connections.get(index);
             if (held != null && !held.completeExceptionally(noLongerThere()) && !held.isCompletedExceptionally()) {
                 held.join().retire();
             }
@@ -265,26 +335,24 @@ final class ClientAddress extends Route {
     /** The one connection on the classic wire. After attempts that failed it is left alone as on the native wire. */
     @Override
     synchronized Coming<ClassicClientConnection> connectClassic() {
-        Coming<ClassicClientConnection> found = classic;
+        Attempt<ClassicClientConnection> found = classic;
         if (found != null
                 && (!found.isDone()
                         || !found.isCompletedExceptionally() && found.join().isUsable())) {
-            return found;
+            return found.asked();
         }
-        Coming<ClassicClientConnection> attempt = new Coming<>();
         long pause = pauseNanos();
         if (pause > WAITED_OUT_NANOS) {
-            attempt.completeExceptionally(inPause(pause));
-            return attempt;
+            return inPause(pause);
         }
+        Attempt<ClassicClientConnection> attempt = new Attempt<>(0) {
+            @Override
+            void open() {
+                openClassic(this);
+            }
+        };
         classic = attempt;
-        attempt.whenComplete((connected, failure) -> attempted(0, failure));
-        if (pause <= 0) {
-            openClassic(attempt);
-        } else if (!client.schedule(() -> openClassic(attempt), pause)) {
-            attempt.completeExceptionally(new IllegalStateException("the client is closed"));
-        }
-        return attempt;
+        return attempt.asked();
     }
 
     private void openClassic(Coming<ClassicClientConnection> attempt) {

@@ -405,6 +405,39 @@ class FailingThreadsTest {
         }
     }
 
+    /** The first calls of a client end at the end of a stack; then somebody else calls. */
+    private static void noAddressIsLost(boolean blocks, boolean isClassic) throws Exception {
+        try (Server server = Server.builder(RegistryServer.registry(new Echo()))
+                .classic(isClassic)
+                .build()
+                .start()) {
+            for (int round = 0; round < LongForm.of(12, 500); round++) {
+                Client.Builder builder =
+                        Client.builder().callTimeout(Duration.ofSeconds(5)).eventLoops(1);
+                try (Client client = (isClassic ? builder.classic() : builder).build()) {
+                    EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
+                    onSmallStack(round, () -> callUp(echo, blocks));
+                    await().ignoreExceptions().until(() -> echo.echo("alive").equals("alive"));
+                }
+            }
+        }
+    }
+
+    @Test
+    void noAddressIsLostByBlockingCallersWhoseStacksEndAsTheyConnect() throws Exception {
+        noAddressIsLost(true, false);
+    }
+
+    @Test
+    void noAddressIsLostByCallersWhoseStacksEndAsTheyConnect() throws Exception {
+        noAddressIsLost(false, false);
+    }
+
+    @Test
+    void noClassicAddressIsLostByCallersWhoseStacksEndAsTheyConnect() throws Exception {
+        noAddressIsLost(false, true);
+    }
+
     // ---- slots that their callers could not give back
 
     /** A client's connection on one thread, and what its server does. */

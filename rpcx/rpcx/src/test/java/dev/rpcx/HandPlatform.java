@@ -298,6 +298,12 @@ final class HandPlatform implements Platform {
             return List.<EventExecutor>of(base.eventLoop()).iterator();
         }
 
+        /** At once: there is one thread. */
+        @Override
+        public void execute(Runnable task) {
+            task.run();
+        }
+
         @Override
         public ChannelFuture register(Channel channel) {
             HandPlatform.register((EmbeddedChannel) channel);
