@@ -177,6 +177,32 @@ class PostponedCallsTest {
         assertThat(server.running()).isEqualTo(MANY);
     }
 
+    /** It has no place of a running handler then, and so no part of what those hold without a charge. */
+    @Test
+    void aCallThatWaitsIsChargedForItsRequestAndRefusedWhereThereIsNoRoomForThat() {
+        Peer peer = new Peer();
+        peer.stopReading();
+        long before = server.ledger().held(Resource.REQUEST_BYTES);
+        peer.requests(3, "quick");
+        assertThat(server.ledger().held(Resource.REQUEST_BYTES) - before).isEqualTo(3 * Charge.STEP_BYTES);
+        // each other connection takes half of what is left, until nothing is
+        List<Account> others = new ArrayList<>();
+        List<Charge> taken = new ArrayList<>();
+        do {
+            Account other = Objects.requireNonNull(server.ledger().open(null));
+            others.add(other);
+            taken.add(other.charge(Resource.REQUEST_BYTES));
+            while (taken.get(taken.size() - 1).add(Charge.STEP_BYTES)) {}
+        } while (taken.get(taken.size() - 1).held() > 0);
+        peer.requests(1, "quick");
+        taken.forEach(Charge::release);
+        others.forEach(Account::close);
+        peer.read();
+        platform.handleAll(peer.channel);
+        assertThat(peer.ends()).containsEntry(2, "REPLY").containsEntry(3, RPCXException.Code.OVERLOADED);
+        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+    }
+
     @Test
     void callsThatHaveWaitedTakeTheirPlacesOneAfterTheOtherWhereNotAllCanRunAtOnce() {
         server = server(20);
