@@ -311,8 +311,10 @@ public final class Client implements AutoCloseable {
                     })
                     .connect(loops.remote(address.endpoint.host(), address.endpoint.port()));
             attempt.whenComplete((connected, failure) -> {
-                if (failure != null) {
-                    // whoever has ended the attempt: a channel that nobody waits for is closed, also while it connects
+                boolean isClosing = made.get() instanceof WireConnection connection && connection.isClosed();
+                if (failure != null && !isClosing) {
+                    // whoever has ended the attempt: a channel that nobody waits for is closed, also while it connects;
+                    // a connection that has ended it closes by itself, behind the word that says why
                     connecting.channel().close();
                 }
             });
