@@ -3,6 +3,9 @@ package dev.parley.lab;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.parley.lab.ServiceProcess.Served;
+import dev.parley.load.Event;
+import dev.parley.model.FigureRow;
+import dev.parley.model.Metric;
 import dev.parley.model.Topology;
 import dev.parley.spi.Work;
 import java.util.ArrayList;
@@ -10,6 +13,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
@@ -202,5 +206,59 @@ class TrafficTest {
                 .containsExactly(
                         "impossible: m1 was sent 11 requests, the 10 of the load generator and 0 left over from before"
                                 + " make at most 10");
+    }
+
+    private static Event.Step step(long replied, long late, long wrong, long failed, long notSent) {
+        return new Event.Step(
+                1, 0, "a step", 1, 1, true, false, 1, replied, late, wrong, failed, notSent, new byte[0], new byte[0]);
+    }
+
+    /** What was not sent reached nobody, and what failed was sent all the same. */
+    @Test
+    void requestsAndRepliesOfATrialAreThoseOfItsStepsAndOfItsWarmUp() {
+        List<Event.Step> steps = List.of(step(1, 2, 4, 8, 1_000), step(16, 32, 64, 128, 1_000));
+        Event.Uncounted warmUp = new Event.Uncounted(1, 2_000, 1_500);
+        assertThat(Traffic.sent(steps, warmUp)).isEqualTo(2_000 + 255);
+        assertThat(Traffic.answered(steps, warmUp)).isEqualTo(1_500 + 119);
+    }
+
+    @Test
+    void countsOfBothEndsAreFigures() {
+        Traffic traffic = new Traffic(
+                14,
+                12,
+                List.of(
+                        new Traffic.Service("m1", new Served(15, 13), OptionalLong.of(1), 0, true),
+                        new Traffic.Service("m2", new Served(16, 11), OptionalLong.of(1), 0, true)));
+        assertThat(traffic.figures(3))
+                .containsExactly(
+                        new FigureRow(3, Metric.REQUESTS_SENT, "generator", 14),
+                        new FigureRow(3, Metric.REPLIES_COUNTED, "generator", 12),
+                        new FigureRow(3, Metric.REQUESTS_SERVED, "m1", 13),
+                        new FigureRow(3, Metric.REQUESTS_SERVED, "m2", 11));
+    }
+
+    /** The last of a graph is called by two services for each request, and no more often than by each once. */
+    @Test
+    void aServiceThatIsCalledTwiceAnswersTwiceAsMany() {
+        Topology graph = Topology.parse("graph:m1>m2,m3;m2>m4;m3>m4&m2");
+        long calls = TrafficLedger.callsFrom(graph, graph.entry()).getOrDefault("m4", 0L);
+        assertThat(calls).isGreaterThan(1);
+        Traffic oneShort = new Traffic(
+                10,
+                10,
+                List.of(
+                        new Traffic.Service("m1", new Served(10, 10), OptionalLong.of(1), 0, true),
+                        new Traffic.Service(
+                                "m4", new Served(10 * calls, 10 * calls - 1), OptionalLong.of(calls), 0, true)));
+        assertThat(oneShort.contradictions())
+                .containsExactly("impossible: m4 answered " + (10 * calls - 1) + " requests, the 10 replies that the"
+                        + " load generator counted took " + 10 * calls);
+        TrafficLedger ledger = new TrafficLedger(graph, ALL_CALL_ALL, false);
+        ledger.givenUp(graph.entry(), 5);
+        assertThat(ledger.load(Map.of(), Map.of(), 0, 0).services())
+                .filteredOn(service -> service.name().equals("m4"))
+                .singleElement()
+                .satisfies(service -> assertThat(service.leftOver()).isEqualTo(5 * calls));
     }
 }
