@@ -28,6 +28,7 @@ samples   analysis Sample,Estimate,Redrawn,Redrawn$*,Comparison,Verdict         
 warmth    analysis Warmth,Warmth$*                                                       WarmthTest
 runs      analysis RunRows,RunComparison                                                 RunRowsTest,RunComparisonTest
 rehearsal lab      Rehearsal,Rehearsal$*,RehearsalTime                                   RehearsalTest,RehearsalTimeTest
+traffic   lab      Traffic,Traffic$*,TrafficLedger,ProcessorUse,Ceiling,Ceiling$*        TrafficTest,ProcessorUseTest,CeilingTest
 steps     lab      StepFigures                                                           StepFiguresTest
 claims    studies  Measured,Measured$*,Agreement,Judgement,Judgement$*,Claim,Expression,Expression$* MeasuredTest,AgreementTest,ClaimTest
 PARTS
