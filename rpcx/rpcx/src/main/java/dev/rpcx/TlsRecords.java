@@ -25,14 +25,15 @@ import org.jspecify.annotations.Nullable;
  */
 final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
-     * Most that a client may send without data in a minute once its handshake is done: in records, one of more than
-     * {@link #SILENT_BYTES} counting for several. A KeyUpdate is due after 16 million records. Source: {@code crypto/tls}
-     * of Go, maxUselessRecords, which that does not let follow each other.
+     * Most that a client may send without data in an hour once its handshake is done, in KeyUpdates: a record counts for
+     * as many of them as it has room for. An honest client needs one for each 2^24 records. But the JDK's engine sends
+     * one for each record that comes while its own is not answered, once it has received 2^37 bytes (JDK-8329548); so
+     * there is room for what a socket holds.
      */
-    static final int MAX_SILENT_OF_CLIENT = 16;
+    static final int MAX_SILENT_OF_CLIENT = 1024;
 
     /** The same for a server, which may send some tickets for later connections, with certificates in them. */
-    static final int MAX_SILENT_OF_SERVER = 64;
+    static final int MAX_SILENT_OF_SERVER = 4096;
 
     /**
      * A handshake may have so many records, and one more for each {@link #HANDSHAKE_RECORD_BYTES} of it. Clients with
@@ -43,9 +44,16 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** Smallest record that a side may ask for. Source: RFC 6066, section 4. */
     static final int HANDSHAKE_RECORD_BYTES = 512;
 
-    private static final int SILENT_BYTES = 512;
-    private static final long SILENT_NANOS = TimeUnit.MINUTES.toNanos(1);
+    private static final int KEY_UPDATE_BYTES = 5;
+
+    /** A record up to this counts as one KeyUpdate, which the JDK's engine pads to 43 bytes. */
+    private static final int SMALL_BYTES = 48;
+
+    private static final long SILENT_NANOS = TimeUnit.HOURS.toNanos(1);
     private static final int HEADER_BYTES = 5;
+
+    /** What a record has beside its content: header, type and tag. */
+    private static final int SEALED_BYTES = HEADER_BYTES + 1 + 16;
 
     /** Source: RFC 8446, section 5.2. */
     private static final int MAX_LENGTH = (1 << 14) + 256;
@@ -193,7 +201,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     private void silent(int bytes) {
         silentBytes += bytes;
-        int weight = 1 + bytes / SILENT_BYTES;
+        int weight = bytes <= SMALL_BYTES ? 1 : (bytes - SEALED_BYTES) / KEY_UPDATE_BYTES;
         silentRecords += weight;
         if (silentRecords > maxSilent) {
             long now = nanoTime();

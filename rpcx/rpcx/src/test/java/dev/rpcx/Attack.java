@@ -493,7 +493,7 @@ enum Attack {
                                 .writeByte(RawTls.NEW_TICKET)
                                 .writeMedium(30_000)
                                 .writeZero(4_000));
-            case 1 -> sealed(RawTls.HANDSHAKE, zeros(3_000));
+            case 1 -> sealed(RawTls.HANDSHAKE, zeros(2_000));
             default -> null;
         };
     }
