@@ -73,10 +73,10 @@ final class CallSlots {
                 return call;
             }
             if (before == trims && (before & 1) == 0) {
-                throw new RPCXException(
+                throw RPCXException.unsent(
+                        RPCXException.Unsent.FULL,
                         RPCXException.Code.OVERLOADED,
-                        limit + " calls are under way on one connection (expected: fewer, or more connections)",
-                        RPCXException.Executed.NOT_EXECUTED);
+                        limit + " calls are under way on one connection (expected: fewer, or more connections)");
             }
             // those that are free are being trimmed, and come back at once
             Thread.onSpinWait();

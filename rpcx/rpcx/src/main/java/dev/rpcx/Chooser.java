@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
@@ -24,23 +25,40 @@ abstract class Chooser {
     /** Where to look first; -1 if there is no instance. */
     abstract int first(int key);
 
-    /** The chosen one if it is connected and in health, otherwise one that is, otherwise one that is at least connected. */
+    /**
+     * The chosen one if it is connected, in health and takes another call, otherwise one that is so, otherwise one that
+     * is at least connected.
+     */
     @Nullable
     ClientConnection pick(int key) {
-        int first = first(key);
-        ClientConnection sick = null;
+        return pickFrom(first(key), List.of());
+    }
+
+    /** One that is not among these, from anywhere: bad ones may stand side by side in what a registry says. */
+    @Nullable
+    ClientConnection pickBeside(List<ClientAddress> asked, RandomGenerator random) {
+        return all.length <= asked.size() ? null : pickFrom(random.nextInt(all.length), asked);
+    }
+
+    private @Nullable ClientConnection pickFrom(int first, List<ClientAddress> asked) {
+        ClientConnection last = null;
         for (int i = 0; i < all.length; i++) {
             int at = first + i;
             ClientAddress address = all[at < all.length ? at : at - all.length];
             ClientConnection connection = address.ready();
-            if (connection != null) {
+            if (connection == null || !asked.isEmpty() && asked.contains(address)) {
+                continue;
+            }
+            if (!connection.isFull()) {
                 if (!address.health().isOut()) {
                     return connection;
                 }
-                sick = connection;
+                last = connection;
+            } else if (last == null) {
+                last = connection;
             }
         }
-        return sick;
+        return last;
     }
 
     private static final class LeastLoaded extends Chooser {

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import java.util.List;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -76,9 +77,22 @@ final class ClientAddress extends Route {
         }
     }
 
+    /** Another instance takes a call that this one does not. The call goes on, and is counted when it ends. */
+    void refused() {
+        if (health.ended(Health.Outcome.FAILED) && cluster != null) {
+            cluster.eject(this);
+        }
+    }
+
     @Override
     boolean hasOthers() {
         return false;
+    }
+
+    @Override
+    @Nullable
+    ClientConnection readyBeside(List<ClientAddress> asked) {
+        return null;
     }
 
     @Override
@@ -326,10 +340,10 @@ final class ClientAddress extends Route {
         return new IllegalStateException("the registry no longer names " + this);
     }
 
-    /** Calls under way on this thread's connection. */
+    /** Calls under way on this thread's connection; the most there are where it takes no more. */
     int load() {
         ClientConnection connection = ready();
-        return connection == null ? Integer.MAX_VALUE : connection.load();
+        return connection == null || connection.isFull() ? Integer.MAX_VALUE : connection.load();
     }
 
     /** The one connection on the classic wire. After attempts that failed it is left alone as on the native wire. */

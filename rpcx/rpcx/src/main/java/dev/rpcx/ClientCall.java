@@ -37,7 +37,7 @@ final class ClientCall extends Outbound {
     private static final AtomicIntegerFieldUpdater<ClientCall> STATE =
             AtomicIntegerFieldUpdater.newUpdater(ClientCall.class, "state");
 
-    private final ClientConnection connection;
+    final ClientConnection connection;
     final int slot;
 
     /** Link of the free list. */

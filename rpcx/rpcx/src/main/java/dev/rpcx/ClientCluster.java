@@ -101,6 +101,12 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     @Override
+    @Nullable
+    ClientConnection readyBeside(List<ClientAddress> asked) {
+        return chooser.pickBeside(asked, client.platform().random());
+    }
+
+    @Override
     Coming<ClientConnection> connect(int key) {
         Waiting call = new Waiting(key);
         synchronized (this) {
@@ -132,6 +138,11 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     private synchronized void remove(Waiting call) {
         waiting.remove(call);
+    }
+
+    /** For tests. */
+    Chooser chooser() {
+        return chooser;
     }
 
     /** Calls that wait for a connection: for tests. */

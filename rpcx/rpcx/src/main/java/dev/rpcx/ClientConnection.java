@@ -154,6 +154,11 @@ final class ClientConnection extends WireConnection {
         return (int) UNDER_WAY.getOpaque(this) + underWayHere;
     }
 
+    /** As many calls are under way as the server takes, as of a moment ago: no more can begin. */
+    boolean isFull() {
+        return load() >= slots.limit();
+    }
+
     /** So many calls are under way that another connection would serve some of them better. */
     boolean isCrowded() {
         return load() >= Math.min(CROWDED, slots.limit() * 3 / 4);
@@ -202,11 +207,11 @@ final class ClientConnection extends WireConnection {
             numbers = known;
         }
         if (difference != null) {
-            throw new RPCXException(
+            throw RPCXException.unsent(
+                    RPCXException.Unsent.UNFIT,
                     RPCXException.Code.INVALID,
                     method + " at " + peer + " has another shape: " + difference
-                            + " (expected: the same, up to what one of the two has in addition)",
-                    RPCXException.Executed.NOT_EXECUTED);
+                            + " (expected: the same, up to what one of the two has in addition)");
         }
         return Math.max(number, 0);
     }

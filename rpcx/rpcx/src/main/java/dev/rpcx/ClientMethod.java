@@ -4,6 +4,8 @@ import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
@@ -171,23 +173,17 @@ final class ClientMethod {
         boolean trial = route.called();
         boolean mayHaveRun = false;
         for (int attempt = 1; ; attempt++) {
-            ClientConnection connection;
             ClientCall call;
             try {
-                connection = route.await(key, deadline, trial);
-                call = connection.slots.acquire(deadline);
+                call = prepare(route.await(key, deadline, trial), arguments, metadata, deadline);
             } catch (RPCXException unsent) {
                 throw mayHaveRun ? unsent.afterAnother() : unsent;
             }
             long serial = call.serial;
+            ClientConnection connection = call.connection;
             RPCXException error;
             boolean isHeld = true;
             try {
-                try {
-                    encode(connection, call, arguments, metadata, deadline);
-                } catch (RPCXException unsent) {
-                    throw mayHaveRun ? unsent.afterAnother() : unsent;
-                }
                 StreamSender upload = call.upload;
                 call.sendBlocking();
                 if (upload != null) {
@@ -235,8 +231,79 @@ final class ClientMethod {
                 && route.budget().spend();
     }
 
+    /**
+     * A slot with the request in it: of this connection, or of another instance's where the server of this one takes no
+     * such call, or no more of them. Nothing has left of a call that this side refuses, so going on costs no server
+     * anything and no retry; the caller has the slot from here on, and no other way to one.
+     *
+     * @throws RPCXException if no connection takes the call; then with the reason of this one
+     */
+    ClientCall prepare(ClientConnection on, Object[] arguments, Metadata metadata, long deadline) {
+        try {
+            return prepareOn(on, arguments, metadata, deadline, List.of());
+        } catch (RPCXException refused) {
+            if (refused.unsent() == null) {
+                throw refused;
+            }
+            return prepareElsewhere(on, refused, arguments, metadata, deadline);
+        }
+    }
+
+    private ClientCall prepareElsewhere(
+            ClientConnection on, RPCXException first, Object[] arguments, Metadata metadata, long deadline) {
+        List<ClientAddress> asked = new ArrayList<>(MAX_ATTEMPTS);
+        List<ClientAddress> unfit = new ArrayList<>(MAX_ATTEMPTS);
+        ClientConnection last = on;
+        RPCXException refused = first;
+        while (true) {
+            asked.add(last.address());
+            if (refused.unsent() == RPCXException.Unsent.UNFIT) {
+                unfit.add(last.address());
+            }
+            ClientConnection next = asked.size() < MAX_ATTEMPTS ? route.readyBeside(asked) : null;
+            if (next == null) {
+                throw first;
+            }
+            try {
+                return prepareOn(next, arguments, metadata, deadline, unfit);
+            } catch (RPCXException again) {
+                if (again.unsent() == null) {
+                    throw again;
+                }
+                last = next;
+                refused = again;
+            }
+        }
+    }
+
+    /**
+     * @param unfit instances that do not take the call: counted once this one does, since what none takes is the call's
+     *     fault
+     */
+    private ClientCall prepareOn(
+            ClientConnection on, Object[] arguments, Metadata metadata, long deadline, List<ClientAddress> unfit) {
+        ClientCall call = on.slots.acquire(deadline);
+        long serial = call.serial;
+        boolean isHeld = true;
+        try {
+            encode(on, call, arguments, metadata, deadline);
+            if (!unfit.isEmpty()) {
+                unfit.forEach(ClientAddress::refused);
+            }
+            isHeld = false;
+        } finally {
+            if (isHeld) {
+                // by stores: where the stack is at its end nothing can be called
+                call.orphan = serial;
+                on.slots.hasOrphans = true;
+            }
+        }
+        return call;
+    }
+
     /** Writes what stands before the body, and the body. Gives the slot back if it cannot. */
-    void encode(ClientConnection connection, ClientCall call, Object[] arguments, Metadata metadata, long deadline) {
+    private void encode(
+            ClientConnection connection, ClientCall call, Object[] arguments, Metadata metadata, long deadline) {
         try {
             ByteBuf out = call.body;
             int head = kind == Kind.ONE_WAY ? Wire.NOTICE : Wire.REQUEST;
@@ -270,10 +337,10 @@ final class ClientMethod {
             parameters.write(arguments, out);
             int bytes = out.writerIndex() - prelude;
             if (bytes > connection.maxBytesTaken()) {
-                throw new RPCXException(
+                throw RPCXException.unsent(
+                        RPCXException.Unsent.UNFIT,
                         RPCXException.Code.TOO_LARGE,
-                        "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")",
-                        RPCXException.Executed.NOT_EXECUTED);
+                        "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
             }
             if (out.writerIndex() > Wire.MAX_PAYLOAD_BYTES) {
                 // may wait for the socket: its time is told when it leaves
@@ -475,13 +542,13 @@ final class ClientMethod {
                 return;
             }
             attempt++;
-            connection = on;
-            ClientCall call = on.slots.acquire(deadlineNanos);
+            ClientCall call = method.prepare(on, arguments, metadata, deadlineNanos);
             long serial = call.serial;
+            ClientConnection used = call.connection;
             StreamSender upload;
             boolean isHeld = true;
             try {
-                method.encode(on, call, arguments, metadata, deadlineNanos);
+                connection = used;
                 upload = call.upload;
                 future.onCancel(() -> call.cancel(serial));
                 call.sendAsync(this);
@@ -490,7 +557,7 @@ final class ClientMethod {
                 if (isHeld) {
                     // by stores, as where a caller blocks
                     call.orphan = serial;
-                    on.slots.hasOrphans = true;
+                    used.slots.hasOrphans = true;
                 }
             }
             subscribe(upload, arguments);

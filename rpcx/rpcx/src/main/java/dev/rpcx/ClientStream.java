@@ -88,13 +88,13 @@ final class ClientStream implements Flow.Publisher<Object> {
                 return;
             }
             try {
-                ClientCall slot = on.slots.acquire(deadlineNanos);
+                ClientCall slot = method.prepare(on, arguments, metadata, deadlineNanos);
                 long own = slot.serial;
+                ClientConnection used = slot.connection;
                 StreamSender upload;
                 boolean isHeld = true;
                 try {
-                    method.encode(on, slot, arguments, metadata, deadlineNanos);
-                    connection = on;
+                    connection = used;
                     serial = own;
                     call = slot;
                     upload = slot.upload;
@@ -104,7 +104,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                     if (isHeld) {
                         // by stores, as where a caller blocks
                         slot.orphan = own;
-                        on.slots.hasOrphans = true;
+                        used.slots.hasOrphans = true;
                     }
                 }
                 ClientMethod.subscribe(upload, arguments);

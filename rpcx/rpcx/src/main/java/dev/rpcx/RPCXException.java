@@ -75,8 +75,21 @@ public final class RPCXException extends RuntimeException {
         }
     }
 
+    /** Why this side has not sent a call, where the reason is the connection and not the call alone. */
+    enum Unsent {
+        /** The connection takes no new calls, or has ended; no byte of the request has left. */
+        LEFT,
+        /** As many calls are under way on the connection as its server takes. */
+        FULL,
+        /** The server takes no such call: its messages are smaller, or its method has another shape. */
+        UNFIT
+    }
+
     private final Code code;
     private final Executed executed;
+
+    /** Null for all that a server says and a handler throws: only {@link #unsent} sets it. */
+    private final transient @Nullable Unsent unsent;
 
     /** For a handler: ends the call with this code and message. */
     public RPCXException(Code code, String message) {
@@ -97,9 +110,20 @@ public final class RPCXException extends RuntimeException {
     }
 
     RPCXException(Code code, String message, Executed executed, @Nullable Throwable cause) {
+        this(code, message, executed, cause, null);
+    }
+
+    private RPCXException(
+            Code code, String message, Executed executed, @Nullable Throwable cause, @Nullable Unsent unsent) {
         super(message, cause, false, false);
         this.code = Objects.requireNonNull(code);
         this.executed = Objects.requireNonNull(executed);
+        this.unsent = unsent;
+    }
+
+    /** A call that one connection does not take, and another one may. Never for what the server has said of the call. */
+    static RPCXException unsent(Unsent why, Code code, String message) {
+        return new RPCXException(code, message, Executed.NOT_EXECUTED, null, Objects.requireNonNull(why));
     }
 
     /** Why the call failed. */
@@ -110,6 +134,12 @@ public final class RPCXException extends RuntimeException {
     /** Whether the handler ran: what to know before the call is sent again. */
     public Executed executed() {
         return executed;
+    }
+
+    /** Null unless this side knows that the request has not left, for a reason of its connection. */
+    @Nullable
+    Unsent unsent() {
+        return unsent;
     }
 
     /** The same end of a call of which an earlier attempt may have been executed. */

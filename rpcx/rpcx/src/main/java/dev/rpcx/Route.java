@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import io.netty.util.concurrent.Ticker;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
@@ -71,6 +72,9 @@ abstract class Route {
 
     /** Whether a call refused by one instance may find another. */
     abstract boolean hasOthers();
+
+    /** A connection that is there, of an instance that is not among these; null if there is none. */
+    abstract @Nullable ClientConnection readyBeside(List<ClientAddress> asked);
 
     /** As {@link #ready(int)}, another instance than this one where there is one. */
     final @Nullable ClientConnection readyElsewhere(int key, @Nullable ClientAddress than) {

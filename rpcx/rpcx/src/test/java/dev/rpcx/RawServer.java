@@ -30,12 +30,19 @@ final class RawServer implements AutoCloseable {
 
     /** The next connection, greeted: preface, settings, and a dictionary with nothing in it. */
     Peer accept(int maxCalls) throws IOException {
+        return accept(
+                new Settings(Wire.MAX_MESSAGE_BYTES, maxCalls, Settings.INITIAL.defaultMicros()),
+                Unpooled.EMPTY_BUFFER);
+    }
+
+    /** The next connection, told these settings, and what this server publishes. */
+    Peer accept(Settings settings, ByteBuf dictionary) throws IOException {
         Peer peer = new Peer(listening.accept());
-        ByteBuf settings = Unpooled.buffer();
-        new Settings(Wire.MAX_MESSAGE_BYTES, maxCalls, Settings.INITIAL.defaultMicros()).write(settings);
+        ByteBuf told = Unpooled.buffer();
+        settings.write(told);
         peer.out.write(ByteBufUtil.getBytes(RawPeer.preface()));
-        peer.send(Wire.SETTINGS, 0, settings);
-        peer.send(Wire.DICTIONARY, 0, Unpooled.EMPTY_BUFFER);
+        peer.send(Wire.SETTINGS, 0, told);
+        peer.send(Wire.DICTIONARY, 0, dictionary);
         return peer;
     }
 

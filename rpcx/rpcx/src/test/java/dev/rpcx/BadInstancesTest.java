@@ -1,0 +1,174 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** One instance of several that takes no calls, or only says so: what becomes of the calls that are given to it. */
+@Timeout(120)
+class BadInstancesTest {
+    private static final int CALLS = 200;
+
+    @RPCXServer("good")
+    static final class Good {
+        final AtomicInteger run = new AtomicInteger();
+
+        @Method
+        String echo(String text) {
+            run.incrementAndGet();
+            return text;
+        }
+
+        @Method
+        Flow.Publisher<String> items(int n) {
+            run.incrementAndGet();
+            return new StreamsTest.Made<>(n, i -> "item " + i);
+        }
+    }
+
+    @RPCXClient(remoteServerName = "good")
+    interface Calls {
+        String echo(String text);
+
+        @Method("echo")
+        CompletableFuture<String> echoLater(String text);
+
+        Flow.Publisher<String> items(int n);
+    }
+
+    private final Good good = new Good();
+    private final Server server = new Server(0, RegistryServer.registry(good)).start();
+    private final Client client =
+            Client.builder().eventLoops(1).connections(1, 1).build();
+
+    @AfterEach
+    void stop() {
+        client.close();
+        server.stop(Duration.ofMillis(200));
+    }
+
+    private static FakeServer fake(int maxMessageBytes, int maxCalls, ByteBuf dictionary, FakeServer.Answer answer)
+            throws IOException {
+        return new FakeServer(new Settings(maxMessageBytes, maxCalls, 10_000_000), dictionary, answer);
+    }
+
+    /** Both instances are connected: the bad one has been, and a call has found the good one. */
+    private Calls calls(FakeServer bad) throws InterruptedException {
+        Calls calls =
+                client.create(Calls.class, Endpoints.of(new Endpoint("127.0.0.1", server.port()), bad.endpoint()));
+        assertThat(bad.known.await(20, TimeUnit.SECONDS)).isTrue();
+        Chooser chooser = cluster().chooser();
+        await().until(() -> List.of(chooser.all).stream().allMatch(address -> address.ready() != null));
+        return calls;
+    }
+
+    private ClientCluster cluster() {
+        return client.clusters.values().iterator().next();
+    }
+
+    private void allReachTheGoodOne(Calls calls) throws Exception {
+        for (int i = 0; i < CALLS; i++) {
+            assertThat(calls.echo("x" + i)).isEqualTo("x" + i);
+            assertThat(calls.echoLater("y" + i).get(20, TimeUnit.SECONDS)).isEqualTo("y" + i);
+            StreamsTest.Collected<String> collected = new StreamsTest.Collected<>(10);
+            calls.items(3).subscribe(collected);
+            assertThat(collected.end.get(20, TimeUnit.SECONDS)).hasSize(3);
+        }
+        assertThat(good.run).hasValue(3 * CALLS);
+    }
+
+    private void becomesLeftOut(Calls calls, FakeServer bad) {
+        ClientAddress address = List.of(cluster().chooser().all).stream()
+                .filter(each -> each.endpoint.equals(bad.endpoint()))
+                .findFirst()
+                .orElseThrow();
+        await().until(() -> {
+            calls.echo("x");
+            return address.health().isOut();
+        });
+    }
+
+    @Test
+    void callsThatAreTooLargeForOneInstanceGoToAnotherAndTheInstanceIsLeftOut() throws Exception {
+        try (FakeServer bad = fake(1, 100, Unpooled.EMPTY_BUFFER, (request, peer) -> {})) {
+            Calls calls = calls(bad);
+            allReachTheGoodOne(calls);
+            assertThat(bad.requests).hasValue(0);
+            becomesLeftOut(calls, bad);
+        }
+    }
+
+    @Test
+    void callsWhoseMethodHasAnotherShapeAtOneInstanceGoToAnotherAndTheInstanceIsLeftOut() throws Exception {
+        ByteBuf dictionary = Unpooled.buffer();
+        ByteBuf scratch = Unpooled.buffer();
+        MethodDictionary.write(dictionary, scratch, "good", "echo", 1, 0, -1);
+        MethodDictionary.write(dictionary, scratch, "good", "items", 2, 0, -1);
+        try (FakeServer bad = fake(1 << 20, 100, dictionary, (request, peer) -> {})) {
+            Calls calls = calls(bad);
+            allReachTheGoodOne(calls);
+            assertThat(bad.requests).hasValue(0);
+            becomesLeftOut(calls, bad);
+        }
+    }
+
+    @Test
+    void anInstanceThatTakesOneCallHasOneAndTheOthersGoToAnother() throws Exception {
+        List<RawServer.Peer> asked = new ArrayList<>();
+        List<Integer> ids = new ArrayList<>();
+        try (FakeServer bad = fake(1 << 20, 1, Unpooled.EMPTY_BUFFER, (request, peer) -> {
+            synchronized (asked) {
+                asked.add(peer);
+                ids.add(request.id());
+            }
+        })) {
+            Calls calls = calls(bad);
+            List<CompletableFuture<String>> made = new ArrayList<>();
+            for (int i = 0; i < CALLS; i++) {
+                made.add(calls.echoLater("x"));
+            }
+            await().until(() -> made.stream().filter(CompletableFuture::isDone).count() >= CALLS - 1);
+            await().until(() -> bad.requests.get() == CALLS - good.run.get());
+            assertThat(bad.requests.get()).isLessThanOrEqualTo(1);
+            synchronized (asked) {
+                for (int i = 0; i < asked.size(); i++) {
+                    asked.get(i).reply(ids.get(i), "x");
+                }
+            }
+            for (CompletableFuture<String> call : made) {
+                assertThat(call.get(20, TimeUnit.SECONDS)).isEqualTo("x");
+            }
+        }
+    }
+
+    @Test
+    void aCallThatNoInstanceTakesFailsAndNoInstanceIsLeftOutForIt() throws Exception {
+        String large = "x".repeat(Wire.MAX_MESSAGE_BYTES + 1);
+        try (FakeServer bad = fake(1 << 10, 100, Unpooled.EMPTY_BUFFER, (request, peer) -> {})) {
+            Calls calls = calls(bad);
+            for (int i = 0; i < 20; i++) {
+                assertThatThrownBy(() -> calls.echo(large)).isInstanceOfSatisfying(RPCXException.class, e -> {
+                    assertThat(e.code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+                    assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                });
+            }
+            for (ClientAddress address : cluster().chooser().all) {
+                assertThat(address.health().isOut()).isFalse();
+            }
+        }
+    }
+}
