@@ -75,7 +75,19 @@ public final class Client implements AutoCloseable {
     /** Each with the future that ends when its handlers have heard the last of it. */
     final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
 
-    private final AtomicInteger methods = new AtomicInteger();
+    /** The number of each method that proxies call, which all that call it share: there are as many as in the program. */
+    private final Map<MethodKey, Integer> methods = new ConcurrentHashMap<>();
+
+    private final AtomicInteger methodsMade = new AtomicInteger();
+
+    /** What a connection looks a method up by, and what it compares. */
+    private record MethodKey(String service, String method, int shape, boolean isAnswered) {}
+
+    int numberOf(String service, String method, int shape, boolean isAnswered) {
+        return methods.computeIfAbsent(
+                new MethodKey(service, method, shape, isAnswered), key -> methodsMade.getAndIncrement());
+    }
+
     private final long maxCloseNanos;
     private volatile boolean closed;
 
@@ -192,8 +204,13 @@ public final class Client implements AutoCloseable {
                 interceptors,
                 callTimeout,
                 classic,
-                methods::getAndIncrement);
+                this);
         return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, proxy));
+    }
+
+    /** Methods with a number of their own: for tests. */
+    int methodsMade() {
+        return methodsMade.get();
     }
 
     long callTimeoutNanos() {

@@ -27,6 +27,12 @@ final class ClientAddress extends Route {
     /** As many connections are kept; the others of {@link #connections} come when these are crowded. */
     private final int kept;
 
+    /**
+     * Number of its cluster's failure that was this instance's latest, counted from 1; below 1 before the first.
+     * Guarded by the cluster.
+     */
+    long failedAs;
+
     private final Health health;
     private volatile boolean retired;
     private volatile int weight;

@@ -1,12 +1,12 @@
 package dev.rpcx;
 
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -42,6 +42,18 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     /** When the instances changed last; null before the first time. */
     private @Nullable Long takenNanos;
 
+    /** Attempts to connect that have failed so far. */
+    private long failures;
+
+    /**
+     * The instances by {@link ClientAddress#failedAs}. A call has seen all of them fail when the first of these has
+     * failed since it came: so a call that waits keeps one number, however many instances there are.
+     */
+    private final TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
+
+    /** Before all failures: the last number that an instance has got which has not failed yet. */
+    private long untried;
+
     /** Calls without a connection, in the order in which they came; each leaves when it ends, whoever ends it. */
     private final Set<Waiting> waiting = new LinkedHashSet<>();
 
@@ -49,11 +61,12 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     private static final class Waiting extends Coming<ClientConnection> {
         private final int key;
 
-        /** Instances that have failed since the call came. */
-        private final Set<ClientAddress> failed = new HashSet<>();
+        /** {@link #failures} when the call came. */
+        private final long came;
 
-        Waiting(int key) {
+        Waiting(int key, long came) {
             this.key = key;
+            this.came = came;
         }
 
         @Override
@@ -108,8 +121,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     @Override
     Coming<ClientConnection> connect(int key) {
-        Waiting call = new Waiting(key);
+        Waiting call;
         synchronized (this) {
+            call = new Waiting(key, failures);
             Throwable failure = registryFailure;
             if (members.isEmpty() && failure != null) {
                 call.completeExceptionally(failure);
@@ -160,7 +174,6 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         List<Waiting> served;
         synchronized (this) {
             served = List.copyOf(waiting);
-            waiting.clear();
         }
         for (Waiting call : served) {
             ClientConnection ready = ready(call.key);
@@ -170,12 +183,6 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             }
             if (ready != null) {
                 call.complete(ready);
-            } else {
-                synchronized (this) {
-                    if (!call.isDone()) {
-                        waiting.add(call);
-                    }
-                }
             }
         }
     }
@@ -184,11 +191,20 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     void failed(ClientAddress address, Throwable why) {
         List<Waiting> given = new ArrayList<>();
         synchronized (this) {
+            if (!byFailure.remove(address.failedAs, address)) {
+                // it is no longer one of them
+                return;
+            }
+            failures++;
+            address.failedAs = failures;
+            byFailure.put(failures, address);
+            long all = byFailure.firstKey();
             for (Waiting call : waiting) {
-                call.failed.add(address);
-                if (call.failed.containsAll(members.values())) {
-                    given.add(call);
+                if (call.came >= all) {
+                    // as those behind it
+                    break;
                 }
+                given.add(call);
             }
             given.forEach(waiting::remove);
         }
@@ -247,6 +263,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                 ClientAddress held = members.get(endpoint.key());
                 if (held == null) {
                     held = new ClientAddress(client, endpoint, kept, most, this);
+                    held.failedAs = --untried;
+                    byFailure.put(untried, held);
                     begun.add(held);
                 } else {
                     isWeighedAnew |= held.weigh(endpoint.weight());
@@ -256,6 +274,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             for (ClientAddress member : members.values()) {
                 if (now.get(member.endpoint.key()) != member) {
                     ended.add(member);
+                    byFailure.remove(member.failedAs);
                 }
             }
             if (begun.isEmpty() && ended.isEmpty() && !isWeighedAnew) {

@@ -34,7 +34,9 @@ final class ClientMethod {
     /** A caller's own thread takes less from a call's begin to its request; what takes longer is told to the server. */
     private static final long UNTOLD_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
+    /** What connections know it by: the same for all methods of the client's proxies that call the same. */
     final int index;
+
     final Kind kind;
     private final String service;
     private final String name;

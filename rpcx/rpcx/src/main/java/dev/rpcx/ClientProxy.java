@@ -10,7 +10,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
-import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** Stands behind a client's interface. Everything about its methods is found when it is made. */
@@ -36,7 +35,7 @@ final class ClientProxy implements InvocationHandler {
             List<Interceptor> interceptors,
             Duration callTimeout,
             boolean classic,
-            IntSupplier indexes) {
+            Client client) {
         this.type = type;
         this.route = route;
         for (Method method : type.getMethods()) {
@@ -55,7 +54,7 @@ final class ClientProxy implements InvocationHandler {
                     method,
                     classic
                             ? classic(method, service, name, codecs, timeoutNanos, interceptors)
-                            : remote(method, service, name, codecs, timeoutNanos, interceptors, indexes.getAsInt()));
+                            : remote(method, service, name, codecs, timeoutNanos, interceptors, client));
         }
     }
 
@@ -66,16 +65,18 @@ final class ClientProxy implements InvocationHandler {
             Codecs codecs,
             long timeoutNanos,
             List<Interceptor> interceptors,
-            int index) {
+            Client client) {
         Type items = Streams.itemsTaken(method);
+        int shape = MethodShape.of(method, items, codecs);
+        ClientMethod.Kind kind = kind(method);
         ClientMethod remote = new ClientMethod(
-                index,
-                kind(method),
+                client.numberOf(service, name, shape, kind != ClientMethod.Kind.ONE_WAY),
+                kind,
                 Names.checked(service),
                 Names.checked(name),
                 items == null ? codecs.parameters(method) : Streams.NO_PARAMETERS,
                 codecs.result(method),
-                MethodShape.of(method, items, codecs),
+                shape,
                 timeoutNanos,
                 route,
                 RouteKey.of(method, codecs),

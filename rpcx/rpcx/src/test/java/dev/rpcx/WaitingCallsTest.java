@@ -29,7 +29,11 @@ class WaitingCallsTest {
         CompletableFuture<Integer> length(byte[] bytes);
 
         Flow.Publisher<Integer> lengths(byte[] bytes);
+
+        CompletableFuture<Integer> by(@RouteBy Key key);
     }
+
+    record Key(String name) {}
 
     /** Forgets its subscription when it cancels. */
     private static final class Cancelling implements Flow.Subscriber<Integer> {
@@ -203,5 +207,75 @@ class WaitingCallsTest {
         assertThat(hand.opened.get(0).isOpen()).as("still connecting").isTrue();
         assertThat(Objects.requireNonNull(client.clusters.get(service)).waiting())
                 .isZero();
+    }
+
+    private static long usedBytes() {
+        Runtime machine = Runtime.getRuntime();
+        long least = Long.MAX_VALUE;
+        for (int look = 0; look < 3; look++) {
+            System.gc();
+            least = Math.min(least, machine.totalMemory() - machine.freeMemory());
+        }
+        return least;
+    }
+
+    private static void fail(EmbeddedChannel channel, HandPlatform hand) {
+        channel.close();
+        hand.settle(channel);
+    }
+
+    /** Fifteen hundred calls wait while as many instances fail but for one. */
+    @Test
+    void aCallThatWaitsKeepsAsLittleOfManyInstancesAsOfOne() {
+        int many = 1_500;
+        List<Endpoint> all = new ArrayList<>();
+        for (int i = 0; i < many; i++) {
+            all.add(new Endpoint("peer" + i, 1));
+        }
+        Endpoints service = Endpoints.of(all.toArray(new Endpoint[0]));
+        Remote remote = client.create(Remote.class, service);
+        for (int i = 0; i < many; i++) {
+            calls.add(remote.length(new byte[0]));
+        }
+        List<EmbeddedChannel> connecting = List.copyOf(hand.opened);
+        assertThat(connecting).hasSize(many);
+        hand.settle(connecting.get(0));
+        long before = usedBytes();
+        for (int i = 1; i < many; i++) {
+            fail(connecting.get(i), hand);
+        }
+        assertThat(calls).allSatisfy(call -> assertThat(call).isNotDone());
+        // a set of instances for each call took three times as much
+        assertThat(usedBytes() - before).isLessThan(20L << 20);
+        fail(connecting.get(0), hand);
+        assertThat(calls).allSatisfy(call -> assertThat(call).isCompletedExceptionally());
+    }
+
+    @Test
+    void aCallWaitsUntilEachInstanceHasFailedSinceItCame() {
+        Remote remote = client.create(Remote.class, Endpoints.of(new Endpoint("a", 1), new Endpoint("b", 1)));
+        calls.add(remote.length(new byte[0]));
+        fail(hand.opened.get(0), hand);
+        calls.add(remote.length(new byte[0]));
+        assertThat(calls.get(0)).isNotDone();
+        fail(hand.opened.get(1), hand);
+        assertThat(calls.get(0)).isCompletedExceptionally();
+        assertThat(calls.get(1)).as("it has seen one of the two fail").isNotDone();
+    }
+
+    @Test
+    @SuppressWarnings("NullAway") // a key that cannot be sent
+    void anAsynchronousCallWithoutAKeyFailsItsFuture() {
+        assertThat(client.create(Remote.class, "peer", 1).by(new Key(null))).isCompletedExceptionally();
+    }
+
+    @Test
+    void proxiesOfOneInterfaceShareTheNumbersOfItsMethods() {
+        client.create(Remote.class, "peer", 1);
+        int all = client.methodsMade();
+        for (int i = 0; i < 100; i++) {
+            client.create(Remote.class, "peer" + i, 1);
+        }
+        assertThat(client.methodsMade()).isEqualTo(all);
     }
 }
