@@ -383,7 +383,7 @@ final class ClientCall extends Outbound {
 
     @Override
     void lost() {
-        complete(connection.lostError(RPCXException.Executed.NOT_EXECUTED), true);
+        complete(connection.leftError(), true);
     }
 
     boolean isWaiting() {
@@ -701,7 +701,7 @@ final class ClientCall extends Outbound {
     /** The connection takes no more calls: a request that waits for its turn goes to another one. */
     void leaveUnsent() {
         if (onWire && !begun && !completed) {
-            complete(connection.lostError(RPCXException.Executed.NOT_EXECUTED), true);
+            complete(connection.leftError(), true);
         }
     }
 

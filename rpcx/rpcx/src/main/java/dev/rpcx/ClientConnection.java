@@ -297,12 +297,19 @@ final class ClientConnection extends WireConnection {
         slots.trim();
     }
 
+    /** The end of a call of which the server may have seen something. */
     RPCXException lostError(RPCXException.Executed executed) {
+        return new RPCXException(RPCXException.Code.UNAVAILABLE, whyLost(), executed);
+    }
+
+    /** The end of a call of which no byte has left: it may go to another connection as if it had not been here. */
+    RPCXException leftError() {
+        return RPCXException.unsent(RPCXException.Unsent.LEFT, RPCXException.Code.UNAVAILABLE, whyLost());
+    }
+
+    private String whyLost() {
         String why = closedWhy;
-        return new RPCXException(
-                RPCXException.Code.UNAVAILABLE,
-                peer + ": " + (why == null ? "the connection is closing" : why),
-                executed);
+        return peer + ": " + (why == null ? "the connection is closing" : why);
     }
 
     // ---- the event loop
@@ -626,7 +633,7 @@ final class ClientConnection extends WireConnection {
         for (int slot = 0, top = slots.top(); slot < top; slot++) {
             ClientCall call = slots.at(slot);
             if (call != null && call.isOnWire(call.id)) {
-                call.complete(lostError(call.executed()), true);
+                call.complete(call.begun ? lostError(call.executed()) : leftError(), true);
             }
         }
         if (!attempt.completeExceptionally(new IllegalStateException(why)) && !leaving) {

@@ -210,21 +210,21 @@ final class ClientMethod {
                     connection.slots.hasOrphans = true;
                 }
             }
-            if (!mayTryAgain(error, attempt, connection)) {
+            if (!mayTryAgain(error, attempt)) {
                 throw mayHaveRun ? error.afterAnother() : error;
             }
             mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
         }
     }
 
-    private boolean mayTryAgain(RPCXException error, int attempt, ClientConnection connection) {
+    private boolean mayTryAgain(RPCXException error, int attempt) {
         boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
         boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
         if (items != null || error.code() != RPCXException.Code.UNAVAILABLE && !overloaded) {
             return false;
         }
-        if (!executed && !overloaded && !connection.isUsable()) {
-            // it never left, which costs no server anything
+        if (error.unsent() == RPCXException.Unsent.LEFT) {
+            // as this side knows by itself: it has cost no server anything
             return attempt < MAX_ATTEMPTS;
         }
         return (idempotent || !executed)
@@ -585,8 +585,7 @@ final class ClientMethod {
         @Override
         void fail(RPCXException error) {
             ended(error);
-            ClientConnection last = connection;
-            if (last != null && method.mayTryAgain(error, attempt, last)) {
+            if (method.mayTryAgain(error, attempt)) {
                 mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
                 try {
                     attempt();

@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.CircuitBreaker.Permit;
 import dev.rpcx.Health.Outcome;
+import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.MockTicker;
 import io.netty.util.concurrent.Ticker;
 import java.time.Duration;
@@ -111,6 +112,35 @@ class RetriesTest {
             long before = instances.executed();
             assertThatThrownBy(() -> who.fail("x")).isInstanceOf(RPCXException.class);
             assertThat(instances.executed()).isEqualTo(before + 1);
+        }
+    }
+
+    /** What a server says does not show that a call has cost it nothing, also while its connection is being left. */
+    @Test
+    void aServerThatLeavesAndSaysThatItDidNotRunACallIsCalledAgainOutOfTheBudget() throws Exception {
+        try (FakeServer server = new FakeServer(Settings.INITIAL, Unpooled.EMPTY_BUFFER, (request, peer) -> {
+                    peer.send(Wire.GOAWAY, 0);
+                    peer.error(request.id(), RPCXException.Code.UNAVAILABLE);
+                });
+                Client client = Client.builder().eventLoops(1).build()) {
+            Instances.Who who = client.create(
+                    Instances.Who.class,
+                    server.endpoint().host(),
+                    server.endpoint().port());
+            int calls = 200;
+            for (int i = 0; i < calls; i++) {
+                boolean later = i % 2 == 0;
+                assertThatThrownBy(() -> {
+                            if (later) {
+                                who.whoLater("x").join();
+                            } else {
+                                who.who("x");
+                            }
+                        })
+                        .isInstanceOf(RuntimeException.class);
+            }
+            // a tenth, and the ten that a client begins with
+            assertThat(server.requests.get()).isLessThanOrEqualTo(calls * 11 / 10 + 10);
         }
     }
 
