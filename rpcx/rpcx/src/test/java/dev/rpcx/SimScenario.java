@@ -597,7 +597,8 @@ final class SimScenario {
     }
 
     private void takes(SimService.Remote remote, long time) {
-        SimCalls.Call call = calls.begin("takes", time, false);
+        long own = SimService.Remote.TAKES_MILLIS * MILLISECOND;
+        SimCalls.Call call = calls.begin("takes", CallContext.isAbsent() ? own : Math.min(time, own), false);
         streamId = call.id;
         RPCXFuture<String> future;
         try {
