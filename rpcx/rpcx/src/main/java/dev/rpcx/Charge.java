@@ -33,7 +33,13 @@ final class Charge implements Memory {
         this.account = account;
         this.kind = kind;
         this.step = switch (kind) {
-            case REQUEST_BYTES, OBJECT_BYTES, REPLY_BYTES, QUEUE_BYTES, ITEM_BYTES_IN, ITEM_BYTES_OUT -> STEP_BYTES;
+            case REQUEST_BYTES,
+                    OBJECT_BYTES,
+                    REPLY_BYTES,
+                    UNREAD_REPLY_BYTES,
+                    QUEUE_BYTES,
+                    ITEM_BYTES_IN,
+                    ITEM_BYTES_OUT -> STEP_BYTES;
             case KEPT_BYTES, FRAME_BYTES, CONNECTIONS, CALLS, HANDLERS, ORPHANS, STREAMS, TIMERS -> 1;
         };
     }

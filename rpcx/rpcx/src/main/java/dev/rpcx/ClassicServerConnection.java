@@ -345,7 +345,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 // all of it with the last byte: a part gives back whole steps only
                 charge.set(charge.held() - left);
             });
-        } else if (channel.isWritable()) {
+        } else {
             write(
                     ClassicWire.reply(
                             id,
@@ -355,11 +355,6 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                                     "the reply could not be kept: too many bytes of replies wait to be read",
                                     RPCXException.Executed.EXECUTED)),
                     left -> {});
-        } else {
-            abort(new RPCXException(
-                    RPCXException.Code.UNAVAILABLE,
-                    "the client does not read its replies",
-                    RPCXException.Executed.MAYBE));
         }
     }
 

@@ -163,6 +163,7 @@ final class Ledger {
         most.put(Resource.REQUEST_BYTES, Math.max(some, heap / 8));
         most.put(Resource.OBJECT_BYTES, Math.max(some, heap / 8));
         most.put(Resource.REPLY_BYTES, Math.max(some, heap / 8));
+        most.put(Resource.UNREAD_REPLY_BYTES, most.get(Resource.REPLY_BYTES) / 4 * 3);
         most.put(Resource.QUEUE_BYTES, heap / 8);
         most.put(Resource.ITEM_BYTES_IN, Math.max(some, heap / 16));
         most.put(Resource.ITEM_BYTES_OUT, Math.max(some, heap / 16));

@@ -14,6 +14,13 @@ enum Resource {
     /** Bytes that stand in a socket's queue because the peer does not read them, where they are more than a little. */
     QUEUE_BYTES,
 
+    /**
+     * The part of {@link #REPLY_BYTES} that belongs to connections whose peers let their queues stand: no memory beside
+     * it, but a pool of its own, which is full before that of all replies is. So those who do not read push each other
+     * out, and leave room for those who do.
+     */
+    UNREAD_REPLY_BYTES,
+
     /** Bytes of stream items that have arrived and that nobody has taken. */
     ITEM_BYTES_IN,
 
@@ -52,7 +59,7 @@ enum Resource {
      * wait, and nothing smaller than a connection can be refused. See {@link Claim}.
      */
     boolean isClaimed() {
-        return this == QUEUE_BYTES || this == FRAME_BYTES;
+        return this == QUEUE_BYTES || this == UNREAD_REPLY_BYTES || this == FRAME_BYTES;
     }
 
     /** Whether a connection in good order holds some of it while no call is under way. */

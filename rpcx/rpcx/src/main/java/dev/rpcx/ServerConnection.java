@@ -1203,16 +1203,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (reads && bytes <= Wire.MAX_PAYLOAD_BYTES) {
             return true;
         }
-        if (call.charges().reply.set(call.replyBytes())) {
-            call.waits = true;
-            replyHeld();
-        } else if (reads) {
+        if (!call.charges().reply.set(call.replyBytes())) {
             call.refuseReply();
-        } else {
-            loop().execute(() -> abort("the client does not read its replies"));
-            return false;
+            return true;
         }
-        return true;
+        call.waits = true;
+        replyHeld();
+        return reads || holdReplies(account.held(Resource.REPLY_BYTES));
     }
 
     /** Ends the use of a call that neither its handler nor its reply needs any more. */

@@ -17,6 +17,10 @@ final class SocketQueue {
     private final Channel channel;
     private final EventLoop loop;
     private final Claim claim;
+
+    /** For replies that wait behind the queue. */
+    private final Claim replies;
+
     private final Runnable changed;
     private final Runnable unread;
 
@@ -42,9 +46,27 @@ final class SocketQueue {
         this.channel = channel;
         this.loop = channel.eventLoop();
         this.claim = new Claim(account, Resource.QUEUE_BYTES, loop, this::cut);
+        this.replies = new Claim(account, Resource.UNREAD_REPLY_BYTES, loop, this::cut);
         this.changed = changed;
         this.unread = unread;
-        channel.closeFuture().addListener(closed -> claim.close());
+        channel.closeFuture().addListener(closed -> {
+            claim.close();
+            replies.close();
+        });
+    }
+
+    /**
+     * So many bytes of replies wait, while the peer does not take what stands here. Where there is no room for them, the
+     * peer's connection ends that costs the others most.
+     *
+     * @return false if it is this one
+     */
+    boolean holdReplies(long bytes) {
+        if (!isCut && replies.set(bytes, loop.ticker().nanoTime())) {
+            return true;
+        }
+        loop.execute(this::cut);
+        return false;
     }
 
     /**
@@ -53,6 +75,9 @@ final class SocketQueue {
      */
     void look() {
         long bytes = bytes();
+        if (channel.isWritable()) {
+            replies.release();
+        }
         if (bytes <= Outbound.SMALL_BYTES) {
             claim.release();
             if (bytes == 0) {
@@ -96,6 +121,7 @@ final class SocketQueue {
                 isMarked = false;
                 marksLeft++;
                 claim.renew(loop.ticker().nanoTime());
+                replies.renew(loop.ticker().nanoTime());
                 look();
                 changed.run();
             });

@@ -486,6 +486,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         abort("the peer does not read what it is sent");
     }
 
+    /** As {@link SocketQueue#holdReplies}. */
+    final boolean holdReplies(long bytes) {
+        return unsent.holdReplies(bytes);
+    }
+
     /** As {@link SocketQueue#isStandingStill}. */
     final boolean isStandingStill() {
         return unsent.isStandingStill();

@@ -893,13 +893,15 @@ class ClassicServingTest {
     }
 
     @Test
-    void aReplyToWhoDoesNotReadAndFindsNoRoomEndsTheConnection() {
+    void whoDoesNotReadIsToldWhereItsReplyFindsNoRoom() {
         call(1, "laterHere");
         hand.reads(channel, false);
         assertThat(channel.config().isAutoRead()).isFalse();
         long taken = takeAll(Resource.REPLY_BYTES);
         service.waiting.get(0).complete("a");
-        assertThat(channel.isOpen()).isFalse();
+        assertThat(channel.isOpen()).isTrue();
+        hand.reads(channel, true);
+        expectError(1, RPCXException.Code.OVERLOADED, RPCXException.Executed.EXECUTED, "could not be kept");
         account.give(Resource.REPLY_BYTES, taken);
     }
 

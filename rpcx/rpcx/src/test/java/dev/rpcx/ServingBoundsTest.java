@@ -878,11 +878,24 @@ class ServingBoundsTest {
     }
 
     @Test
-    void whoDoesNotReadAReplyThatCannotBeKeptIsLeft() {
+    void whoDoesNotReadIsToldWhereItsReplyCannotBeKept() {
         serve();
         call(FIRST, "laterHere");
         hand.reads(channel(), false);
         takeAll(Resource.REPLY_BYTES);
+        service.waiting.get(0).complete("b");
+        hand.settle(channel());
+        assertThat(channel().isOpen()).isTrue();
+        hand.reads(channel(), true);
+        expectError(FIRST, Code.OVERLOADED, Executed.EXECUTED, "the reply could not be kept");
+    }
+
+    @Test
+    void whoDoesNotReadIsLeftWhereNobodyLetsMoreRepliesWait() {
+        serve();
+        call(FIRST, "laterHere");
+        hand.reads(channel(), false);
+        takeAll(Resource.UNREAD_REPLY_BYTES);
         service.waiting.get(0).complete("b");
         hand.settle(channel());
         assertThat(channel().isOpen()).isFalse();

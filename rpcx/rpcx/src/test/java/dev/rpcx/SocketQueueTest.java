@@ -60,8 +60,11 @@ class SocketQueueTest {
             .classic(true)
             .keepAlive(Duration.ofHours(1))
             .build();
-    private final Ledger ledger =
-            new Ledger("queues", Map.of(Resource.QUEUE_BYTES, (long) POOL_BYTES), Map.of(), Integer.MAX_VALUE);
+    private final Ledger ledger = new Ledger(
+            "queues",
+            Map.of(Resource.QUEUE_BYTES, (long) POOL_BYTES, Resource.UNREAD_REPLY_BYTES, (long) POOL_BYTES),
+            Map.of(),
+            Integer.MAX_VALUE);
     private final SlowPeer peer = new SlowPeer();
     private final Account account = open("10.0.0.1");
 
@@ -177,6 +180,35 @@ class SocketQueueTest {
         claim.set(bytes - 2 * Charge.STEP_BYTES, peer.eventLoop().ticker().nanoTime());
         claim.close();
         other.close();
+    }
+
+    @Test
+    void ofThoseWhoLetRepliesWaitTheOldestEndsAndNotTheNext() {
+        ServerConnection connection = unread();
+        assertThat(connection.holdReplies(POOL_BYTES / 2)).isTrue();
+        peer.advanceTimeBy(10, TimeUnit.SECONDS);
+        Account honest = open("10.0.0.3");
+        boolean[] ended = new boolean[1];
+        Claim recent = new Claim(honest, Resource.UNREAD_REPLY_BYTES, peer.eventLoop(), () -> ended[0] = true);
+        assertThat(recent.set(POOL_BYTES / 4 * 3, peer.eventLoop().ticker().nanoTime()))
+                .isTrue();
+        peer.runPendingTasks();
+        assertThat(peer.isOpen()).isFalse();
+        assertThat(ended[0]).isFalse();
+        recent.close();
+        honest.close();
+    }
+
+    @Test
+    void whoHasReadLetsNoRepliesWait() {
+        ServerConnection connection = unread();
+        assertThat(connection.holdReplies(POOL_BYTES / 2)).isTrue();
+        peer.read(REPLY_BYTES + 1_000);
+        await().untilAsserted(() -> {
+            peer.runPendingTasks();
+            assertThat(ledger.held(Resource.UNREAD_REPLY_BYTES)).isZero();
+        });
+        assertThat(peer.isOpen()).isTrue();
     }
 
     @Test
