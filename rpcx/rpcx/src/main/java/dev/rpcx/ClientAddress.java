@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import java.util.ArrayDeque;
 import java.util.List;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -16,6 +17,12 @@ import org.jspecify.annotations.Nullable;
  * <p>As a member of a {@link ClientCluster} it keeps its connections by itself, and tells the cluster of each.
  */
 final class ClientAddress extends Route {
+    /** A server that has kept a connection for so long means to be called: what it did before counts no longer. */
+    private static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** Connections that may be in the course of being left, beyond as many as may be in use. */
+    private static final int MORE_LEFT = 4;
+
     private static final long WAITED_OUT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final Client client;
@@ -38,7 +45,16 @@ final class ClientAddress extends Route {
     private volatile int weight;
 
     // guarded by this
+    /** Connections that are being left and still have calls under way, or are about to close; the oldest first. */
+    private final ArrayDeque<ClientConnection> left = new ArrayDeque<>();
+
+    /** In a row; a connection that the server left at once is one. */
     private int failures;
+
+    /** The last attempt has brought a connection, at {@link #upNanos}. */
+    private boolean isUp;
+
+    private long upNanos;
     private long pauseEndNanos;
     private @Nullable Throwable lastFailure;
 
@@ -270,13 +286,14 @@ final class ClientAddress extends Route {
 
     private void attempted(int index, @Nullable Throwable failure) {
         synchronized (this) {
-            lastFailure = failure;
             if (failure == null) {
-                failures = 0;
+                // failures are forgotten once the server has kept the connection for a while
+                lastFailure = null;
+                isUp = true;
+                upNanos = ticker().nanoTime();
+                pauseEndNanos = upNanos;
             } else {
-                failures++;
-                pauseEndNanos = ticker().nanoTime()
-                        + Backoff.nanos(failures, client.platform().random());
+                pauseAfter(failure);
             }
         }
         ClientCluster told = cluster;
@@ -291,8 +308,46 @@ final class ClientAddress extends Route {
         }
     }
 
+    private synchronized void pauseAfter(Throwable failure) {
+        long now = ticker().nanoTime();
+        if (isUp && now - upNanos >= KEPT_NANOS) {
+            failures = 0;
+        }
+        isUp = false;
+        lastFailure = failure;
+        failures++;
+        pauseEndNanos = now + Backoff.nanos(failures, client.platform().random());
+    }
+
+    /**
+     * A connection that was there is being left, and may have calls under way. A server that leaves each as soon as it
+     * is there is given the next one later and later; of those that it leaves after a while only so many stay. On the
+     * connection's event loop.
+     */
+    private void left(ClientConnection connection) {
+        ClientConnection oldest = null;
+        synchronized (this) {
+            if (connection.upNanos() >= KEPT_NANOS) {
+                failures = 0;
+            } else if (!retired) {
+                pauseAfter(new IllegalStateException("the server left the last connection as soon as it was there"));
+            }
+            left.add(connection);
+            if (left.size() > connections.length() + MORE_LEFT) {
+                oldest = left.remove();
+            }
+        }
+        if (oldest != null) {
+            oldest.endLeft();
+        }
+    }
+
     /** A connection that was there takes no more calls. On its event loop. */
     void lost(ClientConnection connection) {
+        if (connection.hasBegun() && !connection.isClosed()) {
+            // otherwise it has no calls, and its attempt has failed or is about to
+            left(connection);
+        }
         for (int index = 0; cluster != null && index < kept; index++) {
             Attempt<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
@@ -307,6 +362,9 @@ final class ClientAddress extends Route {
 
     /** A connection is over: nothing of it is held any longer. */
     void forget(ClientConnection connection) {
+        synchronized (this) {
+            left.remove(connection);
+        }
         for (int index = 0; index < connections.length(); index++) {
             Attempt<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {

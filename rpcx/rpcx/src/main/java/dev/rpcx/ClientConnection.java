@@ -84,6 +84,9 @@ final class ClientConnection extends WireConnection {
 
     private record Entry(int number, int shape) {}
 
+    /** When the server had said what it publishes; event loop only. */
+    private long beginNanos;
+
     /** The server has sent its settings; event loop only. */
     private boolean settled;
 
@@ -406,7 +409,11 @@ final class ClientConnection extends WireConnection {
         });
         if (!more) {
             dictionaryComplete = true;
-            attempt.complete(this);
+            beginNanos = nanoTime();
+            if (!leaving) {
+                // otherwise it has failed: the connection is about to close
+                attempt.complete(this);
+            }
             published.complete(dictionary.keySet().stream()
                     .map(name -> name.replace('\0', '/'))
                     .sorted()
@@ -438,6 +445,21 @@ final class ClientConnection extends WireConnection {
     /** No new calls; when those under way have ended the connection does. From any thread. */
     void retire() {
         loop().execute(this::onGoAway);
+    }
+
+    /** Ends a connection that is being left, with the calls under way. From any thread. */
+    void endLeft() {
+        loop().execute(() -> close("the server has left too many connections with calls under way"));
+    }
+
+    /** The server has said what it publishes, and takes calls from then on. Event loop only. */
+    boolean hasBegun() {
+        return dictionaryComplete;
+    }
+
+    /** How long calls have been taken, once they are. Event loop only. */
+    long upNanos() {
+        return nanoTime() - beginNanos;
     }
 
     boolean isLeft() {

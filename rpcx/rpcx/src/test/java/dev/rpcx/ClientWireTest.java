@@ -398,6 +398,98 @@ class ClientWireTest {
         assertThat(connection().lostError(Executed.MAYBE)).hasMessageContaining("the server is closing");
     }
 
+    /**
+     * The client connects once more.
+     *
+     * @return how many milliseconds the server was left alone
+     */
+    private long connectAgain() {
+        EmbeddedChannel left = channel();
+        ClientAddress address = connection().address();
+        int before = hand.opened.size();
+        long millis = 0;
+        address.connect(0);
+        hand.settle(left);
+        while (hand.opened.size() == before) {
+            hand.pass(left, 5, TimeUnit.MILLISECONDS);
+            millis += 5;
+            address.connect(0);
+            hand.settle(left);
+        }
+        connecting();
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        return millis;
+    }
+
+    /** The same, and the server says what it publishes. */
+    private long openAgain() {
+        long millis = connectAgain();
+        dictionary(Wire.DICTIONARY, "echo");
+        return millis;
+    }
+
+    @Test
+    void aServerThatLeavesBeforeItHasSaidWhatItPublishesIsLeftAloneForLongerAndLonger() {
+        open();
+        hand.pass(channel(), 1, TimeUnit.HOURS);
+        send(Wire.GOAWAY, 0);
+        long millis = 0;
+        for (int i = 0; i < 8; i++) {
+            frames.clear();
+            millis += connectAgain();
+            ByteBuf both = RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER);
+            if (i % 2 == 0) {
+                both.writeBytes(RawPeer.frame(Wire.DICTIONARY, 0, Unpooled.EMPTY_BUFFER));
+            }
+            send(both);
+            hand.settle(channel());
+        }
+        assertThat(millis).isGreaterThanOrEqualTo(10 + 20 + 40 + 80 + 160 + 320 + 500);
+    }
+
+    @Test
+    void aServerThatLeavesEachConnectionAtOnceIsLeftAloneForLongerAndLonger() {
+        open();
+        long millis = 0;
+        for (int i = 0; i < 8; i++) {
+            echo("under way");
+            frames.clear();
+            send(Wire.GOAWAY, 0);
+            millis += openAgain();
+        }
+        assertThat(millis).isGreaterThanOrEqualTo(10 + 20 + 40 + 80 + 160 + 320 + 500 + 500);
+        // one that it has kept for a while is no failure
+        pass(1_000);
+        send(Wire.GOAWAY, 0);
+        assertThat(openAgain()).isZero();
+        // and those before it are forgotten by the next one
+        send(Wire.GOAWAY, 0);
+        assertThat(openAgain()).isBetween(10L, 25L);
+    }
+
+    @Test
+    void whereAServerLeavesConnectionAfterConnectionTheOldestEndWithTheCallsThatTheyHave() {
+        open();
+        List<ClientConnection> made = new ArrayList<>();
+        List<CompletableFuture<String>> underWay = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            pass(1_000);
+            underWay.add(echo("under way"));
+            made.add(connection());
+            send(Wire.GOAWAY, 0);
+            openAgain();
+            hand.opened.forEach(hand::settle);
+        }
+        assertThat(made.stream().map(ClientConnection::isClosed))
+                .containsExactly(true, true, true, false, false, false, false, false);
+        for (int i = 0; i < 3; i++) {
+            assertThat(failure(underWay.get(i)).code()).isEqualTo(Code.UNAVAILABLE);
+            assertThat(failure(underWay.get(i)).executed()).isEqualTo(Executed.MAYBE);
+        }
+        assertThat(underWay.get(3)).isNotDone();
+    }
+
     @Test
     void theEndOfTheChannelEndsEveryCall() {
         open();
