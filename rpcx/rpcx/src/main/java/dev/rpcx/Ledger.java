@@ -148,6 +148,9 @@ final class Ledger {
         // to strangers
         most.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);
         mostOfConnection.remove(Resource.REPLY_BYTES);
+        // as at a server, a buffer that has grown is charged whole; and nobody but its own callers fills it
+        most.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
+        mostOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         return live(new Ledger(owner, most, mostOfConnection, Integer.MAX_VALUE));
     }
 
