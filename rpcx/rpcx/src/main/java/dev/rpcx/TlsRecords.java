@@ -6,6 +6,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandler;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.handler.ssl.NotSslRecordException;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -151,7 +152,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         int bytes = in.readableBytes();
         int length = bytes < HEADER_BYTES ? Integer.MAX_VALUE : length(in, in.readerIndex());
         if (length < 0) {
-            close();
+            notARecord(ctx);
         } else if (length <= bytes) {
             pass(ctx, in.readRetainedSlice(length));
         } else {
@@ -164,7 +165,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         if (begin.readableBytes() < HEADER_BYTES) {
             keep(in, Math.min(HEADER_BYTES - begin.readableBytes(), in.readableBytes()));
             if (begin.readableBytes() == HEADER_BYTES && length(begin, 0) < 0) {
-                close();
+                notARecord(ctx);
             }
             return;
         }
@@ -175,6 +176,12 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
             begin = Unpooled.EMPTY_BUFFER;
             pass(ctx, record);
         }
+    }
+
+    /** The connection hears why it ends: most often the peer does not speak TLS, which its user has to learn. */
+    private void notARecord(ChannelHandlerContext ctx) {
+        ctx.fireExceptionCaught(new NotSslRecordException("not an SSL/TLS record"));
+        close();
     }
 
     private void pass(ChannelHandlerContext ctx, ByteBuf record) {

@@ -82,6 +82,19 @@ class TlsTest {
     }
 
     @Test
+    void aServerWithoutTlsIsToldAsSuch() {
+        try (Server plain = Server.builder(RegistryServer.registry(new Secret()))
+                        .host("127.0.0.1")
+                        .port(0)
+                        .build()
+                        .start();
+                Client client = Client.builder().tls(Tls.client()).build()) {
+            assertThatThrownBy(() -> client.published("127.0.0.1", plain.port()))
+                    .hasStackTraceContaining("not an SSL/TLS record");
+        }
+    }
+
+    @Test
     void aTrustedServerIsCalledAndAPlainClientIsNotServed() {
         try (Server secure = serve(Tls.server(server.chain(), server.key()))) {
             assertThat(ask(Tls.client().trusting(servers.authority), secure.port()))
