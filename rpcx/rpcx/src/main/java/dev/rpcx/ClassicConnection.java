@@ -75,7 +75,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         this.channel = channel;
         this.timers = account.charge(Resource.TIMERS);
         this.loop = channel.eventLoop();
-        this.queue = new SocketQueue(channel, account, () -> {}, this::endUnread);
+        this.queue = new SocketQueue(channel, account, this::replyBytes, () -> {}, this::endUnread);
         this.frames = new ClassicFrames(maxFrameBytes, maxPassedBytes, this);
         this.keepAliveNanos = keepAliveNanos;
         this.silentNanos = Math.min(SILENT_NANOS, keepAliveNanos);
@@ -210,6 +210,11 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         if (waitingBytes != 0) {
             queue.look();
         }
+    }
+
+    /** What is charged of replies that have been made for the peer and have not left. On the event loop. */
+    long replyBytes() {
+        return 0;
     }
 
     private void endUnread() {

@@ -359,6 +359,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     @Override
+    long replyBytes() {
+        return account.held(Resource.REPLY_BYTES);
+    }
+
+    @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         // a client that does not read its replies may send no more requests until it does
         channel.config().setAutoRead(isEnding() || channel.isWritable());

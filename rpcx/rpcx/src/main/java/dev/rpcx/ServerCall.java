@@ -681,7 +681,8 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
             connection.postpone(this);
             return false;
         }
-        return connection.mayLeave(this);
+        connection.holdIfItWaits(this);
+        return true;
     }
 
     /** The reply is too much to hold for a caller that has not taken those before it. */

@@ -225,6 +225,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
+    @Override
+    long replyBytes() {
+        return account.held(Resource.REPLY_BYTES);
+    }
+
     /** Replies, and what stands in the socket's queue. Any thread may ask. */
     private long unreadBytes() {
         return account.held(Resource.REPLY_BYTES) + account.held(Resource.QUEUE_BYTES);
@@ -1193,23 +1198,20 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /**
      * Charges a reply that cannot leave now; what its handler's thread has charged for it counts. While the client
-     * reads this is one look.
-     *
-     * @return false if the reply is dropped, with its connection
+     * reads this is one look. Where there is no room, the caller is told that instead of its reply.
      */
-    boolean mayLeave(ServerCall call) {
+    void holdIfItWaits(ServerCall call) {
         int bytes = call.body.readableBytes();
         boolean reads = channel.isWritable();
         if (reads && bytes <= Wire.MAX_PAYLOAD_BYTES) {
-            return true;
+            return;
         }
-        if (!call.charges().reply.set(call.replyBytes())) {
+        if (call.charges().reply.set(call.replyBytes())) {
+            call.waits = true;
+            replyHeld();
+        } else {
             call.refuseReply();
-            return true;
         }
-        call.waits = true;
-        replyHeld();
-        return reads || holdReplies(account.held(Resource.REPLY_BYTES));
     }
 
     /** Ends the use of a call that neither its handler nor its reply needs any more. */

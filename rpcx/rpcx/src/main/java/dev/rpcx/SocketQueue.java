@@ -6,6 +6,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.EventLoop;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,6 +22,7 @@ final class SocketQueue {
     /** For replies that wait behind the queue. */
     private final Claim replies;
 
+    private final LongSupplier replyBytes;
     private final Runnable changed;
     private final Runnable unread;
 
@@ -39,14 +41,16 @@ final class SocketQueue {
     private long restSeen;
 
     /**
+     * @param replyBytes how much is charged of replies that have been made for the peer and have not left
      * @param changed all that stood in the queue at some time has left it
      * @param unread ends the connection over a peer that does not read; what it still writes may be lost
      */
-    SocketQueue(Channel channel, Account account, Runnable changed, Runnable unread) {
+    SocketQueue(Channel channel, Account account, LongSupplier replyBytes, Runnable changed, Runnable unread) {
         this.channel = channel;
         this.loop = channel.eventLoop();
         this.claim = new Claim(account, Resource.QUEUE_BYTES, loop, this::cut);
         this.replies = new Claim(account, Resource.UNREAD_REPLY_BYTES, loop, this::cut);
+        this.replyBytes = replyBytes;
         this.changed = changed;
         this.unread = unread;
         channel.closeFuture().addListener(closed -> {
@@ -55,18 +59,9 @@ final class SocketQueue {
         });
     }
 
-    /**
-     * So many bytes of replies wait, while the peer does not take what stands here. Where there is no room for them, the
-     * peer's connection ends that costs the others most.
-     *
-     * @return false if it is this one
-     */
-    boolean holdReplies(long bytes) {
-        if (!isCut && replies.set(bytes, loop.ticker().nanoTime())) {
-            return true;
-        }
-        loop.execute(this::cut);
-        return false;
+    /** The connection is over: no replies wait any more, though the queue may. */
+    void dropReplies() {
+        replies.close();
     }
 
     /**
@@ -74,10 +69,8 @@ final class SocketQueue {
      * peer's connection ends if it costs the others most.
      */
     void look() {
+        lookAtReplies();
         long bytes = bytes();
-        if (channel.isWritable()) {
-            replies.release();
-        }
         if (bytes <= Outbound.SMALL_BYTES) {
             claim.release();
             if (bytes == 0) {
@@ -96,6 +89,14 @@ final class SocketQueue {
                     markHasLeft();
                 }
             });
+        }
+    }
+
+    /** Whose peer takes nothing lets all wait that has been made for it, whenever that came. */
+    private void lookAtReplies() {
+        long waiting = isCut || channel.isWritable() ? 0 : replyBytes.getAsLong();
+        if (waiting != replies.bytes() && !replies.set(waiting, loop.ticker().nanoTime())) {
+            loop.execute(this::cut);
         }
     }
 

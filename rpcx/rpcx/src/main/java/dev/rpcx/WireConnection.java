@@ -117,7 +117,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     WireConnection(Channel channel, Account account) {
         this.channel = channel;
         this.account = account;
-        this.unsent = new SocketQueue(channel, account, this::unsentChanged, this::endUnread);
+        this.unsent = new SocketQueue(channel, account, this::replyBytes, this::unsentChanged, this::endUnread);
         this.kept = account.charge(Resource.KEPT_BYTES);
         this.frame = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::endFrame);
         this.loop = channel.eventLoop();
@@ -486,9 +486,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         abort("the peer does not read what it is sent");
     }
 
-    /** As {@link SocketQueue#holdReplies}. */
-    final boolean holdReplies(long bytes) {
-        return unsent.holdReplies(bytes);
+    /** What is charged of replies that have been made for the peer and have not left. On the event loop. */
+    long replyBytes() {
+        return 0;
     }
 
     /** As {@link SocketQueue#isStandingStill}. */
@@ -787,6 +787,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 drain();
                 kept.release();
                 frame.close();
+                unsent.dropReplies();
                 if (!reading) {
                     dropCut();
                 }

@@ -184,8 +184,10 @@ class SocketQueueTest {
 
     @Test
     void ofThoseWhoLetRepliesWaitTheOldestEndsAndNotTheNext() {
-        ServerConnection connection = unread();
-        assertThat(connection.holdReplies(POOL_BYTES / 2)).isTrue();
+        Charge others = account.charge(Resource.REPLY_BYTES);
+        assertThat(others.add(POOL_BYTES / 2)).isTrue();
+        unread();
+        assertThat(ledger.held(Resource.UNREAD_REPLY_BYTES)).isEqualTo(ledger.held(Resource.REPLY_BYTES));
         peer.advanceTimeBy(10, TimeUnit.SECONDS);
         Account honest = open("10.0.0.3");
         boolean[] ended = new boolean[1];
@@ -197,18 +199,33 @@ class SocketQueueTest {
         assertThat(ended[0]).isFalse();
         recent.close();
         honest.close();
+        others.release();
     }
 
     @Test
     void whoHasReadLetsNoRepliesWait() {
-        ServerConnection connection = unread();
-        assertThat(connection.holdReplies(POOL_BYTES / 2)).isTrue();
+        Charge others = account.charge(Resource.REPLY_BYTES);
+        assertThat(others.add(POOL_BYTES / 2)).isTrue();
+        unread();
+        assertThat(ledger.held(Resource.UNREAD_REPLY_BYTES)).isGreaterThanOrEqualTo(POOL_BYTES / 2);
         peer.read(REPLY_BYTES + 1_000);
         await().untilAsserted(() -> {
             peer.runPendingTasks();
             assertThat(ledger.held(Resource.UNREAD_REPLY_BYTES)).isZero();
         });
         assertThat(peer.isOpen()).isTrue();
+        others.release();
+    }
+
+    @Test
+    void repliesOfTheClassicWireThatWaitAreCountedToo() {
+        peer.pipeline().addLast(new ClassicServerConnection(peer, server, account));
+        ByteBuf text = RawPeer.text("x");
+        byte[] value = new byte[text.readableBytes()];
+        text.readBytes(value);
+        peer.writeInbound(ClassicWire.request(1, "target", "much", List.of("text"), List.of(value)));
+        awaitQueued();
+        assertThat(ledger.held(Resource.UNREAD_REPLY_BYTES)).isPositive().isEqualTo(ledger.held(Resource.REPLY_BYTES));
     }
 
     @Test
