@@ -56,7 +56,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     boolean notice;
 
     /**
-     * Says that the call goes back to the event loop, to wait until replies before its own have left. It is set where
+     * Says that the call goes back to the event loop, to wait until what goes to its caller has been read. It is set where
      * the handler would have run.
      */
     private boolean asksToWait;
@@ -255,7 +255,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
      */
     boolean chargeWaiting() {
         Charge request = charges().request;
-        return request.add(request.held() == 0 ? body.capacity() + metadataCost : metadataCost);
+        return request.set(Math.max(request.held(), body.capacity() + metadataCost));
     }
 
     /** The handler has ended, and its stream goes on: a buffer that has grown is not kept for that. */
@@ -277,7 +277,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     /** Runs on the handler's thread. */
     @Override
     public void run() {
-        if (connection.isCongested() && mayWait()) {
+        if (connection.isCongested(method()) && mayWait()) {
             leave();
             asksToWait = true;
             // the way of a reply: once the call is in the outbox, no failure of this thread can lose it
@@ -290,9 +290,9 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         }
     }
 
-    /** A call that has a stream or no reply, or has waited once, is begun in any case. */
+    /** A call that takes a stream or has no reply is begun in any case, and so is one that was begun after a wait. */
     private boolean mayWait() {
-        return !resumed && !notice && receiver == null && !method().brings();
+        return !resumed && !notice && receiver == null;
     }
 
     /**

@@ -16,6 +16,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -58,16 +59,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private static final int QUIET_CALLS = 1;
 
-    /**
-     * A connection's requests wait before they are begun while more than this of its replies is held here: a caller
-     * that does not read has no more made for it. It is several times what a socket's queue takes, so a caller that
-     * reads does not notice.
-     */
-    private static final int MAX_UNREAD_BYTES = 1024 * 1024;
-
-    /** At most so many requests that have waited run at a time while their caller still has much to read. */
-    private static final int MAX_RESUMED = 16;
-
     /** This error is what a refused call is told. It is written once, as refusing must cost next to nothing. */
     private static final ByteBuf OVERLOADED = Unpooled.buffer();
 
@@ -100,20 +91,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private final ArrayDeque<ServerCall> free = new ArrayDeque<>();
 
-    /**
-     * The flag says that replies of more than {@link #MAX_UNREAD_BYTES} are held, or that requests wait for that to
-     * end. Any thread sets it, the event loop clears it.
-     */
-    private volatile boolean congested;
+    private final PostponedCalls postponedCalls = new PostponedCalls(this, this::unreadBytes);
 
-    /**
-     * The list has whole requests that are not begun and have no place of a running handler, because replies before
-     * theirs wait to be read, or did until now.
-     */
-    private final CallList postponed = new CallList();
+    /** Streams wait also for items to be read, which keep no other call from being answered. */
+    private final PostponedCalls postponedStreams = new PostponedCalls(this, this::unreadStreamBytes);
 
-    private int resumed;
-    private boolean resuming;
+    /** Streams whose handlers have ended, and whose publishers are not subscribed to yet. */
+    private final AtomicInteger opening = new AtomicInteger();
+
     private Settings client = Settings.INITIAL;
     private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
     private int underWay;
@@ -213,16 +198,19 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Says whether requests have to wait before they are begun. Any thread may ask. */
-    boolean isCongested() {
-        return congested;
+    /** Says whether calls of this method have to wait before they are begun. Any thread may ask. */
+    boolean isCongested(ServerMethod method) {
+        if (!method.brings()) {
+            return postponedCalls.isCongested();
+        }
+        // nobody says so when an item is made
+        postponedStreams.unreadHasGrown();
+        return postponedStreams.isCongested();
     }
 
     /** Any thread says so when a large reply has been charged, or could not be. */
     void replyHeld() {
-        if (unreadBytes() > MAX_UNREAD_BYTES) {
-            congested = true;
-        }
+        postponedCalls.unreadHasGrown();
     }
 
     @Override
@@ -235,87 +223,60 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return account.held(Resource.REPLY_BYTES) + account.held(Resource.QUEUE_BYTES);
     }
 
+    /** The same with the items that wait, and with what streams that have just begun make first. Any thread may ask. */
+    private long unreadStreamBytes() {
+        return unreadBytes() + account.held(Resource.ITEM_BYTES_OUT) + (long) StreamSender.WINDOW_BYTES * opening.get();
+    }
+
+    /** From here on what the stream makes counts by itself, if it makes anything. Any thread says so. */
+    private void opened() {
+        opening.decrementAndGet();
+        if (postponedStreams.isCongested()) {
+            inLoopOrHere(postponedStreams::resumeIfWaiting);
+        }
+    }
+
     // ---- the event loop
 
-    /** A call waits until replies before its own have left, instead of being begun. */
+    private PostponedCalls postponed(ServerCall call) {
+        return call.method().brings() ? postponedStreams : postponedCalls;
+    }
+
+    /** A call waits until what its caller has to read already has left, instead of being begun. */
     void postpone(ServerCall call) {
-        if (!call.chargeWaiting()) {
+        if (call.chargeWaiting()) {
+            postponed(call).add(call);
+        } else {
             refuseAdmission(call);
-            return;
         }
-        congested = true;
-        postponed.add(call);
-        resume();
     }
 
     /**
-     * Begins what has waited, as far as the caller has read. What is begun makes it read more first, and comes back
-     * here at its end.
-     */
-    private void resume() {
-        if (resuming) {
-            return;
-        }
-        resuming = true;
-        try {
-            // a caller that has read nearly all is none to be held back; what begins now may wait again
-            boolean isRead = unreadBytes() <= MAX_UNREAD_BYTES / 4;
-            if (isRead) {
-                congested = false;
-            }
-            while (!isClosed() && mayResume(isRead)) {
-                ServerCall call = postponed.first();
-                if (call == null) {
-                    congested = false;
-                    return;
-                }
-                if (!resume(call, isRead)) {
-                    return;
-                }
-            }
-        } finally {
-            resuming = false;
-        }
-    }
-
-    private boolean mayResume(boolean isRead) {
-        return isRead || resumed < MAX_RESUMED && unreadBytes() <= MAX_UNREAD_BYTES;
-    }
-
-    /**
-     * Begins a call that has waited, if there is a place for its handler. Where there is none, the call waits for the
-     * end of another handler of its connection: all that have waited would otherwise be refused because they come at
-     * the same moment. A connection that runs no handler has nothing to wait for, and its call is refused as a new one
-     * would be.
+     * Takes a place for the handler of a call that has waited. Where there is none, the call waits for the end of
+     * another handler of its connection: all that have waited would otherwise be refused because they come at the same
+     * moment. A connection that runs no handler has nothing to wait for, and its call is refused as a new one would be.
      *
      * @return false if it waits
      */
-    private boolean resume(ServerCall call, boolean isRead) {
+    boolean enterPostponed(ServerCall call) {
         AdmissionLimit admission = Objects.requireNonNull(call.method().admission());
-        if (!running.enter(call.method(), admission)) {
-            if (running.all() > 0) {
-                return false;
-            }
-            refuseAdmission(call);
+        if (running.enter(call.method(), admission)) {
+            entered(call, admission);
+            // how long it waited for its caller to read says nothing about handlers
+            call.isWhole(nanoTime());
             return true;
         }
-        entered(call, admission);
-        postponed.remove(call);
-        // how long it waited for its caller to read says nothing about handlers
-        call.isWhole(nanoTime());
-        if (!isRead) {
-            call.resumed = true;
-            resumed++;
+        if (running.all() > 0) {
+            return false;
         }
-        start(call);
+        refuseAdmission(call);
         return true;
     }
 
     /** Begins what has waited, where a handler has ended or the caller has read. */
     private void resumeIfWaiting() {
-        if (congested || !postponed.isEmpty()) {
-            resume();
-        }
+        postponedCalls.resumeIfWaiting();
+        postponedStreams.resumeIfWaiting();
     }
 
     @Override
@@ -606,7 +567,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (place != RunOn.Place.EVENT_LOOP) {
             // first: if no timer can be set, the connection ends, and must not wait for a handler that was never begun
             watch(call.deadlineNanos());
-            start(call);
+            start(call, call);
             return;
         }
         int id = call.id;
@@ -634,16 +595,23 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Has the handler run elsewhere. Whatever keeps it from that ends the call. */
-    private void start(ServerCall call) {
+    /**
+     * Has the handler run elsewhere. Whatever keeps it from that ends the call.
+     *
+     * @param run runs the call
+     * @return false if the call has ended
+     */
+    boolean start(ServerCall call, Runnable run) {
         call.handling = true;
         try {
-            server.threads().run(loop(), call.method().place(), call);
+            server.threads().run(loop(), call.method().place(), run);
+            return true;
         } catch (RejectedExecutionException e) {
             refuseStart(call, "the server is closing");
         } catch (Throwable e) {
             refuseStart(call, "the server has no thread for the call");
         }
+        return false;
     }
 
     private void refuseStart(ServerCall call, String why) {
@@ -1020,12 +988,17 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         @SuppressWarnings("unchecked") // the codec refuses items of another type
         Flow.Publisher<Object> publisher = (Flow.Publisher<Object>) result;
+        opening.incrementAndGet();
         inLoopOrHere(() -> startStream(call, publisher));
     }
 
     private void startStream(ServerCall call, Flow.Publisher<Object> publisher) {
         handled(call);
+        if (call.resumed) {
+            postponedStreams.resumedHasEnded(call);
+        }
         if (call.abandoned || isClosed()) {
+            opened();
             recycle(call);
             return;
         }
@@ -1049,7 +1022,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call.credit > 0) {
             sender.onCredit(call.credit);
         }
-        sender.subscribeTo(publisher);
+        sender.subscribeTo(subscriber -> {
+            opened();
+            publisher.subscribe(subscriber);
+        });
         // the stream may go on for long, and its handler's place is free
         resumeIfWaiting();
     }
@@ -1217,11 +1193,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Ends the use of a call that neither its handler nor its reply needs any more. */
     void recycle(ServerCall call) {
         handled(call);
-        postponed.remove(call);
-        away.remove(call);
+        CallList in = call.list;
+        if (in != null) {
+            in.remove(call);
+        }
         if (call.resumed) {
-            call.resumed = false;
-            resumed--;
+            postponed(call).resumedHasEnded(call);
         }
         endStreams(call);
         call.forget();
@@ -1273,8 +1250,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         // a client that does not read its replies may send no more requests until it does; behind the end all is read
-        channel.config().setAutoRead(isClosed() || channel.isWritable());
+        boolean reads = channel.isWritable();
+        channel.config().setAutoRead(isClosed() || reads);
         super.channelWritabilityChanged(ctx);
+        if (reads) {
+            postponedStreams.resumeOne();
+        }
     }
 
     /** Nothing has been heard for a while: places that no call has are given up. */

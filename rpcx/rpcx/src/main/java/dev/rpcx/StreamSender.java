@@ -24,7 +24,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
      * Bytes that may wait for the socket before the publisher is asked for more: one write's worth keeps the socket
      * busy.
      */
-    private static final int WINDOW_BYTES = 64 * 1024;
+    static final int WINDOW_BYTES = 64 * 1024;
 
     /** Told how a stream has failed, on any thread. */
     @FunctionalInterface

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -26,10 +27,17 @@ class PostponedCallsTest {
     private static final int LARGE_SLOT = 4000;
     private static final int MANY = 40;
     private static final int GIVEN_MILLIS = 2_000;
+    private static final int STREAMS = 300;
+    private static final int ITEM_CHARS = 60_000;
+    private static final long ALL_THERE_IS = 1L << 62;
+
+    /** Streams that begin before enough of what they bring is seen: a mebibyte of items, and some under way. */
+    private static final int MAX_BEGUN = 40;
 
     @RPCXServer("postponed")
     static final class Service {
         final ArrayDeque<CompletableFuture<String>> waiting = new ArrayDeque<>();
+        int begun;
 
         @Method
         String large(int bytes) {
@@ -48,6 +56,12 @@ class PostponedCallsTest {
             return result;
         }
 
+        @Method
+        Flow.Publisher<String> items(int count) {
+            begun++;
+            return new StreamsTest.Made<>(count, i -> "x".repeat(ITEM_CHARS));
+        }
+
         void endAll() {
             waiting.forEach(result -> result.complete("done"));
             waiting.clear();
@@ -58,6 +72,9 @@ class PostponedCallsTest {
     private final class Peer {
         final EmbeddedChannel channel = platform.accept();
         private int sent;
+
+        /** Items that {@link #ends} has met. */
+        private int items;
 
         Peer() {
             send(RawPeer.preface());
@@ -90,6 +107,35 @@ class PostponedCallsTest {
             }
         }
 
+        /** So many streams are asked for in one go: all handlers come to their threads before anything is made. */
+        void streams(int count, int items, long credit) {
+            ByteBuf all = Unpooled.buffer();
+            for (int i = 0; i < count; i++) {
+                int id = id(sent++);
+                ByteBuf payload = RawPeer.prelude("postponed", "items");
+                Varint.write(payload, GIVEN_MILLIS * 1000L);
+                payload.writeByte(1 << 3);
+                Varint.write(payload, items);
+                all.writeBytes(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME, id, payload));
+                if (credit > 0) {
+                    all.writeBytes(credit(id, credit));
+                }
+            }
+            send(all);
+        }
+
+        /** The server has more of streams than this client reads, and most of them wait. */
+        void postponedStreams() {
+            platform.reads(channel, false);
+            streams(STREAMS, 1, ALL_THERE_IS);
+            platform.handleAll(channel);
+            assertThat(service.begun).isBetween(1, MAX_BEGUN);
+        }
+
+        void cancel(int slot) {
+            send(RawPeer.frame(Wire.CANCEL, id(slot), Unpooled.EMPTY_BUFFER));
+        }
+
         /** From here on the server holds a large reply that this client does not read. */
         void stopReading() {
             platform.reads(channel, false);
@@ -112,9 +158,10 @@ class PostponedCallsTest {
                 int slot = frame.readInt() & Wire.SLOT_MASK;
                 switch (head) {
                     case Wire.REPLY -> ends.put(slot, "REPLY");
+                    case Wire.ITEM, Wire.ITEM | Wire.MORE -> items++;
                     case Wire.ERROR -> {
                         RPCXException error = WireError.read(frame);
-                        if (slot != LARGE_SLOT) {
+                        if (slot != LARGE_SLOT && slot >= service.begun) {
                             assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
                         }
                         ends.put(slot, error.code());
@@ -135,6 +182,12 @@ class PostponedCallsTest {
 
     private static int id(int slot) {
         return GENERATION | slot;
+    }
+
+    private static ByteBuf credit(int id, long items) {
+        ByteBuf credit = Unpooled.buffer();
+        Varint.write(credit, items);
+        return RawPeer.frame(Wire.CREDIT, id, credit);
     }
 
     private Server server(int maxRunning) {
@@ -238,7 +291,7 @@ class PostponedCallsTest {
         peer.stopReading();
         peer.requests(5, "quick");
         for (int slot : new int[] {2, 0, 4}) {
-            peer.send(RawPeer.frame(Wire.CANCEL, id(slot), Unpooled.EMPTY_BUFFER));
+            peer.cancel(slot);
         }
         peer.read();
         platform.handleAll(peer.channel);
@@ -289,5 +342,111 @@ class PostponedCallsTest {
         service.endAll();
         assertThat(limit("waits").limit()).isEqualTo(most);
         first.complete("done");
+    }
+
+    @Test
+    void streamsWaitBeforeTheyBeginWhileItemsOfTheirConnectionWaitAndBeginAsTheirCallerReads() {
+        Peer peer = new Peer();
+        peer.postponedStreams();
+        assertThat(server.ledger().held(Resource.ITEM_BYTES_OUT)).isBetween(1L << 20, 3L << 20);
+        assertThat(peer.ends()).isEmpty();
+        assertThat(server.running()).isZero();
+        peer.read();
+        platform.handleAll(peer.channel);
+        assertThat(peer.ends())
+                .hasSize(STREAMS)
+                .containsValue("REPLY")
+                .doesNotContainValue(RPCXException.Code.OVERLOADED);
+        assertThat(peer.items).isEqualTo(STREAMS);
+        assertThat(service.begun).isEqualTo(STREAMS);
+    }
+
+    @Test
+    void callsWithOneReplyAreNotHeldBackByItems() {
+        Peer peer = new Peer();
+        peer.postponedStreams();
+        peer.requests(MANY, "waits");
+        assertThat(service.waiting).hasSize(MANY);
+    }
+
+    @Test
+    void streamsAreHeldBackByReplies() {
+        Peer peer = new Peer();
+        peer.stopReading();
+        peer.streams(1, 1, ALL_THERE_IS);
+        platform.handleAll(peer.channel);
+        assertThat(service.begun).isZero();
+        peer.read();
+        platform.handleAll(peer.channel);
+        assertThat(service.begun).isEqualTo(1);
+        assertThat(peer.ends()).containsEntry(0, "REPLY");
+    }
+
+    @Test
+    void aStreamThatIsCancelledWhileItWaitsIsNotBegun() {
+        Peer peer = new Peer();
+        peer.postponedStreams();
+        List<Integer> cancelled = List.of(STREAMS - 1, MAX_BEGUN, STREAMS / 2);
+        cancelled.forEach(peer::cancel);
+        peer.read();
+        platform.handleAll(peer.channel);
+        Map<Integer, Object> ends = peer.ends();
+        assertThat(ends).hasSize(STREAMS);
+        ends.forEach((slot, end) ->
+                assertThat(end).isEqualTo(cancelled.contains(slot) ? RPCXException.Code.CANCELLED : "REPLY"));
+        assertThat(service.begun).isEqualTo(STREAMS - cancelled.size());
+    }
+
+    @Test
+    void streamsWhoseTimeIsOverWhileTheyWaitAreNotBegun() {
+        Peer peer = new Peer();
+        peer.postponedStreams();
+        int begun = service.begun;
+        platform.pass(peer.channel, GIVEN_MILLIS + 1, TimeUnit.MILLISECONDS);
+        platform.handleAll(peer.channel);
+        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        peer.read();
+        platform.handleAll(peer.channel);
+        assertThat(service.begun).isEqualTo(begun);
+        assertThat(peer.ends().values()).hasSize(STREAMS).containsOnly(RPCXException.Code.DEADLINE_EXCEEDED);
+    }
+
+    @Test
+    void streamsWhoseConnectionEndsWhileTheyWaitAreNotBegun() {
+        Peer peer = new Peer();
+        peer.postponedStreams();
+        int begun = service.begun;
+        peer.channel.close();
+        platform.handleAll(peer.channel);
+        assertThat(service.begun).isEqualTo(begun);
+    }
+
+    @Test
+    void creditThatComesWhileAStreamWaitsIsKept() {
+        Peer peer = new Peer();
+        peer.postponedStreams();
+        peer.streams(1, 3, 1);
+        platform.handleAll(peer.channel);
+        peer.send(credit(id(STREAMS), 1));
+        peer.send(credit(id(STREAMS), 1));
+        peer.read();
+        platform.handleAll(peer.channel);
+        assertThat(peer.ends()).containsEntry(STREAMS, "REPLY");
+        assertThat(peer.items).isEqualTo(STREAMS + 3);
+    }
+
+    /** They look as if they were about to make much, for a moment. None comes to its thread again and again meanwhile. */
+    @Test
+    void streamsThatMakeNothingKeepNoOtherFromBeginning() {
+        Peer peer = new Peer();
+        peer.streams(STREAMS, 1, 0);
+        int tasks = 0;
+        while (platform.handle(0)) {
+            platform.settle(peer.channel);
+            tasks++;
+        }
+        assertThat(service.begun).isEqualTo(STREAMS);
+        assertThat(tasks).isLessThan(4 * STREAMS);
+        assertThat(peer.ends()).isEmpty();
     }
 }

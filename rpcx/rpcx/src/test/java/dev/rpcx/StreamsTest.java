@@ -5,10 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.awaitility.Awaitility.await;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
@@ -317,6 +321,70 @@ class StreamsTest {
                     .hasCauseInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("expected: > 0");
         }
+    }
+
+    @Test
+    void aHundredStreamsAtOnceOnOneConnectionBringAllTheirItems() throws Exception {
+        try (Client one = Client.builder().eventLoops(1).connections(1).build()) {
+            ServiceClient calls = one.create(ServiceClient.class, "127.0.0.1", server.port());
+            List<Collected<String>> all = new ArrayList<>();
+            for (int i = 0; i < 100; i++) {
+                all.add(collect(calls.large(10), Integer.MAX_VALUE));
+            }
+            for (Collected<String> each : all) {
+                assertThat(each.all()).hasSize(10);
+            }
+        }
+    }
+
+    /** A thousand in one go, of a client that begins to read when it likes. */
+    @Test
+    void aThousandStreamsAtOnceBringAllTheirItemsAndNoneIsRefused() throws Exception {
+        int count = 1000;
+        try (RawPeer peer = new RawPeer(server.port())) {
+            peer.send(RawPeer.preface().writeBytes(largeStreams(count, 1)));
+            await().until(() -> server.ledger().held(Resource.ITEM_BYTES_OUT) > 0);
+            peer.readPreface();
+            int ended = 0;
+            while (ended < count) {
+                RawPeer.Frame frame = peer.readAnswer();
+                assertThat(frame.type()).isNotEqualTo(Wire.ERROR);
+                ended += frame.type() == Wire.REPLY ? 1 : 0;
+            }
+        }
+    }
+
+    @Test
+    void streamsThatAlwaysHaveMoreToSendThanTheirCallerReadsKeepNoOtherFromBeginning() throws Exception {
+        int count = 100;
+        try (RawPeer peer = new RawPeer(server.port())) {
+            peer.send(RawPeer.preface().writeBytes(largeStreams(count, Integer.MAX_VALUE)));
+            peer.readPreface();
+            Set<Integer> begun = new HashSet<>();
+            for (int frames = 0; begun.size() < count; frames++) {
+                assertThat(frames).isLessThan(200_000);
+                RawPeer.Frame frame = peer.readAnswer();
+                assertThat(frame.type()).isNotEqualTo(Wire.ERROR);
+                if (frame.type() == Wire.ITEM) {
+                    begun.add(frame.id());
+                }
+            }
+        }
+    }
+
+    /** Requests for streams of so many items, with credit for all. */
+    private static ByteBuf largeStreams(int count, int items) {
+        ByteBuf all = Unpooled.buffer();
+        for (int slot = 0; slot < count; slot++) {
+            int id = 1 << 16 | slot;
+            ByteBuf request = RawPeer.prelude("streams", "large").writeByte(1 << 3);
+            Varint.write(request, items);
+            ByteBuf credit = Unpooled.buffer();
+            Varint.write(credit, 1L << 62);
+            all.writeBytes(RawPeer.frame(Wire.REQUEST | Wire.NAMED, id, request))
+                    .writeBytes(RawPeer.frame(Wire.CREDIT, id, credit));
+        }
+        return all;
     }
 
     @Test
