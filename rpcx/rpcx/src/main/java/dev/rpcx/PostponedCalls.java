@@ -101,9 +101,8 @@ final class PostponedCalls {
         try {
             // a caller that has read nearly all is none to be held back; what begins now may wait again
             boolean isRead = unreadBytes.getAsLong() <= MAX_UNREAD_BYTES / 4;
-            // before the next look at what is unread: whoever makes that less on another thread either is seen by it,
-            // or
-            // sees the flag
+            // before the next look at what is unread: what another thread makes less is seen by it, or that thread sees
+            // the flag
             if (isRead) {
                 congested = false;
             } else if (!waiting.isEmpty()) {
