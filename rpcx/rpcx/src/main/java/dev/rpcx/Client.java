@@ -404,6 +404,10 @@ public final class Client implements AutoCloseable {
     /** Ends the connections that are there; the next call makes a new one. */
     void dropConnections() {
         for (Channel channel : channels.keySet()) {
+            ClientConnection connection = channel.pipeline().get(ClientConnection.class);
+            if (connection != null) {
+                connection.isDropped = true;
+            }
             channel.close();
         }
     }

@@ -48,14 +48,17 @@ final class ClientAddress extends Route {
     /** Connections that are being left and still have calls under way, or are about to close; the oldest first. */
     private final ArrayDeque<ClientConnection> left = new ArrayDeque<>();
 
-    /** In a row; a connection that the server left at once is one. */
+    /** In a row; a connection that the server left or ended at once is one. */
     private int failures;
 
     /** The last attempt has brought a connection, at {@link #upNanos}. */
     private boolean isUp;
 
     private long upNanos;
+
+    /** Nobody connects before. */
     private long pauseEndNanos;
+
     private @Nullable Throwable lastFailure;
 
     ClientAddress(Client client, Endpoint endpoint, int kept, int most, @Nullable ClientCluster cluster) {
@@ -67,6 +70,7 @@ final class ClientAddress extends Route {
         this.cluster = cluster;
         this.kept = kept;
         this.connections = new AtomicReferenceArray<>(most);
+        this.pauseEndNanos = ticker().nanoTime();
     }
 
     Health health() {
@@ -271,7 +275,7 @@ final class ClientAddress extends Route {
     }
 
     private synchronized long pauseNanos() {
-        return failures == 0 ? 0 : pauseEndNanos - ticker().nanoTime();
+        return pauseEndNanos - ticker().nanoTime();
     }
 
     /** Has failed already. */
@@ -310,28 +314,68 @@ final class ClientAddress extends Route {
 
     private synchronized void pauseAfter(Throwable failure) {
         long now = ticker().nanoTime();
+        lastFailure = failure;
+        if (now - pauseEndNanos < 0) {
+            // begun before the pause, beside the one that failed first: all connections that end together are one
+            // failure
+            return;
+        }
         if (isUp && now - upNanos >= KEPT_NANOS) {
             failures = 0;
         }
         isUp = false;
-        lastFailure = failure;
         failures++;
         pauseEndNanos = now + Backoff.nanos(failures, client.platform().random());
     }
 
     /**
-     * A connection that was there is being left, and may have calls under way. A server that leaves each as soon as it
-     * is there is given the next one later and later; of those that it leaves after a while only so many stay. On the
-     * connection's event loop.
+     * A connection that was there is no longer: a server that ends each as soon as it is there is given the next one
+     * later and later, however it ends them.
+     *
+     * @param upNanos how long it was there
      */
+    private synchronized void ended(long upNanos) {
+        if (upNanos < KEPT_NANOS) {
+            if (!retired) {
+                pauseAfter(new IllegalStateException("the server ended the last connection as soon as it was there"));
+            }
+            return;
+        }
+        failures = 0;
+        isUp = false;
+        pauseEndNanos = ticker().nanoTime();
+        if (cluster != null) {
+            // no call waits for just this one, and all clients of a server that stops lose it together
+            pauseEndNanos += Backoff.nanos(1, client.platform().random());
+        }
+    }
+
+    /**
+     * A connection that was there takes no more calls: it is over, or being left. Once each, on its event loop, before
+     * its calls hear of it: they may connect again.
+     */
+    void lost(ClientConnection connection) {
+        if (connection.hasBegun()) {
+            // otherwise it has no calls, and its attempt has failed or is about to
+            if (!connection.isDropped) {
+                ended(connection.upNanos());
+            }
+            if (!connection.isClosed()) {
+                left(connection);
+            }
+        }
+        for (int index = 0; cluster != null && index < kept; index++) {
+            Attempt<ClientConnection> held = connections.get(index);
+            if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
+                keepConnected(index);
+            }
+        }
+    }
+
+    /** A connection may have calls under way while it is being left. Only so many of them stay. */
     private void left(ClientConnection connection) {
         ClientConnection oldest = null;
         synchronized (this) {
-            if (connection.upNanos() >= KEPT_NANOS) {
-                failures = 0;
-            } else if (!retired) {
-                pauseAfter(new IllegalStateException("the server left the last connection as soon as it was there"));
-            }
             left.add(connection);
             if (left.size() > connections.length() + MORE_LEFT) {
                 oldest = left.remove();
@@ -339,24 +383,6 @@ final class ClientAddress extends Route {
         }
         if (oldest != null) {
             oldest.endLeft();
-        }
-    }
-
-    /** A connection that was there takes no more calls. On its event loop. */
-    void lost(ClientConnection connection) {
-        if (connection.hasBegun() && !connection.isClosed()) {
-            // otherwise it has no calls, and its attempt has failed or is about to
-            left(connection);
-        }
-        for (int index = 0; cluster != null && index < kept; index++) {
-            Attempt<ClientConnection> held = connections.get(index);
-            if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
-                int lost = index;
-                // not at once: a server that takes connections only to drop them must not be stormed
-                client.schedule(
-                        () -> keepConnected(lost),
-                        Backoff.nanos(1, client.platform().random()));
-            }
         }
     }
 
@@ -436,10 +462,20 @@ final class ClientAddress extends Route {
     private void openClassic(Coming<ClassicClientConnection> attempt) {
         client.open(
                 this,
-                (channel, account) -> new ClassicClientConnection(
-                        channel, account, client.platform(), toString(), client.keepAliveNanos()),
+                (channel, account) -> {
+                    channel.closeFuture().addListener(over -> endedClassic(attempt));
+                    return new ClassicClientConnection(
+                            channel, account, client.platform(), toString(), client.keepAliveNanos());
+                },
                 attempt,
                 true);
+    }
+
+    /** The one connection is over, before its calls hear of it; it was there unless its attempt has failed. */
+    private synchronized void endedClassic(Coming<ClassicClientConnection> attempt) {
+        if (attempt.isDone() && !attempt.isCompletedExceptionally()) {
+            ended(ticker().nanoTime() - upNanos);
+        }
     }
 
     private static boolean isUsableOrComing(Coming<ClientConnection> found) {

@@ -103,6 +103,9 @@ final class ClientConnection extends WireConnection {
 
     private volatile @Nullable String closedWhy;
 
+    /** This side ends the connection, which tells nothing of the server. */
+    volatile boolean isDropped;
+
     /** Calls whose final frame is owed, sent by the event loop; {@link #load} reads it from elsewhere. */
     private int underWay;
 
@@ -430,6 +433,7 @@ final class ClientConnection extends WireConnection {
     private void onGoAway() {
         if (!leaving) {
             leaving = true;
+            address.lost(this);
             for (int slot = 0, top = slots.top(); slot < top; slot++) {
                 ClientCall call = slots.at(slot);
                 if (call != null) {
@@ -438,7 +442,6 @@ final class ClientConnection extends WireConnection {
             }
             sendNow(Wire.GOAWAY, 0);
             closeIfLeft();
-            address.lost(this);
         }
     }
 
@@ -652,14 +655,13 @@ final class ClientConnection extends WireConnection {
         if (owedTimer != null) {
             owedTimer.cancel(false);
         }
-        for (int slot = 0, top = slots.top(); slot < top; slot++) {
-            ClientCall call = slots.at(slot);
-            if (call != null && call.isOnWire(call.id)) {
-                call.complete(call.begun ? lostError(call.executed()) : leftError(), true);
+        try {
+            // before the calls that connect again
+            if (!attempt.completeExceptionally(new IllegalStateException(why)) && !leaving) {
+                address.lost(this);
             }
-        }
-        if (!attempt.completeExceptionally(new IllegalStateException(why)) && !leaving) {
-            address.lost(this);
+        } finally {
+            endCalls();
         }
         if (!slots.freeOrphans()) {
             // what is queued is dropped first
@@ -667,5 +669,14 @@ final class ClientConnection extends WireConnection {
         }
         slots.trim();
         address.forget(this);
+    }
+
+    private void endCalls() {
+        for (int slot = 0, top = slots.top(); slot < top; slot++) {
+            ClientCall call = slots.at(slot);
+            if (call != null && call.isOnWire(call.id)) {
+                call.complete(call.begun ? lostError(call.executed()) : leftError(), true);
+            }
+        }
     }
 }

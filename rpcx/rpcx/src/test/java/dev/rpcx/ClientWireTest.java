@@ -469,6 +469,25 @@ class ClientWireTest {
     }
 
     @Test
+    void aServerThatEndsEachConnectionAtOnceIsLeftAloneForLongerAndLonger() {
+        open();
+        long millis = 0;
+        for (int i = 0; i < 8; i++) {
+            echo("under way");
+            frames.clear();
+            channel().close();
+            hand.settle(channel());
+            millis += openAgain();
+        }
+        assertThat(millis).isGreaterThanOrEqualTo(10 + 20 + 40 + 80 + 160 + 320 + 500 + 500);
+        // one that it has kept for a while is no failure
+        pass(1_000);
+        channel().close();
+        hand.settle(channel());
+        assertThat(openAgain()).isZero();
+    }
+
+    @Test
     void whereAServerLeavesConnectionAfterConnectionTheOldestEndWithTheCallsThatTheyHave() {
         open();
         List<ClientConnection> made = new ArrayList<>();
@@ -567,6 +586,7 @@ class ClientWireTest {
     @Test
     void aRequestThatHasNotLeftIsNotSentToAServerThatLeaves() {
         open();
+        pass(1_000);
         hand.reads(channel(), false);
         CompletableFuture<String> call = echo("x".repeat(50_000));
         expectNothing();
@@ -867,6 +887,7 @@ class ClientWireTest {
     @Test
     void aStreamThatCannotBeSentIsToldSo() {
         open();
+        pass(1_000);
         sendError(0, Code.PROTOCOL, Executed.MAYBE);
         ByteBuf settings = Unpooled.buffer();
         ProtoFields.writeNumber(settings, Settings.MAX_CALLS, 1);

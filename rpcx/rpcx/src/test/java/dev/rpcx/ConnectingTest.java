@@ -1,0 +1,139 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** How often a client connects, to servers that keep none of its connections. */
+@Timeout(60)
+class ConnectingTest {
+    private static final int STEP_MILLIS = 5;
+
+    @RPCXClient(remoteServerName = "there")
+    interface Remote {
+        CompletableFuture<String> echo(String text);
+
+        @Method("echo")
+        String echoNow(String text);
+    }
+
+    private final HandPlatform hand = new HandPlatform();
+    private final List<Client> clients = new ArrayList<>();
+
+    @AfterEach
+    void stop() {
+        clients.forEach(Client::end);
+        for (EmbeddedChannel channel : List.copyOf(hand.opened)) {
+            hand.settle(channel);
+            channel.close();
+            channel.releaseOutbound();
+        }
+    }
+
+    private Client client(int connections) {
+        Client client = builder().connections(connections).build();
+        clients.add(client);
+        return client;
+    }
+
+    private Client.Builder builder() {
+        return Client.builder().platform(hand).eventLoops(1).connectTimeout(Duration.ofSeconds(3));
+    }
+
+    private void pass(int millis) {
+        hand.ticker.advance(millis, TimeUnit.MILLISECONDS);
+        for (EmbeddedChannel channel : List.copyOf(hand.opened)) {
+            hand.settle(channel);
+        }
+    }
+
+    /** A server says that it publishes nothing. */
+    private void greet(EmbeddedChannel channel) {
+        hand.settle(channel);
+        ByteBuf said = RawPeer.preface();
+        said.writeBytes(RawPeer.frame(Wire.DICTIONARY, 0, Unpooled.EMPTY_BUFFER));
+        byte[] all = ByteBufUtil.getBytes(said);
+        hand.read(channel, all, 0, all.length);
+    }
+
+    private void end(EmbeddedChannel channel) {
+        channel.close();
+        hand.settle(channel);
+        channel.releaseOutbound();
+    }
+
+    @Test
+    void anInstanceThatGreetsAndEndsEachConnectionIsConnectedToOnceASecond() {
+        client(1).create(Remote.class, Endpoints.of(new Endpoint("hasty", 1)));
+        for (int millis = 0, served = 0; millis < 10_000; millis += STEP_MILLIS) {
+            while (served < hand.opened.size()) {
+                EmbeddedChannel channel = hand.opened.get(served++);
+                greet(channel);
+                end(channel);
+            }
+            pass(STEP_MILLIS);
+        }
+        // seven at 10 ms to 640 ms, then at 0.5 to 1 s
+        assertThat(hand.opened.size()).isBetween(15, 27);
+    }
+
+    @Test
+    void aServerOfTheClassicWireThatEndsEachConnectionIsLeftAloneForLongerAndLonger() {
+        Client client = builder().classic().build();
+        clients.add(client);
+        Remote remote = client.create(Remote.class, "hasty", 1);
+        List<CompletableFuture<String>> calls = new ArrayList<>();
+        for (int millis = 0, served = 0; millis < 1_000; millis += STEP_MILLIS) {
+            calls.add(remote.echo("x"));
+            while (served < hand.opened.size()) {
+                EmbeddedChannel channel = hand.opened.get(served++);
+                hand.settle(channel);
+                end(channel);
+            }
+            pass(STEP_MILLIS);
+        }
+        assertThat(hand.opened.size()).isBetween(4, 9);
+        pass(10_000);
+        assertThat(calls).allSatisfy(call -> assertThat(call).isDone());
+    }
+
+    @Test
+    void callsToAServerThatGreetsAndEndsEachConnectionSeldomMakeAConnection() throws Exception {
+        AtomicInteger accepted = new AtomicInteger();
+        try (RawServer server = new RawServer();
+                Client client = Client.builder().eventLoops(1).connections(1, 1).build()) {
+            Thread greeting = new Thread(() -> {
+                try {
+                    while (true) {
+                        RawServer.Peer peer = server.accept(100);
+                        accepted.incrementAndGet();
+                        peer.close();
+                    }
+                } catch (IOException closed) {
+                    // the test is over
+                }
+            });
+            greeting.setDaemon(true);
+            greeting.start();
+            Remote remote = client.create(Remote.class, "127.0.0.1", server.port());
+            for (int i = 0; i < 20; i++) {
+                assertThatThrownBy(() -> remote.echoNow("x")).isInstanceOf(RPCXException.class);
+            }
+        }
+        assertThat(accepted.get()).isLessThanOrEqualTo(15);
+    }
+}
