@@ -130,7 +130,10 @@ final class ClientAddress extends Route {
     @Nullable
     ClientConnection ready() {
         ClientConnection own = ready(connections.get(index()));
-        return own != null && connections.length() > kept && own.isCrowded() ? lessCrowded(own) : own;
+        if (own == null) {
+            return connections.length() > 1 ? another() : null;
+        }
+        return connections.length() > kept && own.isCrowded() ? lessCrowded(own) : own;
     }
 
     private static @Nullable ClientConnection ready(@Nullable Coming<ClientConnection> found) {
@@ -139,6 +142,36 @@ final class ClientAddress extends Route {
             return connection.isUsable() ? connection : null;
         }
         return null;
+    }
+
+    /**
+     * This thread's own connection is not there. A member of a cluster connects by itself, and is asked here by whoever
+     * compares instances.
+     */
+    private @Nullable ClientConnection another() {
+        ClientConnection least = leastLoaded();
+        if (least != null && cluster == null) {
+            connectUnlessPaused(index());
+        }
+        return least;
+    }
+
+    private @Nullable ClientConnection leastLoaded() {
+        ClientConnection least = null;
+        for (int i = 0; i < connections.length(); i++) {
+            ClientConnection connection = ready(connections.get(i));
+            if (connection != null && (least == null || connection.load() < least.load())) {
+                least = connection;
+            }
+        }
+        return least;
+    }
+
+    /** For the calls to come. */
+    private void connectUnlessPaused(int index) {
+        if (pauseNanos() <= 0) {
+            connect(index, 0);
+        }
     }
 
     /** The least loaded that is there. Where that is crowded too, one more begins to connect: for the calls to come. */
@@ -157,7 +190,7 @@ final class ClientAddress extends Route {
             }
         }
         if (free >= 0 && !isComing && !retired && least.isCrowded()) {
-            connect(free, 0);
+            connectUnlessPaused(free);
         }
         return least;
     }
@@ -187,6 +220,12 @@ final class ClientAddress extends Route {
                 @Override
                 void open() {
                     ClientAddress.this.open(this);
+                }
+
+                @Override
+                @Nullable
+                ClientConnection instead() {
+                    return leastLoaded();
                 }
             };
             if (connections.compareAndSet(index, found, attempt)) {
@@ -307,7 +346,9 @@ final class ClientAddress extends Route {
         if (failure == null) {
             told.connected(this);
         } else {
-            told.failed(this, failure);
+            if (leastLoaded() == null) {
+                told.failed(this, failure);
+            }
             keepConnected(index);
         }
     }

@@ -59,6 +59,12 @@ class Coming<C> extends CompletableFuture<C> {
         }
     }
 
+    /** What calls take that have waited for this, where it has failed; null if there is nothing else. */
+    @Nullable
+    C instead() {
+        return null;
+    }
+
     /** A call that has asked for this waits no longer; others may. */
     void abandon() {}
 }

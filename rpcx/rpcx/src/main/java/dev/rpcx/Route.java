@@ -108,6 +108,10 @@ abstract class Route {
         try {
             return coming.get(Math.max(0, deadlineNanos - ticker().nanoTime()), TimeUnit.NANOSECONDS);
         } catch (ExecutionException e) {
+            ClientConnection instead = coming.instead();
+            if (instead != null) {
+                return instead;
+            }
             throw unreachable(e.getCause(), trial);
         } catch (TimeoutException e) {
             coming.abandon();
@@ -269,7 +273,8 @@ abstract class Route {
 
         @Override
         public void ended(@Nullable C connected, @Nullable Throwable failure) {
-            over().ended(connected, connected == null ? unreachable(failure, trial) : null);
+            C found = connected == null ? coming.instead() : connected;
+            over().ended(found, found == null ? unreachable(failure, trial) : null);
         }
 
         /** Once, by whoever ends the wait. */

@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -11,9 +12,13 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -135,5 +140,92 @@ class ConnectingTest {
             }
         }
         assertThat(accepted.get()).isLessThanOrEqualTo(15);
+    }
+
+    /** A thread that keeps to the other one of two connections than this. */
+    private static CompletableFuture<@Nullable Object> onOther(Callable<? extends @Nullable Object> task) {
+        CompletableFuture<@Nullable Object> result = new CompletableFuture<>();
+        Thread thread;
+        do {
+            thread = new Thread(() -> {
+                try {
+                    result.complete(task.call());
+                } catch (Throwable e) {
+                    result.completeExceptionally(e);
+                }
+            });
+        } while ((thread.getId() - Thread.currentThread().getId()) % 2 == 0);
+        thread.setDaemon(true);
+        thread.start();
+        return result;
+    }
+
+    private static ClientConnection connection(EmbeddedChannel channel) {
+        return Objects.requireNonNull(channel.pipeline().get(ClientConnection.class));
+    }
+
+    @Test
+    void aThreadWhoseOwnConnectionIsNotThereUsesAnotherWhileItsOwnIsMadeAnew() throws Exception {
+        ClientAddress address = new ClientAddress(client(2), new Endpoint("strict", 1), 2, 2, null);
+        address.connect(0);
+        greet(hand.opened.get(0));
+        ClientConnection first = connection(hand.opened.get(0));
+        assertThat(onOther(address::ready).get(20, TimeUnit.SECONDS)).isSameAs(first);
+        assertThat(hand.opened).hasSize(2);
+        end(hand.opened.get(1));
+        assertThat(onOther(address::ready).get(20, TimeUnit.SECONDS)).isSameAs(first);
+        assertThat(hand.opened).as("the server is left alone").hasSize(2);
+        pass(100);
+        assertThat(onOther(address::ready).get(20, TimeUnit.SECONDS)).isSameAs(first);
+        assertThat(hand.opened).hasSize(3);
+        greet(hand.opened.get(2));
+        assertThat(onOther(address::ready).get(20, TimeUnit.SECONDS)).isSameAs(connection(hand.opened.get(2)));
+        assertThat(address.ready()).isSameAs(first);
+    }
+
+    @Test
+    void callsThatWaitForAConnectionWhichCannotBeMadeTakeAnother() throws Exception {
+        ClientAddress address = new ClientAddress(client(2), new Endpoint("strict", 1), 2, 2, null);
+        long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
+        AtomicReference<@Nullable Thread> blocked = new AtomicReference<>();
+        CompletableFuture<@Nullable Object> blocking = onOther(() -> {
+            blocked.set(Thread.currentThread());
+            return address.await(0, late, false);
+        });
+        await().until(() -> {
+            Thread thread = blocked.get();
+            return thread != null && thread.getState() == Thread.State.TIMED_WAITING;
+        });
+        CompletableFuture<@Nullable ClientConnection> later = new CompletableFuture<>();
+        onOther(() -> address.await(0, late, false, (connected, failure) -> later.complete(connected)))
+                .get(20, TimeUnit.SECONDS);
+        address.connect(0);
+        assertThat(hand.opened).hasSize(2);
+        greet(hand.opened.get(1));
+        end(hand.opened.get(0));
+        assertThat(blocking.get(20, TimeUnit.SECONDS)).isSameAs(connection(hand.opened.get(1)));
+        assertThat(later.get(20, TimeUnit.SECONDS)).isSameAs(connection(hand.opened.get(1)));
+    }
+
+    @Test
+    void aServiceIsServedByWhicheverConnectionOfItsInstanceStands() {
+        Client client = client(2);
+        for (int refused = 0; refused < 2; refused++) {
+            int before = hand.opened.size();
+            Remote remote = client.create(Remote.class, Endpoints.of(new Endpoint("strict" + refused, 1)));
+            CompletableFuture<String> call = remote.echo("x");
+            assertThat(hand.opened).hasSize(before + 2);
+            greet(hand.opened.get(before + 1 - refused));
+            for (int i = 0, at = before + refused; i < 20; i++, at = hand.opened.size() - 1) {
+                end(hand.opened.get(at));
+                pass(100);
+                assertThat(call).isNotDone();
+            }
+            EmbeddedChannel stands = hand.opened.get(before + 1 - refused);
+            assertThat(connection(stands).load()).isEqualTo(1);
+            assertThat(remote.echo("y")).isNotDone();
+            hand.settle(stands);
+            assertThat(connection(stands).load()).isEqualTo(2);
+        }
     }
 }
