@@ -54,6 +54,11 @@ final class Account {
         return held.get(kind.ordinal());
     }
 
+    /** Whether all connections together hold more than half of what there is of this. */
+    boolean isHalfTaken(Resource kind) {
+        return ledger.isHalfTaken(kind);
+    }
+
     /** How much of this all connections of the same address hold together, those that are gone among them. */
     long heldOfAddress(Resource kind) {
         return address == null ? 0 : address.held(kind);

@@ -408,6 +408,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         });
     }
 
+    /** A place is given back with its call. */
+    @Override
+    public void giveUpIdlePlaces() {}
+
     private void closeIfDone() {
         if (leaving && calls.isEmpty()) {
             fail(new RPCXException(

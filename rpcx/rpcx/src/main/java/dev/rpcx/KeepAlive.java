@@ -75,6 +75,7 @@ final class KeepAlive implements Runnable {
             connection.fail("a frame that does not come to its end");
         } else if (connection.heard()) {
             pinged = false;
+            connection.shed();
         } else if (pinged) {
             connection.abort("the peer has not been heard for " + millis() + " ms");
         } else {

@@ -328,6 +328,11 @@ final class Ledger {
         return sum;
     }
 
+    boolean isHalfTaken(Resource kind) {
+        int i = kind.ordinal();
+        return held[i].get() > most[i] / 2;
+    }
+
     /** Addresses that have a connection, or from which something is still held. For tests. */
     int addresses() {
         return addresses.size();

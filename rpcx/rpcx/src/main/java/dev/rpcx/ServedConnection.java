@@ -4,4 +4,7 @@ package dev.rpcx;
 interface ServedConnection {
     /** Asks for an end in peace: what is under way is finished, then the connection closes. From any thread. */
     void leave();
+
+    /** Gives back the places for calls that it keeps and that no call has. From any thread. */
+    void giveUpIdlePlaces();
 }

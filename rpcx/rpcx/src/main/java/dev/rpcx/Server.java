@@ -21,6 +21,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import javax.net.ssl.SSLPeerUnverifiedException;
 import org.jspecify.annotations.Nullable;
 
@@ -36,6 +37,9 @@ import org.jspecify.annotations.Nullable;
 public final class Server implements AutoCloseable {
     private static final Duration STOP_TIME = Duration.ofSeconds(5);
 
+    /** Time between two looks for places that nobody uses: each is a task for every connection, of which there are thousands. */
+    private static final long MIN_RECLAIM_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
     private final String host;
     private final int port;
     /** All that peers make this server hold. */
@@ -43,6 +47,9 @@ public final class Server implements AutoCloseable {
 
     /** Handlers, those on event loops not counted. */
     private final AtomicInteger running = new AtomicInteger();
+
+    /** When the connections were last asked for places that they do not use. */
+    private final AtomicLong reclaimedNanos;
 
     private final Platform platform;
     private final int eventLoops;
@@ -86,6 +93,7 @@ public final class Server implements AutoCloseable {
                 builder.maxMessageBytes);
         ledger.watch(Resource.HANDLERS, running::get);
         platform = builder.platform;
+        reclaimedNanos = new AtomicLong(platform.ticker().nanoTime() - MIN_RECLAIM_NANOS);
         eventLoops = builder.eventLoops;
         inProcess = builder.inProcess;
         classic = builder.classic;
@@ -304,6 +312,18 @@ public final class Server implements AutoCloseable {
 
     int running() {
         return running.get();
+    }
+
+    /**
+     * Places for calls are few. Those that connections keep for calls to come go back to all, so that the pool holds
+     * calls, and not what is left of past ones. This is said before there are none, as the connections of other event
+     * loops take a moment. Any thread.
+     */
+    void placesAreFew(long nowNanos) {
+        long last = reclaimedNanos.get();
+        if (nowNanos - last >= MIN_RECLAIM_NANOS && reclaimedNanos.compareAndSet(last, nowNanos)) {
+            connections.values().forEach(ServedConnection::giveUpIdlePlaces);
+        }
     }
 
     long keepAliveNanos() {

@@ -488,7 +488,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call != null) {
             return call;
         }
-        return places.held() < server.settings().maxCalls() && places.add(1) ? new ServerCall(this, account) : null;
+        if (places.held() >= server.settings().maxCalls()) {
+            return null;
+        }
+        boolean isPlaced = places.add(1);
+        if (!isPlaced || account.isHalfTaken(Resource.CALLS)) {
+            server.placesAreFew(nanoTime());
+        }
+        return isPlaced ? new ServerCall(this, account) : null;
     }
 
     private @Nullable ServerMethod method(int head, ByteBuf payload) {
@@ -1262,11 +1269,31 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     @Override
     void rest() {
         super.rest();
-        for (ServerCall call : free) {
-            call.releaseKept();
+        giveUpPlaces(free.size());
+    }
+
+    /**
+     * A burst has made places that a lively connection may never need again. Those that it does need are made anew at
+     * once, and calls pay nothing for it that nobody counts how many these are.
+     */
+    @Override
+    void shed() {
+        giveUpPlaces(free.size() - free.size() / 2);
+    }
+
+    @Override
+    public void giveUpIdlePlaces() {
+        if (account.held(Resource.CALLS) > 0) {
+            inLoopOrHere(() -> giveUpPlaces(free.size()));
         }
-        places.release(free.size());
-        free.clear();
+    }
+
+    /** Those that were used last stay. */
+    private void giveUpPlaces(int count) {
+        for (int i = 0; i < count; i++) {
+            free.removeLast().releaseKept();
+        }
+        places.release(count);
     }
 
     private void stopLooking() {
@@ -1308,10 +1335,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             watch(call.awayUntilNanos);
         }
         underWay = 0;
-        for (ServerCall call : free) {
-            call.releaseKept();
-        }
-        places.release(free.size());
-        free.clear();
+        giveUpPlaces(free.size());
     }
 }

@@ -530,6 +530,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         keepBuffers();
     }
 
+    /**
+     * The peer is lively, and it is some time since this was said last: a part of what is kept and not used is given up.
+     * On the event loop.
+     */
+    void shed() {}
+
     /** Takes a message back whose fragments have begun to leave. */
     final void recall(Outbound message) {
         if (!large.isEmpty()) {

@@ -1,0 +1,138 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Places that busy connections keep for calls to come are nobody's for long: not where others need them, and not where
+ * their own connection does not.
+ */
+class IdlePlacesTest {
+    private static final int FIRST = 1 << 16;
+
+    /** As many as a connection keeps places for. */
+    private static final int BURST = 512;
+
+    @RPCXServer("idle")
+    static final class Service {
+        final List<CompletableFuture<String>> waiting = new ArrayList<>();
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        String here(String text) {
+            return text;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletionStage<String> later() {
+            CompletableFuture<String> result = new CompletableFuture<>();
+            waiting.add(result);
+            return result;
+        }
+    }
+
+    private final HandPlatform hand = new HandPlatform();
+    private final Service service = new Service();
+    private final Server server = Server.builder(RegistryServer.registry(service))
+            .platform(hand)
+            .keepAlive(Duration.ofHours(1))
+            .build()
+            .start();
+    private final List<EmbeddedChannel> channels = new ArrayList<>();
+
+    @AfterEach
+    void nothingIsLeft() {
+        for (EmbeddedChannel channel : channels) {
+            channel.close();
+            hand.settle(channel);
+            channel.releaseOutbound();
+        }
+        hand.pass(channels.get(0), 2, TimeUnit.HOURS);
+        assertThat(server.running()).isZero();
+        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(hand.heldBytes()).isZero();
+    }
+
+    private EmbeddedChannel connect() {
+        EmbeddedChannel channel = hand.accept();
+        channels.add(channel);
+        send(channel, RawPeer.preface());
+        HandPlatform.written(channel);
+        return channel;
+    }
+
+    private void send(EmbeddedChannel channel, ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        hand.read(channel, all, 0, all.length);
+    }
+
+    private static ByteBuf request(int id, String method) {
+        return RawPeer.frame(
+                Wire.REQUEST | Wire.NAMED, id, RawPeer.prelude("idle", method).writeBytes(RawPeer.text("a")));
+    }
+
+    /** So many calls are under way at once, and then none is. */
+    private void burst(EmbeddedChannel channel, int generation) {
+        ByteBuf all = Unpooled.buffer();
+        for (int i = 0; i < BURST; i++) {
+            all.writeBytes(request(generation * FIRST + i, "later"));
+        }
+        send(channel, all);
+        service.waiting.forEach(result -> result.complete("b"));
+        service.waiting.clear();
+        hand.settle(channel);
+        HandPlatform.written(channel);
+    }
+
+    /** The type of the frame that is the answer to a call. */
+    private int answer(EmbeddedChannel channel) {
+        send(channel, request(FIRST, "here"));
+        ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        Varint.readLength(in, Wire.MAX_FRAME_BYTES);
+        return in.readUnsignedByte() & Wire.TYPE_MASK;
+    }
+
+    private long places() {
+        return server.ledger().held(Resource.CALLS);
+    }
+
+    @Test
+    void whoComesLastHasPlacesThoughThoseBeforeHaveHadMany() {
+        long bursts = 2 * server.ledger().most(Resource.CALLS) / BURST;
+        for (int i = 0; i < bursts; i++) {
+            burst(connect(), 1);
+            hand.pass(channels.get(0), 1, TimeUnit.SECONDS);
+            channels.forEach(hand::settle);
+            assertThat(answer(connect())).as("after %s bursts", i + 1).isEqualTo(Wire.REPLY);
+        }
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void placesThatAreNotUsedAreGivenUpThoughTheirConnectionIsLively() {
+        EmbeddedChannel channel = connect();
+        burst(channel, 1);
+        assertThat(places()).isEqualTo(BURST);
+        for (int i = 0; i < 15; i++) {
+            send(channel, RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER));
+            hand.pass(channel, 20, TimeUnit.MINUTES);
+        }
+        assertThat(places()).isZero();
+        assertThat(channel.isActive()).isTrue();
+        burst(channel, 2);
+        assertThat(places()).isEqualTo(BURST);
+    }
+}
