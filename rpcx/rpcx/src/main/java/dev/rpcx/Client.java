@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -74,6 +75,9 @@ public final class Client implements AutoCloseable {
 
     /** Each with the future that ends when its handlers have heard the last of it. */
     final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
+
+    /** Attempts to connect that have not ended yet, and that calls may wait for. */
+    private final Set<Coming<?>> attempts = ConcurrentHashMap.newKeySet();
 
     /** The number of each method that proxies call, which all that call it share: there are as many as in the program. */
     private final Map<MethodKey, Integer> methods = new ConcurrentHashMap<>();
@@ -254,6 +258,16 @@ public final class Client implements AutoCloseable {
     }
 
     /**
+     * An attempt is about to begin. It ends with the client at the latest, whatever it waits for by then: the timers of
+     * event loops that end do not run. To be said before {@link #execute} is asked for it: either that finds the client
+     * closed, or {@link #end} finds the attempt.
+     */
+    void endWithThis(Coming<?> attempt) {
+        attempts.add(attempt);
+        attempt.whenComplete((connected, failure) -> attempts.remove(attempt));
+    }
+
+    /**
      * Runs a task on an event loop, whose stack is at its begin. What this throws is the caller's: the task may run all
      * the same.
      *
@@ -397,8 +411,23 @@ public final class Client implements AutoCloseable {
             closed = true;
         }
         clusters.values().forEach(ClientCluster::close);
+        List<CompletableFuture<?>> over = new ArrayList<>();
+        for (Coming<?> attempt : attempts) {
+            over.add(endLater(attempt));
+        }
         dropConnections();
-        return CompletableFuture.allOf(channels.values().toArray(new CompletableFuture<?>[0]));
+        over.addAll(channels.values());
+        return CompletableFuture.allOf(over.toArray(new CompletableFuture<?>[0]));
+    }
+
+    /** On an event loop: callbacks of calls that wait for the attempt run there, and may never end. */
+    private CompletableFuture<Void> endLater(Coming<?> attempt) {
+        CompletableFuture<Void> over = new CompletableFuture<>();
+        loops.group.execute(() -> {
+            attempt.completeExceptionally(new IllegalStateException("the client is closed"));
+            over.complete(null);
+        });
+        return over;
     }
 
     /** Ends the connections that are there; the next call makes a new one. */

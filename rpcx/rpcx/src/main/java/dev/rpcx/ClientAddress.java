@@ -251,6 +251,7 @@ final class ClientAddress extends Route {
 
         Attempt<C> asked() {
             if (!isAsked) {
+                client.endWithThis(this);
                 if (!client.execute(this)) {
                     completeExceptionally(new IllegalStateException("the client is closed"));
                 }
