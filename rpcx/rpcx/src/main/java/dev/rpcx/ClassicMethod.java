@@ -12,8 +12,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CancellationException;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /** A method of a client's interface on the classic wire. */
@@ -55,14 +53,18 @@ final class ClassicMethod {
         if (kind == ClientMethod.Kind.BLOCKING) {
             // before anything is sent: a call that is refused was not made
             Route.refuseBlocking();
-            return await(start(arguments));
+            long deadline = deadline();
+            return start(arguments, deadline).await(deadline, route.ticker());
         }
-        CompletableFuture<@Nullable Object> started = start(arguments);
+        RPCXFuture<@Nullable Object> started = start(arguments, deadline());
         return kind == ClientMethod.Kind.ASYNC ? started : null;
     }
 
-    private CompletableFuture<@Nullable Object> start(Object[] arguments) {
-        long deadline = CallContext.deadlineOf(timeoutNanos, route.ticker());
+    private long deadline() {
+        return CallContext.deadlineOf(timeoutNanos, route.ticker());
+    }
+
+    private RPCXFuture<@Nullable Object> start(Object[] arguments, long deadline) {
         List<byte[]> values = new ArrayList<>(arguments.length);
         for (int i = 0; i < arguments.length; i++) {
             values.add(encoded(parameters.get(i), arguments[i]));
@@ -139,18 +141,5 @@ final class ClassicMethod {
                         "the request could not be sent: " + thrown,
                         RPCXException.Executed.NOT_EXECUTED,
                         thrown);
-    }
-
-    private static @Nullable Object await(CompletableFuture<@Nullable Object> future) {
-        try {
-            return future.get();
-        } catch (ExecutionException e) {
-            throw e.getCause() instanceof RPCXException known ? known : new IllegalStateException(e.getCause());
-        } catch (InterruptedException e) {
-            future.cancel(true);
-            Thread.currentThread().interrupt();
-            throw new RPCXException(
-                    RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE);
-        }
     }
 }

@@ -24,7 +24,7 @@ final class ClientCall extends Outbound {
      * The event loop ends calls whose time is over. Should it not, its thread waits so much longer, and then ends the
      * call itself.
      */
-    private static final long MARGIN_NANOS = TimeUnit.SECONDS.toNanos(5);
+    static final long MARGIN_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private static final long MAX_PARK_NANOS = TimeUnit.DAYS.toNanos(1);
 
@@ -265,10 +265,7 @@ final class ClientCall extends Outbound {
             long left = deadlineNanos - connection.nanoTime();
             if (left < -MARGIN_NANOS) {
                 cancel(serial);
-                return new RPCXException(
-                        RPCXException.Code.DEADLINE_EXCEEDED,
-                        "no reply in time, and no word from the event loop",
-                        RPCXException.Executed.MAYBE);
+                return withoutAWord();
             }
             LockSupport.parkNanos(this, Math.min(Math.max(left, 0), MAX_PARK_NANOS) + MARGIN_NANOS);
             if (Thread.currentThread().isInterrupted() && (state & COMPLETED) == 0) {
@@ -278,6 +275,14 @@ final class ClientCall extends Outbound {
             }
         }
         return error;
+    }
+
+    /** The end of a call that the event loop has not ended in its time: it is held up, and the caller waits no longer. */
+    static RPCXException withoutAWord() {
+        return new RPCXException(
+                RPCXException.Code.DEADLINE_EXCEEDED,
+                "no reply in time, and no word from the event loop",
+                RPCXException.Executed.MAYBE);
     }
 
     void callerDone() {

@@ -145,7 +145,7 @@ final class ClientMethod {
                 Route.refuseBlocking();
             }
             RPCXFuture<@Nullable Object> first = new Hedge(this, given, metadata, deadline).start(hedgeNanos);
-            return kind == Kind.BLOCKING ? Hedge.await(first) : first;
+            return kind == Kind.BLOCKING ? first.await(deadline, route.ticker()) : first;
         }
         return switch (kind) {
             case BLOCKING -> callBlocking(given, metadata, deadline);

@@ -34,14 +34,9 @@ final class Complaint {
             before = silent;
             silent = 0;
         }
-        try {
-            logger.log(
-                    System.Logger.Level.WARNING,
-                    text + (before == 0 ? "" : " (" + before + " more since this was logged last)"),
-                    why);
-        } catch (Throwable e) {
-            // the application's logging is no part of the call that is complained of
-            Threads.report(e);
-        }
+        logger.log(
+                System.Logger.Level.WARNING,
+                text + (before == 0 ? "" : " (" + before + " more since this was logged last)"),
+                why);
     }
 }

@@ -1,6 +1,6 @@
 package dev.rpcx;
 
-import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -39,7 +39,11 @@ final class Hedge {
         result.onCancel(this::cancelAll);
         begin(one);
         if (!result.isDone()) {
-            method.route().schedule(this::again, afterNanos);
+            Future<?> timer = method.route().timer(this::again, afterNanos);
+            if (timer != null) {
+                // which would keep the arguments and the result until then
+                result.whenComplete((value, failure) -> timer.cancel(false));
+            }
         }
         return result;
     }
@@ -108,20 +112,6 @@ final class Hedge {
         }
         if (other != null) {
             other.giveUp();
-        }
-    }
-
-    /** Blocks until one of the two has been answered. */
-    static @Nullable Object await(RPCXFuture<@Nullable Object> result) {
-        try {
-            return result.get();
-        } catch (ExecutionException e) {
-            throw e.getCause() instanceof RPCXException known ? known : new IllegalStateException(e.getCause());
-        } catch (InterruptedException e) {
-            result.cancel(true);
-            Thread.currentThread().interrupt();
-            throw new RPCXException(
-                    RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE);
         }
     }
 }

@@ -37,9 +37,9 @@ abstract class Route {
         return budget;
     }
 
-    /** Not at all once the client is closed. */
-    final void schedule(Runnable task, long nanos) {
-        client.schedule(task, nanos);
+    /** A task that can be cancelled; null if the client is closed, and it will not run. */
+    final @Nullable Future<?> timer(Runnable task, long nanos) {
+        return client.timer(task, nanos);
     }
 
     /**

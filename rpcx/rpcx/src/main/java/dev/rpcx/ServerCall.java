@@ -70,12 +70,6 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     /** The request's metadata take so many bytes of memory. */
     int metadataCost;
 
-    /**
-     * The id of the call that its handler's thread could not end. A thread whose stack is at its end stores it, and then
-     * that the connection has such a call: see {@link LostCalls}.
-     */
-    private int orphan;
-
     /** Says that a future which was given up keeps this call's place. */
     boolean isPlaceLeft;
 
@@ -148,9 +142,6 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         sender = null;
         credit = 0;
         unfinished = null;
-        if (orphan != 0) {
-            orphan = 0;
-        }
         clearBody();
     }
 
@@ -286,42 +277,6 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     /** Runs on the handler's thread. */
     @Override
     public void run() {
-        int own = id;
-        try {
-            runHere();
-        } catch (Throwable t) {
-            lose(own);
-            throw t;
-        }
-    }
-
-    /** The thread that was about to end the call has failed: the event loop ends it, if it has not been sent. */
-    private void lose(int callId) {
-        orphan = callId;
-        connection.lost.isAny = true;
-        try {
-            connection.lost.tell();
-        } catch (Throwable again) {
-            // it is found at the next look
-        }
-    }
-
-    /**
-     * Says whether nobody will end this call. The event loop asks, after it has sent what was queued.
-     */
-    boolean isLost() {
-        if (!handling) {
-            return false;
-        }
-        Awaited result;
-        synchronized (this) {
-            result = awaited;
-        }
-        // a result that is awaited comes, or is given up
-        return orphan == id && (result == null || !result.isOpen()) || result != null && result.isLost();
-    }
-
-    private void runHere() {
         if (connection.isCongested(method()) && mayWait()) {
             leave();
             asksToWait = true;
@@ -340,19 +295,11 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         return !resumed && !notice && receiver == null;
     }
 
-    /** Runs the handler with the request in this buffer, on the event loop. */
-    void handleInLoop(ByteBuf request) {
-        int own = id;
-        try {
-            handle(request);
-        } catch (Throwable t) {
-            lose(own);
-            throw t;
-        }
-    }
-
-    /** Runs the handler with the request in this buffer, on the handler's thread. */
-    private void handle(ByteBuf request) {
+    /**
+     * Runs the handler with the request in this buffer, on the handler's thread, which is the event loop for those that
+     * run there.
+     */
+    void handle(ByteBuf request) {
         Object[] arguments;
         requestLength = request.readableBytes();
         try {
@@ -370,16 +317,15 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         }
         ServerMethod called = method();
         Object result = null;
-        Throwable thrown = null;
+        RPCXException error = null;
         try {
             result = called.invoke(arguments, metadata, context());
         } catch (Throwable t) {
-            thrown = t;
-        } finally {
-            exit();
+            error = failedHere(t);
         }
-        if (thrown != null) {
-            finish(null, failedHere(thrown));
+        exit();
+        if (error != null) {
+            finish(null, error);
             return;
         }
         if (called.brings()) {
@@ -394,25 +340,17 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
 
     /** The result comes later, or never. Afterwards this object may serve another call. */
     private void await(CompletionStage<?> stage) {
-        Awaited result = new Awaited(this, stage, connection.lost);
+        Awaited result = new Awaited(this, stage);
         boolean isGone;
         synchronized (this) {
             awaited = result;
             isGone = context().isCancelled();
         }
-        try {
-            if (isGone) {
-                connection.awaitsForNobody(this);
-                result.cancel();
-            }
-            result.begin();
-        } catch (Throwable t) {
-            if (result.giveUp()) {
-                throw t;
-            }
-            // whoever has the result ends the call
-            Threads.report(t);
+        if (isGone) {
+            connection.awaitsForNobody(this);
+            result.cancel();
         }
+        result.begin();
     }
 
     @Override
@@ -451,11 +389,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         handling = false;
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
-        List<OwnStage> seen = context().giveUp();
-        isPlaceLeft = result.leave(account, seen, charged, requestLength, metadataCost);
-        if (!seen.isEmpty()) {
-            connection.tell(method().place(), List.copyOf(seen));
-        }
+        isPlaceLeft = result.leave(account, charged, requestLength, metadataCost);
         return true;
     }
 
@@ -579,9 +513,8 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         }
         AdmissionLimit counted = admitted;
         if (counted != null) {
-            long now = connection.nanoTime();
             admitted = null;
-            counted.leave(beganNanos, deadlineNanos, now, isDone);
+            counted.leave(beganNanos, deadlineNanos, connection.nanoTime(), isDone);
         }
     }
 
@@ -599,15 +532,9 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
 
     /** Encodes how the call ended, and sends it. Any thread may call it, once. */
     void finish(@Nullable Object result, @Nullable RPCXException error) {
-        // afterwards this object may serve another call
-        ServerMethod failedNotice = error != null && notice ? method() : null;
-        end(result, error);
-        if (failedNotice != null && error != null) {
-            connection.noticeFailed(failedNotice, error);
+        if (error != null && notice) {
+            connection.noticeFailed(method(), error);
         }
-    }
-
-    private void end(@Nullable Object result, @Nullable RPCXException error) {
         leave(error == null);
         releaseObjects();
         clearBody();

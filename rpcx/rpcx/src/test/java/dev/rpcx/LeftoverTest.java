@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -22,13 +21,12 @@ import org.junit.jupiter.api.Timeout;
 /** What stays counted of calls whose callers are gone and whose handlers' futures go on, under a hand clock. */
 @Timeout(60)
 class LeftoverTest {
-    static final int ID = 1 << 16;
+    private static final int ID = 1 << 16;
     private static final int LARGE = 100_000;
 
     @RPCXServer("left")
     static final class Service {
         final ArrayDeque<CompletableFuture<Integer>> kept = new ArrayDeque<>();
-        final CompletableFuture<Integer> next = new CompletableFuture<>();
 
         /** A future that holds its argument, as a handler's own work does. */
         @Method
@@ -38,12 +36,6 @@ class LeftoverTest {
             return result.thenApply(more -> text.length() + more);
         }
 
-        /** The future that all callers wait for: that of the next change, say. */
-        @Method
-        CompletableFuture<Integer> shared(String text) {
-            return next;
-        }
-
         /** A future that nobody will ever end. */
         @Method
         CompletableFuture<Integer> loses(String text) {
@@ -51,18 +43,13 @@ class LeftoverTest {
         }
     }
 
-    final HandPlatform platform = new HandPlatform();
-    final Service service = new Service();
-    private final Server server = built(Server.builder(RegistryServer.registry(service)))
+    private final HandPlatform platform = new HandPlatform();
+    private final Service service = new Service();
+    private final Server server = Server.builder(RegistryServer.registry(service))
             .platform(platform)
             .build()
             .start();
-    final EmbeddedChannel channel = platform.accept();
-
-    /** The server of these tests; another class has one with interceptors. */
-    Server.Builder built(Server.Builder server) {
-        return server;
-    }
+    private final EmbeddedChannel channel = platform.accept();
 
     @BeforeEach
     void greet() {
@@ -75,7 +62,6 @@ class LeftoverTest {
         while (!service.kept.isEmpty()) {
             service.kept.remove().complete(1);
         }
-        service.next.complete(1);
         platform.handleAll(channel);
         platform.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
@@ -86,7 +72,8 @@ class LeftoverTest {
         platform.read(channel, all, 0, all.length);
     }
 
-    void start(int id, String method, int bytes) {
+    /** A call that is cancelled when its handler has returned, and then forgotten. */
+    private void startAndCancel(int id, String method, int bytes) {
         ByteBuf body = RawPeer.text("x".repeat(bytes));
         ByteBuf part = RawPeer.prelude("left", method);
         int head = Wire.REQUEST | Wire.NAMED;
@@ -97,25 +84,12 @@ class LeftoverTest {
             head = Wire.PART;
         } while (body.isReadable());
         platform.handleAll(channel);
-    }
-
-    /** A call that is cancelled when its handler has returned, and then forgotten. */
-    void startAndCancel(int id, String method, int bytes) {
-        assertThat(server.running()).isZero();
-        startAndCancelled(id, method, bytes);
-        assertThat(server.running()).isZero();
-    }
-
-    private void startAndCancelled(int id, String method, int bytes) {
-        int others = server.running();
-        start(id, method, bytes);
-        assertThat(server.running()).isEqualTo(others + 1);
+        assertThat(server.running()).isEqualTo(1);
         send(RawPeer.frame(Wire.CANCEL, id, Unpooled.EMPTY_BUFFER));
         // the handler is told
         platform.handleAll(channel);
         platform.pass(channel, 1_500, TimeUnit.MILLISECONDS);
-        // and so are interceptors
-        platform.handleAll(channel);
+        assertThat(server.running()).isZero();
         HandPlatform.written(channel);
     }
 
@@ -205,75 +179,5 @@ class LeftoverTest {
         assertThat(held(Resource.CALLS)).isZero();
         taken.forEach(Charge::release);
         assertThat(server.ledger().audit()).isEmpty();
-    }
-
-    @Test
-    void aSharedStageHoldsNothingOfCallsThatWereGivenUp() {
-        int calls = 200;
-        for (int i = 1; i <= calls; i++) {
-            startAndCancel(i * ID, "shared", i % 2);
-        }
-        platform.handleAll(channel);
-        assertThat(service.next.getNumberOfDependents()).as("our one hook").isEqualTo(1);
-        assertThat(held(Resource.OBJECT_BYTES)).isLessThanOrEqualTo(4096);
-        assertThat(server.ledger().leftovers()).isEqualTo(1);
-        assertThat(held(Resource.CALLS)).isEqualTo(1);
-        service.next.complete(1);
-        assertThat(held(Resource.OBJECT_BYTES)).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
-    }
-
-    @Test
-    void everyCallThatWaitsForASharedStageHasItsResult() {
-        start(ID, "shared", 1);
-        start(2 * ID + 1, "shared", 1);
-        startAndCancelled(3 * ID + 2, "shared", 1);
-        start(4 * ID + 3, "shared", 1);
-        assertThat(server.running()).isEqualTo(3);
-        HandPlatform.written(channel);
-        service.next.complete(7);
-        platform.handleAll(channel);
-        assertThat(server.running()).isZero();
-        ByteBuf replies = Unpooled.wrappedBuffer(HandPlatform.written(channel));
-        List<Integer> answered = new ArrayList<>();
-        while (replies.isReadable()) {
-            ByteBuf frame = replies.readSlice((int) Varint.read(replies));
-            assertThat(frame.readByte()).isEqualTo((byte) Wire.REPLY);
-            answered.add(frame.readInt());
-        }
-        assertThat(answered).containsExactlyInAnyOrder(ID, 2 * ID + 1, 4 * ID + 3);
-    }
-
-    @Test
-    void aFutureThatWasLeftIsChargedHoweverSmallItsRequest() {
-        int calls = 100;
-        for (int i = 1; i <= calls; i++) {
-            startAndCancel(i * ID, "keeps", 0);
-        }
-        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(calls * Awaited.LEFTOVER_BYTES);
-        while (!service.kept.isEmpty()) {
-            service.kept.remove().complete(1);
-        }
-        assertThat(held(Resource.OBJECT_BYTES)).isZero();
-    }
-
-    @Test
-    void whatNobodyCanReachIsGivenBackByWhatIsLeftNext() {
-        int before = Stages.hung();
-        for (int i = 1; i <= 50; i++) {
-            startAndCancel(i * ID, "loses", 1);
-        }
-        AtomicInteger next = new AtomicInteger(50);
-        await().until(() -> {
-            System.gc();
-            for (int i = 0; i < 10; i++) {
-                startAndCancel(next.incrementAndGet() * ID, "loses", 1);
-            }
-            return server.ledger().leftovers() < 35 && Stages.hung() < before + 35;
-        });
-        await().until(() -> {
-            System.gc();
-            return server.ledger().audit().isEmpty();
-        });
     }
 }

@@ -1,0 +1,232 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.util.concurrent.Ticker;
+import java.lang.ref.WeakReference;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Each call has an end, and is forgotten with it: whatever happens to its client, its event loop or its connection. */
+@Timeout(120)
+class EachCallEndsTest {
+    @RPCXServer("each")
+    static final class Service {
+        @Method
+        String echo(String text) {
+            return text;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "each")
+    interface Calls {
+        String echo(String text);
+
+        @Method("echo")
+        CompletableFuture<String> echoLater(String text);
+
+        @Method(value = "echo", idempotent = true, hedgeMillis = 60_000)
+        String echoHedged(String text);
+
+        @Method(value = "echo", idempotent = true, hedgeMillis = 1, timeoutMillis = 100)
+        String echoHedgedSoon(String text);
+
+        @Method(value = "length", idempotent = true, hedgeMillis = 60_000)
+        CompletableFuture<Integer> lengthHedged(byte[] bytes);
+
+        Flow.Publisher<String> stream(String text);
+    }
+
+    @RPCXClient(remoteServerName = "each")
+    interface ClassicCalls {
+        String echo(String text);
+
+        @Method(value = "echo", timeoutMillis = 100)
+        String echoSoon(String text);
+
+        @Method("echo")
+        CompletableFuture<String> echoLater(String text);
+    }
+
+    private static final Executor OWN_THREADS = task -> {
+        Thread thread = new Thread(task, "a caller");
+        thread.setDaemon(true);
+        thread.start();
+    };
+
+    private static RPCXException failure(CompletableFuture<?> call) throws Exception {
+        Throwable thrown = call.handle((value, failed) -> failed).get(30, TimeUnit.SECONDS);
+        return (RPCXException) (thrown instanceof CompletionException e ? e.getCause() : thrown);
+    }
+
+    private static void expectUnavailable(CompletableFuture<?> call) throws Exception {
+        RPCXException failure = failure(call);
+        assertThat(failure.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+        assertThat(failure.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(failure).hasMessageContaining("the client is closed");
+    }
+
+    @Test
+    void callsThatWaitForAPauseToPassEndWithTheirClient() throws Exception {
+        HandPlatform hand = new HandPlatform();
+        Client client =
+                Client.builder().platform(hand).eventLoops(1).connections(1, 1).build();
+        Calls calls = client.create(Calls.class, "peer", 1);
+        for (int i = 0; i < 3; i++) {
+            CompletableFuture<String> failed = calls.echoLater("x");
+            hand.pass(hand.opened.get(0), 100, TimeUnit.MILLISECONDS);
+            hand.opened.get(i).close();
+            hand.settle(hand.opened.get(i));
+            assertThat(failed).isDone();
+        }
+        CompletableFuture<String> waits = calls.echoLater("x");
+        StreamsTest.Collected<String> stream = new StreamsTest.Collected<>(1);
+        calls.stream("x").subscribe(stream);
+        assertThat(hand.opened).as("the next attempt waits").hasSize(3);
+        assertThat(waits).isNotDone();
+        client.end();
+        // and no time passes
+        assertThat(waits).isDone();
+        assertThat(stream.end).isDone();
+        expectUnavailable(waits);
+        expectUnavailable(stream.end);
+        hand.end(client, hand.opened.get(0), List.of(waits, stream.end));
+    }
+
+    @Test
+    void callsThatWaitForANameEndWithTheirClient() throws Exception {
+        try (NameServer names = NameServer.silent()) {
+            Platform asking = asking(names);
+            Client client = Client.builder().platform(asking).eventLoops(1).build();
+            Client classic =
+                    Client.builder().platform(asking).eventLoops(1).classic().build();
+            Calls calls = client.create(Calls.class, "server.test", 1);
+            ClassicCalls classicCalls = classic.create(ClassicCalls.class, "server.test", 1);
+            List<CompletableFuture<?>> waiting = new ArrayList<>();
+            waiting.add(calls.echoLater("x"));
+            StreamsTest.Collected<String> stream = new StreamsTest.Collected<>(1);
+            calls.stream("x").subscribe(stream);
+            waiting.add(stream.end);
+            waiting.add(classicCalls.echoLater("x"));
+            waiting.add(CompletableFuture.supplyAsync(() -> calls.echo("x"), OWN_THREADS));
+            waiting.add(CompletableFuture.supplyAsync(() -> calls.echoHedged("x"), OWN_THREADS));
+            waiting.add(CompletableFuture.supplyAsync(() -> classicCalls.echo("x"), OWN_THREADS));
+            await().until(() -> names.asked.get() >= 2
+                    && client.address("server.test", 1).waitingCalls() == 3
+                    && classic.address("server.test", 1).waitingCalls() == 2);
+            client.close();
+            classic.close();
+            for (CompletableFuture<?> call : waiting) {
+                expectUnavailable(call);
+            }
+        }
+    }
+
+    private static Platform asking(NameServer names) {
+        return new Platform() {
+            @Override
+            public Loops loops(int count, String name, boolean inProcess) {
+                return Loops.asking(names.address(), count, name);
+            }
+
+            @Override
+            public Threads threads(int poolSize) {
+                return MACHINE.threads(poolSize);
+            }
+
+            @Override
+            public Ticker ticker() {
+                return MACHINE.ticker();
+            }
+
+            @Override
+            public RandomGenerator random() {
+                return MACHINE.random();
+            }
+        };
+    }
+
+    /** A loop that is held up ends nothing; whoever blocks sees that the time is over, also where others make the call. */
+    @Test
+    void aBlockingCallThatIsHedgedOrClassicEndsThoughItsEventLoopIsHeldUp() throws Exception {
+        Server server = Server.builder(RegistryServer.registry(new Service()))
+                .port(0)
+                .classic(true)
+                .build()
+                .start();
+        CountDownLatch free = new CountDownLatch(1);
+        CountDownLatch blocked = new CountDownLatch(2);
+        Client client = Client.builder().eventLoops(1).build();
+        Client classic = Client.builder().eventLoops(1).classic().build();
+        try {
+            Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+            ClassicCalls classicCalls = classic.create(ClassicCalls.class, "127.0.0.1", server.port());
+            assertThat(calls.echo("x")).isEqualTo("x");
+            assertThat(classicCalls.echo("x")).isEqualTo("x");
+            for (Client each : List.of(client, classic)) {
+                each.channels.keySet().iterator().next().eventLoop().execute(() -> hold(blocked, free));
+            }
+            blocked.await();
+            List<CompletableFuture<String>> callers = List.of(
+                    CompletableFuture.supplyAsync(() -> calls.echoHedgedSoon("x"), OWN_THREADS),
+                    CompletableFuture.supplyAsync(() -> classicCalls.echoSoon("x"), OWN_THREADS));
+            for (CompletableFuture<String> caller : callers) {
+                RPCXException late = failure(caller);
+                assertThat(late.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+                assertThat(late.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+            }
+        } finally {
+            free.countDown();
+            client.close();
+            classic.close();
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    /** As a callback that never ends. Spins, since a loop that waits is what the whole suite looks for. */
+    private static void hold(CountDownLatch blocked, CountDownLatch free) {
+        blocked.countDown();
+        while (free.getCount() > 0) {
+            Thread.onSpinWait();
+        }
+    }
+
+    @RPCXServer("each")
+    static final class Lengths {
+        @Method
+        int length(byte[] bytes) {
+            return bytes.length;
+        }
+    }
+
+    @Test
+    void nothingIsKeptOfAHedgedCallThatIsOver() throws Exception {
+        Server server = new Server(0, RegistryServer.registry(new Lengths())).start();
+        try (Client client = Client.builder().eventLoops(1).build()) {
+            Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+            List<WeakReference<byte[]>> arguments = new ArrayList<>();
+            for (int i = 0; i < 20; i++) {
+                byte[] bytes = new byte[i + 1];
+                arguments.add(new WeakReference<>(bytes));
+                assertThat(calls.lengthHedged(bytes).get(10, TimeUnit.SECONDS)).isEqualTo(i + 1);
+            }
+            await().untilAsserted(() -> {
+                System.gc();
+                assertThat(arguments).allMatch(each -> each.get() == null);
+            });
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+}
