@@ -1,15 +1,16 @@
 package dev.rpcx;
 
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the result that a handler brings later: the first, once, and none when its call has been given up. Then it knows
- * no call, so a stage that never ends keeps none. Calls of both wires await by this. Thread-safe.
+ * Takes the result that a handler brings later: the first, once, and none when its call has been given up. Then nothing
+ * of the call is left at the stage: see {@link Stages}. Calls of both wires await by this. Thread-safe.
  */
-final class Awaited implements BiConsumer<@Nullable Object, @Nullable Throwable> {
+final class Awaited extends Stages.Waiter {
     /** A stage that does not end in so long after its caller has gone is not waited for: it holds no thread. */
     static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -22,6 +23,18 @@ final class Awaited implements BiConsumer<@Nullable Object, @Nullable Throwable>
     /** Objects take at most so many bytes for each byte of their message. */
     private static final int MAX_OBJECT_BYTES_PER_BYTE = 16;
 
+    /**
+     * A stage that is left takes no more than this, whatever its request was: our hook on it, what finds the hook, and
+     * the charge itself. Source: the sizes of their objects, 270 bytes with compressed references.
+     */
+    static final int LEFTOVER_BYTES = 512;
+
+    /**
+     * As many frames as the end of a call may take, most of which are larger. Whoever completes a future goes as deep,
+     * or fails before it has taken the call.
+     */
+    private static final int RESERVED_FRAMES = 100;
+
     /** A call whose handler has returned before it had a result. */
     interface Call {
         /** The result has come, on any thread. At most once. */
@@ -29,22 +42,22 @@ final class Awaited implements BiConsumer<@Nullable Object, @Nullable Throwable>
     }
 
     private final CompletionStage<?> stage;
+    private final LostCalls lost;
     private @Nullable Call call;
 
-    /** What stays charged until the stage ends, once the call has been given up. */
-    private @Nullable Leftover leftover;
+    /** The call was taken, and the thread that brought its result has failed over it. */
+    private volatile boolean isLost;
 
-    private boolean isOver;
-
-    Awaited(Call call, CompletionStage<?> stage) {
+    Awaited(Call call, CompletionStage<?> stage, LostCalls lost) {
         this.call = call;
         this.stage = stage;
+        this.lost = lost;
     }
 
     /** Awaits from here on: the result may come within this. */
     void begin() {
         try {
-            stage.whenComplete(this);
+            await(stage);
         } catch (Throwable t) {
             accept(null, t);
         }
@@ -52,20 +65,34 @@ final class Awaited implements BiConsumer<@Nullable Object, @Nullable Throwable>
 
     @Override
     public void accept(@Nullable Object value, @Nullable Throwable thrown) {
-        Call waiting;
-        Leftover left;
-        synchronized (this) {
-            isOver = true;
-            waiting = take();
-            left = leftover;
-            leftover = null;
+        // a thread whose stack is nearly at its end fails here, where nothing has been taken: the call ends at its time
+        reserveStack(RESERVED_FRAMES);
+        Call waiting = take();
+        if (waiting == null) {
+            return;
         }
-        if (waiting != null) {
+        try {
             waiting.brought(value, thrown);
+        } catch (Throwable t) {
+            isLost = true;
+            lost.isAny = true;
+            try {
+                lost.tell();
+            } catch (Throwable again) {
+                // it is found at the next look
+            }
+            throw t;
         }
-        if (left != null) {
-            left.end();
-        }
+    }
+
+    /** Goes so many frames down, and comes back. @return how many */
+    private static int reserveStack(int frames) {
+        return frames == 0 ? 0 : reserveStack(frames - 1) + 1;
+    }
+
+    /** Says whether the result has come, and the call has not ended by it, nor ever will. */
+    boolean isLost() {
+        return isLost;
     }
 
     private synchronized @Nullable Call take() {
@@ -76,7 +103,11 @@ final class Awaited implements BiConsumer<@Nullable Object, @Nullable Throwable>
 
     /** The result is not waited for any more. @return false if it has come */
     boolean giveUp() {
-        return take() != null;
+        if (take() == null) {
+            return false;
+        }
+        leave();
+        return true;
     }
 
     synchronized boolean isOpen() {
@@ -90,37 +121,47 @@ final class Awaited implements BiConsumer<@Nullable Object, @Nullable Throwable>
     void cancel() {
         if (stage instanceof RPCXFuture<?> own) {
             own.cancel(true);
+        } else if (stage instanceof OwnStage seen) {
+            seen.cancelSource();
         }
     }
 
     /**
      * The call has been given up, and what its request was read into stays charged until the stage ends, or until nobody
-     * can reach it any more.
+     * can reach it any more. Where another call has returned the same stage before, nothing of this one is left there,
+     * and nothing stays charged: a stage that was there before the call does not hold its request, unless the handler
+     * itself has hung that on it.
      *
+     * @param own stages that the call's interceptors have been given instead of the handler's
      * @param chargedBytes what the call has been charged for that, and has handed over
      * @param requestBytes of the parameters; what they were read into is not charged where it is small
      * @param metadataBytes what the request's metadata take
      * @return whether a place of a call has to stay charged for it, as nothing else can be
      */
-    boolean leave(Account account, long chargedBytes, int requestBytes, int metadataBytes) {
-        long uncharged =
-                metadataBytes + Math.min(UNCHARGED_OBJECT_BYTES, (long) MAX_OBJECT_BYTES_PER_BYTE * requestBytes);
-        if (chargedBytes + uncharged == 0) {
+    boolean leave(Account account, List<OwnStage> own, long chargedBytes, int requestBytes, int metadataBytes) {
+        // the thread that ended the stage may have failed before it came to the hook
+        boolean isOver = stage instanceof CompletableFuture<?> future && future.isDone();
+        Stages.Hook hook = isOver ? null : hook(own);
+        if (hook == null) {
+            account.give(Resource.OBJECT_BYTES, chargedBytes);
             return false;
         }
+        long uncharged = LEFTOVER_BYTES
+                + metadataBytes
+                + Math.min(UNCHARGED_OBJECT_BYTES, (long) MAX_OBJECT_BYTES_PER_BYTE * requestBytes);
         boolean isCharged = account.take(Resource.OBJECT_BYTES, uncharged);
-        leave(account.leave(this, isCharged ? chargedBytes + uncharged : chargedBytes, isCharged ? 0 : 1));
+        hook.leave(account.leave(hook, isCharged ? chargedBytes + uncharged : chargedBytes, isCharged ? 0 : 1));
         return !isCharged;
     }
 
-    /** This stays charged until the stage ends: not at all, where it has ended meanwhile. */
-    private void leave(Leftover left) {
-        synchronized (this) {
-            if (!isOver) {
-                leftover = left;
-                return;
+    /** What is on a stage because of this call: on the handler's own rather than on one that interceptors have made. */
+    private Stages.@Nullable Hook hook(List<OwnStage> own) {
+        for (OwnStage seen : own) {
+            Stages.Hook hook = seen.hook();
+            if (hook != null) {
+                return hook;
             }
         }
-        left.end();
+        return hook(stage);
     }
 }

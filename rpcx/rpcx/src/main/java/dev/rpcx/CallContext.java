@@ -9,6 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -43,8 +45,11 @@ public final class CallContext {
     private @Nullable Principal principal;
     private volatile boolean cancelled;
 
-    /** What {@link #onCancel} was given. Guarded by this. */
+    /** What {@link #onCancel} was given, and the stages that interceptors have been given. Guarded by this. */
     private @Nullable List<Runnable> cancelTasks;
+
+    /** The call's result is not waited for any more. Guarded by this. */
+    private boolean isGivenUp;
 
     /** Context of the whole call, where this one is of a part of it that has a time of its own. */
     private final @Nullable CallContext whole;
@@ -217,9 +222,72 @@ public final class CallContext {
     /** @return what has to run now */
     synchronized List<Runnable> cancel() {
         cancelled = true;
-        List<Runnable> tasks = cancelTasks;
+        List<Runnable> all = cancelTasks;
+        if (all == null) {
+            return List.of();
+        }
+        List<Runnable> tasks = new ArrayList<>();
+        List<Runnable> stages = null;
+        for (Runnable task : all) {
+            if (task instanceof OwnStage own) {
+                if (stages == null) {
+                    stages = new ArrayList<>();
+                }
+                stages.add(own);
+                tasks.add(own::cancelSource);
+            } else {
+                tasks.add(task);
+            }
+        }
+        cancelTasks = stages;
+        return tasks;
+    }
+
+    /** The stage that interceptors see instead of the handler's: it is the call's own, and ends when that is given up. */
+    CompletionStage<?> own(CompletionStage<?> returned) {
+        if (returned instanceof CompletableFuture<?> future && future.isDone()) {
+            return returned;
+        }
+        OwnStage made = new OwnStage(returned);
+        if (isAdded(made)) {
+            made.begin();
+        } else {
+            made.run();
+        }
+        return made;
+    }
+
+    private synchronized boolean isAdded(OwnStage made) {
+        if (isGivenUp) {
+            return false;
+        }
+        if (cancelTasks == null) {
+            cancelTasks = new ArrayList<>();
+        }
+        cancelTasks.add(made);
+        return true;
+    }
+
+    /**
+     * The call's result is not waited for any more.
+     *
+     * @return stages that interceptors have been given, which have to be told
+     */
+    synchronized List<OwnStage> giveUp() {
+        isGivenUp = true;
+        List<Runnable> all = cancelTasks;
+        if (all == null) {
+            return List.of();
+        }
+        List<OwnStage> stages = new ArrayList<>();
+        for (Runnable task : all) {
+            if (task instanceof OwnStage own) {
+                own.giveUp();
+                stages.add(own);
+            }
+        }
         cancelTasks = null;
-        return tasks == null ? List.of() : tasks;
+        return stages;
     }
 
     /** Each thread's context. An event loop makes most calls of many callers, and has it in a field. */

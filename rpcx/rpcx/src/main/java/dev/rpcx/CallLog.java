@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>{@code leftMicros} is what was left of the caller's time when the call ended, {@code executed} and {@code error} stand there for one that
- * failed, {@code trace} where a W3C {@code traceparent} came with it. Arguments and results are never written. What a server refuses before
+ * failed, {@code trace} where a W3C {@code traceparent} came with it. A server's call whose caller has gone and whose future has not ended
+ * within a second of that is CANCELLED. Arguments and results are never written. What a server refuses before
  * its handlers (overload, an unknown method) does not come by here: its clients' logs have it.
  */
 public final class CallLog implements Interceptor {
@@ -56,33 +57,42 @@ public final class CallLog implements Interceptor {
         try {
             result = next.proceed(call);
         } catch (Throwable t) {
-            write(call, context, begin, t);
+            write(named(call), context, begin, t);
             throw t;
         }
+        Named named = named(call);
         if (result instanceof CompletionStage<?> stage) {
-            stage.whenComplete((value, thrown) -> write(call, context, begin, thrown));
+            stage.whenComplete((value, thrown) -> write(named, context, begin, thrown));
         } else {
-            write(call, context, begin, null);
+            write(named, context, begin, null);
         }
         return result;
     }
 
-    private void write(Invocation call, @Nullable CallContext context, long begin, @Nullable Throwable thrown) {
+    /** What a line says of a call: a stage that outlasts the call holds this, and neither arguments nor results. */
+    private record Named(
+            String service, String method, @Nullable String traceparent) {}
+
+    private static Named named(Invocation call) {
+        return new Named(call.service(), call.method(), call.metadata().get("traceparent"));
+    }
+
+    private void write(Named call, @Nullable CallContext context, long begin, @Nullable Throwable thrown) {
         long nanos = System.nanoTime() - begin;
         System.Logger.Level level = thrown == null ? System.Logger.Level.INFO : System.Logger.Level.WARNING;
         if (thrown == null && nanos < leastNanos || !LOGGER.isLoggable(level)) {
             return;
         }
         StringBuilder line = new StringBuilder("{\"side\":\"").append(side).append('"');
-        text(line, "service", call.service());
-        text(line, "method", call.method());
+        text(line, "service", call.service);
+        text(line, "method", call.method);
         failure(line, thrown);
         number(line, "micros", nanos);
         if (context != null) {
             number(line, "leftMicros", context.remainingNanos());
             context.principal().map(Principal::getName).ifPresent(name -> text(line, "principal", name));
         }
-        String trace = call.metadata().get("traceparent");
+        String trace = call.traceparent;
         // version, trace, span and flags, with hyphens between
         if (trace != null && trace.length() >= 35 && trace.charAt(2) == '-') {
             text(line, "trace", trace.substring(3, 35));

@@ -36,6 +36,12 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
     /** Counts the handler; null where it is not counted, and once it is counted no more. Guarded by this until it has begun. */
     private @Nullable AdmissionLimit admitted;
 
+    /** Whether a thread of the call has failed before it could end it: see {@link LostCalls}. */
+    private boolean isOrphan;
+
+    /** Whether what the call held has been given back. The connection's own. */
+    boolean isAnswered;
+
     /** Whether the call is counted among its connection's running handlers. The connection's own. */
     boolean running;
 
@@ -80,6 +86,42 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
 
     @Override
     public void run() {
+        try {
+            runHere();
+        } catch (Throwable t) {
+            isOrphan = true;
+            connection.lost.isAny = true;
+            try {
+                connection.lost.tell();
+            } catch (Throwable again) {
+                // it is found at the next look
+            }
+            throw t;
+        }
+    }
+
+    /** Whether nobody will end this call, as the connection asks. */
+    boolean isLost() {
+        Awaited result;
+        synchronized (this) {
+            result = awaited;
+        }
+        return isOrphan && (result == null || !result.isOpen()) || result != null && result.isLost();
+    }
+
+    /** The call is ended by the connection, as nobody else will. */
+    void end() {
+        ended.set(true);
+        AdmissionLimit admission = admitted;
+        if (!entered) {
+            leaveUnbegun();
+        } else if (admission != null) {
+            admitted = null;
+            admission.leave();
+        }
+    }
+
+    private void runHere() {
         if (deadlineNanos - connection.nanoTime() <= 0) {
             fail(refusal(RPCXException.Code.DEADLINE_EXCEEDED, "the time was over before the handler started"));
             return;
@@ -118,17 +160,25 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
 
     /** The result comes later, or never. */
     private void await(CompletionStage<?> stage) {
-        Awaited result = new Awaited(this, stage);
+        Awaited result = new Awaited(this, stage, connection.lost);
         boolean isGone;
         synchronized (this) {
             awaited = result;
             isGone = context.isCancelled();
         }
-        if (isGone) {
-            connection.awaitsForNobody(this);
-            result.cancel();
+        try {
+            if (isGone) {
+                connection.awaitsForNobody(this);
+                result.cancel();
+            }
+            result.begin();
+        } catch (Throwable t) {
+            if (result.giveUp()) {
+                throw t;
+            }
+            // whoever has the result ends the call
+            Threads.report(t);
         }
-        result.begin();
     }
 
     @Override
@@ -165,7 +215,11 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
             admitted = null;
             admission.leave();
         }
-        if (result.leave(account, objectBytes.handOver(), requestLength, 0)) {
+        List<OwnStage> own = context.giveUp();
+        if (!own.isEmpty()) {
+            connection.tell(method.place(), List.copyOf(own));
+        }
+        if (result.leave(account, own, objectBytes.handOver(), requestLength, 0)) {
             places.handOver(1);
         } else {
             places.release(1);

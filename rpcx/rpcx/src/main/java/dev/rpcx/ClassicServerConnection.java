@@ -8,8 +8,10 @@ import java.security.Principal;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -49,6 +51,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     /** Calls whose callers are gone and whose handlers' futures are given up, the first one next. */
     private final ArrayDeque<ClassicServerCall> away = new ArrayDeque<>();
+
+    /** Calls that nobody waits for any more, and that their handlers will end. */
+    private final Set<ClassicServerCall> dropped = new HashSet<>();
+
+    /** Any thread says so when it could not end a call. */
+    final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
     /** Set for the first of {@link #away}, and its charge. */
     private @Nullable ScheduledFuture<?> awayTimer;
@@ -240,6 +248,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     private void answer(ClassicServerCall call, byte[] frame) {
+        if (call.isAnswered) {
+            return;
+        }
+        call.isAnswered = true;
+        dropped.remove(call);
         call.release();
         uncount(call);
         places.release(1);
@@ -269,8 +282,34 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         if (!call.cancel()) {
             // it waits for a thread that will not run it
             uncount(call);
+            dropped.add(call);
         } else if (call.isAwaiting()) {
             linger(call);
+        } else {
+            dropped.add(call);
+        }
+    }
+
+    /** Ends calls that the threads which were about to end them could not. */
+    private void endLost() {
+        if (!lost.take()) {
+            return;
+        }
+        List<ClassicServerCall> all = new ArrayList<>(calls.values());
+        all.addAll(dropped);
+        for (ClassicServerCall call : all) {
+            if (!call.isAnswered && call.isLost()) {
+                call.end();
+                answer(
+                        call,
+                        ClassicWire.reply(
+                                call.id(),
+                                null,
+                                new RPCXException(
+                                        RPCXException.Code.HANDLER_FAILED,
+                                        "the thread that had the result has failed over it",
+                                        RPCXException.Executed.MAYBE)));
+            }
         }
     }
 
@@ -278,6 +317,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     void awaitsForNobody(ClassicServerCall call) {
         inLoopOrHere(() -> {
             if (call.isAwaiting()) {
+                dropped.remove(call);
                 linger(call);
             }
         });
@@ -323,6 +363,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private void giveUp(ClassicServerCall call) {
         if (call.giveUp(places)) {
             uncount(call);
+        } else if (!call.isAnswered) {
+            dropped.add(call);
         }
     }
 
@@ -371,6 +413,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     @Override
     void onLook(long nowNanos) {
+        endLost();
         List<ClassicServerCall> late = new ArrayList<>();
         for (ClassicServerCall call : calls.values()) {
             if (call.deadlineNanos() - nowNanos <= 0) {

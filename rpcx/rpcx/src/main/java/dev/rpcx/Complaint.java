@@ -34,9 +34,14 @@ final class Complaint {
             before = silent;
             silent = 0;
         }
-        logger.log(
-                System.Logger.Level.WARNING,
-                text + (before == 0 ? "" : " (" + before + " more since this was logged last)"),
-                why);
+        try {
+            logger.log(
+                    System.Logger.Level.WARNING,
+                    text + (before == 0 ? "" : " (" + before + " more since this was logged last)"),
+                    why);
+        } catch (Throwable e) {
+            // the application's logging is no part of the call that is complained of
+            Threads.report(e);
+        }
     }
 }

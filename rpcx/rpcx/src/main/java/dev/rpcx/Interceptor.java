@@ -15,6 +15,10 @@ import org.jspecify.annotations.Nullable;
  * it proceeds tells the caller that the handler was not executed; so does one that returns a stage which fails so. It
  * may proceed later and on another thread, {@code check().thenCompose(ok -> next.proceed(call))}, but not once the call
  * has ended with a failure: then {@link Next#proceed} throws, and the handler is not begun.
+ *
+ * <p>Where a handler returns a stage that has not ended, the interceptors of a server see one of the call's own, which
+ * ends with the handler's. When the call is given up, a second after its caller has gone, it ends as {@code CANCELLED}:
+ * nothing that is hung on it stays with a stage that outlasts the call, or that many calls share.
  */
 @FunctionalInterface
 public interface Interceptor {

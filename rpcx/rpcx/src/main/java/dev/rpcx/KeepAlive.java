@@ -63,6 +63,7 @@ final class KeepAlive implements Runnable {
             return;
         }
         connection.sendQueued();
+        connection.endLost();
         stuckLooks = connection.isStandingStill() ? stuckLooks + 1 : 0;
         if (stuckLooks >= LOOKS) {
             connection.abort("the peer has read nothing for " + millis() + " ms");

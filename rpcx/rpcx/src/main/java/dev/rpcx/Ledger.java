@@ -61,10 +61,19 @@ final class Ledger {
 
     private static final int IPV6_PREFIX_BYTES = 8;
 
+    /** Each call that leaves something gives back what so many others have left that nobody can reach any more. */
+    private static final int COLLECTED_AT_ONCE = 2;
+
+    /** Who would be refused gives back so many: some 100 µs of an event loop. */
+    private static final int COLLECTED_WHEN_REFUSED = 256;
+
     private static final int KINDS = Resource.values().length;
 
     /** Every server's and client's that is reachable, for tests. */
     private static final Set<Ledger> LIVE = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+
+    /** Those that were made since {@link #letGo}, for tests: none is collected with what it holds. Null elsewhere. */
+    private static volatile @Nullable Set<Ledger> made;
 
     private final String owner;
 
@@ -154,9 +163,28 @@ final class Ledger {
         return live(new Ledger(owner, most, mostOfConnection, Integer.MAX_VALUE));
     }
 
-    private static Ledger live(Ledger made) {
-        LIVE.add(made);
-        return made;
+    private static Ledger live(Ledger ledger) {
+        LIVE.add(ledger);
+        Set<Ledger> kept = made;
+        if (kept != null) {
+            kept.add(ledger);
+        }
+        return ledger;
+    }
+
+    /** From here on every ledger is held until {@link #letGo}. For tests, whose servers nobody holds at their end. */
+    static synchronized void keepAll() {
+        if (made == null) {
+            made = ConcurrentHashMap.newKeySet();
+        }
+    }
+
+    /** What was made until now has been looked at. For tests. */
+    static void letGo() {
+        Set<Ledger> kept = made;
+        if (kept != null) {
+            kept.clear();
+        }
     }
 
     private static Map<Resource, Long> ofHeap(int maxMessageBytes) {
@@ -256,7 +284,7 @@ final class Ledger {
 
     /** @return false if that would be too much; nothing is changed then */
     boolean take(Account account, Resource kind, long amount) {
-        return takeNow(account, kind, amount) || endCollected() && takeNow(account, kind, amount);
+        return takeNow(account, kind, amount) || endCollected(COLLECTED_WHEN_REFUSED) && takeNow(account, kind, amount);
     }
 
     private boolean takeNow(Account account, Resource kind, long amount) {
@@ -292,6 +320,8 @@ final class Ledger {
      * {@code holder} ends it or can be reached no more.
      */
     Leftover leave(Account account, Object holder, long objectBytes, int places) {
+        // as many again as can be left by this: what nobody can reach does not wait for somebody who is refused
+        endCollected(COLLECTED_AT_ONCE);
         Leftover left = new Leftover(this, account, holder, collected, objectBytes, places);
         leftovers.add(left);
         return left;
@@ -301,18 +331,26 @@ final class Ledger {
         leftovers.remove(left);
     }
 
+    /** Charges for futures that have not ended, as far as is known. For tests. */
+    int leftovers() {
+        return leftovers.size();
+    }
+
     /**
-     * Gives back what the collector has found, when somebody would be refused without it.
+     * Gives back what the collector has found.
      *
+     * @param most so many at once: whoever asks may be an event loop
      * @return whether there was any
      */
-    private boolean endCollected() {
-        boolean isAny = false;
-        for (Reference<?> found = collected.poll(); found != null; found = collected.poll()) {
+    private boolean endCollected(int most) {
+        for (int i = 0; i < most; i++) {
+            Reference<?> found = collected.poll();
+            if (found == null) {
+                return i > 0;
+            }
             ((Leftover) found).end();
-            isAny = true;
         }
-        return isAny;
+        return true;
     }
 
     Claims claims(Resource kind) {
@@ -364,7 +402,7 @@ final class Ledger {
      * picture.
      */
     String audit() {
-        endCollected();
+        endCollected(Integer.MAX_VALUE);
         long[] atRest = new long[KINDS];
         StringBuilder text = new StringBuilder();
         for (Account account : open) {

@@ -70,6 +70,12 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     /** The request's metadata take so many bytes of memory. */
     int metadataCost;
 
+    /**
+     * The id of the call that its handler's thread could not end. A thread whose stack is at its end stores it, and then
+     * that the connection has such a call: see {@link LostCalls}.
+     */
+    private int orphan;
+
     /** Says that a future which was given up keeps this call's place. */
     boolean isPlaceLeft;
 
@@ -142,6 +148,9 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         sender = null;
         credit = 0;
         unfinished = null;
+        if (orphan != 0) {
+            orphan = 0;
+        }
         clearBody();
     }
 
@@ -277,6 +286,42 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     /** Runs on the handler's thread. */
     @Override
     public void run() {
+        int own = id;
+        try {
+            runHere();
+        } catch (Throwable t) {
+            lose(own);
+            throw t;
+        }
+    }
+
+    /** The thread that was about to end the call has failed: the event loop ends it, if it has not been sent. */
+    private void lose(int callId) {
+        orphan = callId;
+        connection.lost.isAny = true;
+        try {
+            connection.lost.tell();
+        } catch (Throwable again) {
+            // it is found at the next look
+        }
+    }
+
+    /**
+     * Says whether nobody will end this call. The event loop asks, after it has sent what was queued.
+     */
+    boolean isLost() {
+        if (!handling) {
+            return false;
+        }
+        Awaited result;
+        synchronized (this) {
+            result = awaited;
+        }
+        // a result that is awaited comes, or is given up
+        return orphan == id && (result == null || !result.isOpen()) || result != null && result.isLost();
+    }
+
+    private void runHere() {
         if (connection.isCongested(method()) && mayWait()) {
             leave();
             asksToWait = true;
@@ -295,11 +340,19 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         return !resumed && !notice && receiver == null;
     }
 
-    /**
-     * Runs the handler with the request in this buffer, on the handler's thread, which is the event loop for those that
-     * run there.
-     */
-    void handle(ByteBuf request) {
+    /** Runs the handler with the request in this buffer, on the event loop. */
+    void handleInLoop(ByteBuf request) {
+        int own = id;
+        try {
+            handle(request);
+        } catch (Throwable t) {
+            lose(own);
+            throw t;
+        }
+    }
+
+    /** Runs the handler with the request in this buffer, on the handler's thread. */
+    private void handle(ByteBuf request) {
         Object[] arguments;
         requestLength = request.readableBytes();
         try {
@@ -317,15 +370,16 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         }
         ServerMethod called = method();
         Object result = null;
-        RPCXException error = null;
+        Throwable thrown = null;
         try {
             result = called.invoke(arguments, metadata, context());
         } catch (Throwable t) {
-            error = failedHere(t);
+            thrown = t;
+        } finally {
+            exit();
         }
-        exit();
-        if (error != null) {
-            finish(null, error);
+        if (thrown != null) {
+            finish(null, failedHere(thrown));
             return;
         }
         if (called.brings()) {
@@ -340,17 +394,25 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
 
     /** The result comes later, or never. Afterwards this object may serve another call. */
     private void await(CompletionStage<?> stage) {
-        Awaited result = new Awaited(this, stage);
+        Awaited result = new Awaited(this, stage, connection.lost);
         boolean isGone;
         synchronized (this) {
             awaited = result;
             isGone = context().isCancelled();
         }
-        if (isGone) {
-            connection.awaitsForNobody(this);
-            result.cancel();
+        try {
+            if (isGone) {
+                connection.awaitsForNobody(this);
+                result.cancel();
+            }
+            result.begin();
+        } catch (Throwable t) {
+            if (result.giveUp()) {
+                throw t;
+            }
+            // whoever has the result ends the call
+            Threads.report(t);
         }
-        result.begin();
     }
 
     @Override
@@ -389,7 +451,11 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         handling = false;
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
-        isPlaceLeft = result.leave(account, charged, requestLength, metadataCost);
+        List<OwnStage> seen = context().giveUp();
+        isPlaceLeft = result.leave(account, seen, charged, requestLength, metadataCost);
+        if (!seen.isEmpty()) {
+            connection.tell(method().place(), List.copyOf(seen));
+        }
         return true;
     }
 
@@ -513,8 +579,9 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         }
         AdmissionLimit counted = admitted;
         if (counted != null) {
+            long now = connection.nanoTime();
             admitted = null;
-            counted.leave(beganNanos, deadlineNanos, connection.nanoTime(), isDone);
+            counted.leave(beganNanos, deadlineNanos, now, isDone);
         }
     }
 
@@ -532,9 +599,15 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
 
     /** Encodes how the call ended, and sends it. Any thread may call it, once. */
     void finish(@Nullable Object result, @Nullable RPCXException error) {
-        if (error != null && notice) {
-            connection.noticeFailed(method(), error);
+        // afterwards this object may serve another call
+        ServerMethod failedNotice = error != null && notice ? method() : null;
+        end(result, error);
+        if (failedNotice != null && error != null) {
+            connection.noticeFailed(failedNotice, error);
         }
+    }
+
+    private void end(@Nullable Object result, @Nullable RPCXException error) {
         leave(error == null);
         releaseObjects();
         clearBody();

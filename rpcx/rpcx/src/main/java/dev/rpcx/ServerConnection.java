@@ -39,6 +39,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private static final int ALLOWED_STALLS = 3;
 
+    /** Handlers that outlast their connection are looked at so often, in case that one has failed to end its call. */
+    private static final long LOST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(10);
+
     /** Places kept for the calls that come next. What a burst has made beyond them is given back. */
     private static final int MAX_FREE = 512;
 
@@ -110,6 +113,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * until the futures of their handlers are given up.
      */
     private final CallList away = new CallList();
+
+    /** The list has calls without a slot whose handlers run: nobody waits for them, and their handlers end them. */
+    private final CallList dropped = new CallList();
+
+    /** Any thread says so when it could not end a call. */
+    final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
     /** Places for calls that have been made, those in {@link #free} among them. */
     private final Charge places;
@@ -579,7 +588,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         int id = call.id;
         call.handling = true;
-        call.handle(request);
+        call.handleInLoop(request);
         // most have ended here; what brings its result later has its time as others have
         if (call(id) == call || away.contains(call)) {
             watch(call.deadlineNanos());
@@ -839,7 +848,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void watch(long due, long now) {
-        if (isClosed() && away.isEmpty()) {
+        if (isClosed() && away.isEmpty() && dropped.isEmpty()) {
             // the call's request has ended its own connection, and nothing is left to be looked at
             return;
         }
@@ -859,8 +868,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private void look() {
         lookTimer = null;
         timers.release(1);
+        endLost();
         long now = nanoTime();
         long next = lookAway(now);
+        if (isClosed() && !dropped.isEmpty()) {
+            next = Math.min(next, LOST_LOOK_NANOS);
+        }
         if (isFrameWaiting() && !isClosed()) {
             if (!channel.config().isAutoRead()) {
                 // its end may be there: it is this side that does not read
@@ -924,6 +937,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 if (call.isAwaiting()) {
                     addAway(call, now + Awaited.GRACE_NANOS);
                     next = Math.min(next, Awaited.GRACE_NANOS);
+                } else {
+                    dropped(call);
                 }
             }
             // the end of one may be the end of the connection, and of others with it
@@ -935,8 +950,65 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private void addAway(ServerCall call, long until) {
         call.awayUntilNanos = until;
         if (!away.contains(call)) {
+            dropped.remove(call);
             away.add(call);
         }
+    }
+
+    /** Nobody waits for the call any more, and its handler will end it. */
+    private void dropped(ServerCall call) {
+        if (call.handling && call.list == null) {
+            dropped.add(call);
+        }
+    }
+
+    @Override
+    void endLost() {
+        if (!lost.take()) {
+            return;
+        }
+        // what has come to the queue, or has left already, is not lost
+        sendQueued();
+        beforeRead();
+        for (int i = 0; i < calls.length; i++) {
+            ServerCall call = calls[i];
+            if (call != null && call.isLost()) {
+                endLost(call);
+            }
+        }
+        endLost(away);
+        endLost(dropped);
+    }
+
+    private void endLost(CallList list) {
+        ServerCall call = list.first();
+        while (call != null) {
+            boolean isLost = call.isLost();
+            if (isLost) {
+                endLost(call);
+            }
+            call = isLost ? list.first() : call.following;
+        }
+    }
+
+    private void endLost(ServerCall call) {
+        int id = call.id;
+        boolean isExecuted = call.isExecuted();
+        boolean hasBegun = call.hasBegun();
+        handled(call);
+        if (call.abandoned) {
+            call.leave();
+            recycle(call);
+            return;
+        }
+        call.end();
+        drop(call);
+        RPCXException.Executed unsure = hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
+        refuse(
+                id,
+                RPCXException.Code.HANDLER_FAILED,
+                "the thread that had the result has failed over it",
+                isExecuted ? RPCXException.Executed.EXECUTED : unsure);
     }
 
     private void giveUp(ServerCall call) {
@@ -944,6 +1016,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             recycle(call);
         } else {
             away.remove(call);
+            dropped(call);
         }
     }
 
@@ -1097,12 +1170,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         boolean handled = call.handling;
         boolean hasBegun = handled ? cancel(call) : call.hasBegun();
         endStreams(call);
-        if (handled && call.isAwaiting()) {
-            linger(call);
-        }
         if (!handled) {
             call.leave();
             recycle(call);
+        } else if (call.isAwaiting()) {
+            linger(call);
+        } else {
+            dropped(call);
         }
         return hasBegun;
     }
@@ -1210,7 +1284,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         endStreams(call);
         call.forget();
         call.releaseCharges();
-        if (isClosed() && away.isEmpty()) {
+        if (isClosed() && away.isEmpty() && dropped.isEmpty()) {
             stopLooking();
         }
         if (call.isPlaceLeft) {
@@ -1333,6 +1407,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         slotBytes.release();
         for (ServerCall call = away.first(); call != null && !loop().isShuttingDown(); call = call.following) {
             watch(call.awayUntilNanos);
+        }
+        if (!dropped.isEmpty() && !loop().isShuttingDown()) {
+            watch(nanoTime() + LOST_LOOK_NANOS);
         }
         underWay = 0;
         giveUpPlaces(free.size());

@@ -3,6 +3,7 @@ package dev.rpcx;
 import dev.rpcx.codec.Codec;
 import java.lang.invoke.MethodHandle;
 import java.util.List;
+import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,7 +54,8 @@ record ServerMethod(
                         RPCXException.Code.CANCELLED, "the call has ended before its handler began");
             }
             try {
-                return (Object) handle.invokeExact(call.arguments());
+                Object result = (Object) handle.invokeExact(call.arguments());
+                return handled != null && result instanceof CompletionStage<?> stage ? handled.own(stage) : result;
             } catch (RPCXException e) {
                 throw e.executed() == RPCXException.Executed.EXECUTED
                         ? e

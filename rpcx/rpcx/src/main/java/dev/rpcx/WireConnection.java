@@ -282,6 +282,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return outbox.isEmpty();
     }
 
+    /** Ends calls that the threads which were about to end them could not. On the event loop. */
+    void endLost() {}
+
     private void drain() {
         // first: a thread that finds nothing scheduled and the turn free may be sure that what it has queued before has
         // left

@@ -12,7 +12,8 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 /**
  * Looks after every test and after every class: no server and no client of the process holds anything that belongs to a
  * call or to a connection that is over. Found by JUnit itself. A test's handlers may still be about to end, so quiet is
- * waited for. What is found fails the test or class that has left it, and no other: the ledgers are then passed over.
+ * waited for, and no ledger is collected before it has been looked at. What is found fails the test or class that has
+ * left it, and no other: the ledgers are then passed over.
  */
 public final class LedgerCheck implements AfterEachCallback, AfterAllCallback {
     /** Less where the code is changed on purpose and thousands of tests fail: see build/mutation.sh. */
@@ -27,6 +28,7 @@ public final class LedgerCheck implements AfterEachCallback, AfterAllCallback {
 
     LedgerCheck(Duration patience) {
         this.patience = patience;
+        Ledger.keepAll();
     }
 
     @Override
@@ -48,6 +50,8 @@ public final class LedgerCheck implements AfterEachCallback, AfterAllCallback {
         } catch (ConditionTimeoutException e) {
             Ledger.forgetHeld();
             throw e;
+        } finally {
+            Ledger.letGo();
         }
     }
 }

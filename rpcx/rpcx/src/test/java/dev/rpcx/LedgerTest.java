@@ -2,7 +2,9 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
+import java.lang.ref.WeakReference;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
@@ -369,6 +371,24 @@ class LedgerTest {
         later.add(1);
         assertThat(Ledger.auditAll()).as("what was in order is looked at").contains("a server in good order");
         later.release();
+    }
+
+    /** Its server is gone with the test's last line, as are most. */
+    private static void leaveBehind() {
+        Ledger left = Ledger.ofServer("a server that nobody holds", 10, 10, Wire.MAX_SLOTS, 10_000, 1000);
+        Objects.requireNonNull(left.open(null)).charge(Resource.STREAMS).add(1);
+    }
+
+    @Test
+    void whatATestHasLeftIsFoundThoughTheCollectorCameFirst() {
+        LedgerCheck check = new LedgerCheck(Duration.ofMillis(200));
+        leaveBehind();
+        WeakReference<Object> other = new WeakReference<>(new Object());
+        await().until(() -> {
+            System.gc();
+            return other.get() == null;
+        });
+        assertThatThrownBy(check::look).hasMessageContaining("a server that nobody holds: 1 STREAMS");
     }
 
     /** What peers can make a server hold of its heap, with the handlers and the places that nothing is charged for. */

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -21,12 +22,13 @@ import org.junit.jupiter.api.Timeout;
 /** What stays counted of calls whose callers are gone and whose handlers' futures go on, under a hand clock. */
 @Timeout(60)
 class LeftoverTest {
-    private static final int ID = 1 << 16;
+    static final int ID = 1 << 16;
     private static final int LARGE = 100_000;
 
     @RPCXServer("left")
     static final class Service {
         final ArrayDeque<CompletableFuture<Integer>> kept = new ArrayDeque<>();
+        final CompletableFuture<Integer> next = new CompletableFuture<>();
 
         /** A future that holds its argument, as a handler's own work does. */
         @Method
@@ -36,6 +38,12 @@ class LeftoverTest {
             return result.thenApply(more -> text.length() + more);
         }
 
+        /** The future that all callers wait for: that of the next change, say. */
+        @Method
+        CompletableFuture<Integer> shared(String text) {
+            return next;
+        }
+
         /** A future that nobody will ever end. */
         @Method
         CompletableFuture<Integer> loses(String text) {
@@ -43,13 +51,18 @@ class LeftoverTest {
         }
     }
 
-    private final HandPlatform platform = new HandPlatform();
-    private final Service service = new Service();
-    private final Server server = Server.builder(RegistryServer.registry(service))
+    final HandPlatform platform = new HandPlatform();
+    final Service service = new Service();
+    private final Server server = built(Server.builder(RegistryServer.registry(service)))
             .platform(platform)
             .build()
             .start();
-    private final EmbeddedChannel channel = platform.accept();
+    final EmbeddedChannel channel = platform.accept();
+
+    /** The server of these tests; another class has one with interceptors. */
+    Server.Builder built(Server.Builder server) {
+        return server;
+    }
 
     @BeforeEach
     void greet() {
@@ -62,6 +75,7 @@ class LeftoverTest {
         while (!service.kept.isEmpty()) {
             service.kept.remove().complete(1);
         }
+        service.next.complete(1);
         platform.handleAll(channel);
         platform.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
@@ -72,8 +86,7 @@ class LeftoverTest {
         platform.read(channel, all, 0, all.length);
     }
 
-    /** A call that is cancelled when its handler has returned, and then forgotten. */
-    private void startAndCancel(int id, String method, int bytes) {
+    void start(int id, String method, int bytes) {
         ByteBuf body = RawPeer.text("x".repeat(bytes));
         ByteBuf part = RawPeer.prelude("left", method);
         int head = Wire.REQUEST | Wire.NAMED;
@@ -84,12 +97,25 @@ class LeftoverTest {
             head = Wire.PART;
         } while (body.isReadable());
         platform.handleAll(channel);
-        assertThat(server.running()).isEqualTo(1);
+    }
+
+    /** A call that is cancelled when its handler has returned, and then forgotten. */
+    void startAndCancel(int id, String method, int bytes) {
+        assertThat(server.running()).isZero();
+        startAndCancelled(id, method, bytes);
+        assertThat(server.running()).isZero();
+    }
+
+    private void startAndCancelled(int id, String method, int bytes) {
+        int others = server.running();
+        start(id, method, bytes);
+        assertThat(server.running()).isEqualTo(others + 1);
         send(RawPeer.frame(Wire.CANCEL, id, Unpooled.EMPTY_BUFFER));
         // the handler is told
         platform.handleAll(channel);
         platform.pass(channel, 1_500, TimeUnit.MILLISECONDS);
-        assertThat(server.running()).isZero();
+        // and so are interceptors
+        platform.handleAll(channel);
         HandPlatform.written(channel);
     }
 
@@ -179,5 +205,75 @@ class LeftoverTest {
         assertThat(held(Resource.CALLS)).isZero();
         taken.forEach(Charge::release);
         assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    @Test
+    void aSharedStageHoldsNothingOfCallsThatWereGivenUp() {
+        int calls = 200;
+        for (int i = 1; i <= calls; i++) {
+            startAndCancel(i * ID, "shared", i % 2);
+        }
+        platform.handleAll(channel);
+        assertThat(service.next.getNumberOfDependents()).as("our one hook").isEqualTo(1);
+        assertThat(held(Resource.OBJECT_BYTES)).isLessThanOrEqualTo(4096);
+        assertThat(server.ledger().leftovers()).isEqualTo(1);
+        assertThat(held(Resource.CALLS)).isEqualTo(1);
+        service.next.complete(1);
+        assertThat(held(Resource.OBJECT_BYTES)).isZero();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    @Test
+    void everyCallThatWaitsForASharedStageHasItsResult() {
+        start(ID, "shared", 1);
+        start(2 * ID + 1, "shared", 1);
+        startAndCancelled(3 * ID + 2, "shared", 1);
+        start(4 * ID + 3, "shared", 1);
+        assertThat(server.running()).isEqualTo(3);
+        HandPlatform.written(channel);
+        service.next.complete(7);
+        platform.handleAll(channel);
+        assertThat(server.running()).isZero();
+        ByteBuf replies = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        List<Integer> answered = new ArrayList<>();
+        while (replies.isReadable()) {
+            ByteBuf frame = replies.readSlice((int) Varint.read(replies));
+            assertThat(frame.readByte()).isEqualTo((byte) Wire.REPLY);
+            answered.add(frame.readInt());
+        }
+        assertThat(answered).containsExactlyInAnyOrder(ID, 2 * ID + 1, 4 * ID + 3);
+    }
+
+    @Test
+    void aFutureThatWasLeftIsChargedHoweverSmallItsRequest() {
+        int calls = 100;
+        for (int i = 1; i <= calls; i++) {
+            startAndCancel(i * ID, "keeps", 0);
+        }
+        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(calls * Awaited.LEFTOVER_BYTES);
+        while (!service.kept.isEmpty()) {
+            service.kept.remove().complete(1);
+        }
+        assertThat(held(Resource.OBJECT_BYTES)).isZero();
+    }
+
+    @Test
+    void whatNobodyCanReachIsGivenBackByWhatIsLeftNext() {
+        int before = Stages.hung();
+        for (int i = 1; i <= 50; i++) {
+            startAndCancel(i * ID, "loses", 1);
+        }
+        AtomicInteger next = new AtomicInteger(50);
+        await().until(() -> {
+            System.gc();
+            for (int i = 0; i < 10; i++) {
+                startAndCancel(next.incrementAndGet() * ID, "loses", 1);
+            }
+            return server.ledger().leftovers() < 35 && Stages.hung() < before + 35;
+        });
+        await().until(() -> {
+            System.gc();
+            return server.ledger().audit().isEmpty();
+        });
     }
 }

@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  * {@code method} and {@code outcome}, which is {@code OK} or the code of the {@link RPCXException}. There is a timer for each method that is
  * called and each way it ends: what a client makes up is never a tag, since a server's interceptors see published methods only. Thread-safe.
  *
- * <p>A stream counts until it is there, not until its last item.
+ * <p>A stream counts until it is there, not until its last item. A server's call whose caller has gone, and whose future has not ended within
+ * a second of that, counts until then, as {@code CANCELLED}.
  */
 public final class CallMetrics implements Interceptor {
     private record Key(String service, String method, String outcome) {}
@@ -49,19 +50,22 @@ public final class CallMetrics implements Interceptor {
         try {
             result = next.proceed(call);
         } catch (Throwable t) {
-            record(call, begin, t);
+            record(call.service(), call.method(), begin, t);
             throw t;
         }
+        // a stage that outlasts the call holds the names, and not its arguments
+        String service = call.service();
+        String method = call.method();
         if (result instanceof CompletionStage<?> stage) {
-            stage.whenComplete((value, thrown) -> record(call, begin, thrown));
+            stage.whenComplete((value, thrown) -> record(service, method, begin, thrown));
         } else {
-            record(call, begin, null);
+            record(service, method, begin, null);
         }
         return result;
     }
 
-    private void record(Invocation call, long begin, @Nullable Throwable thrown) {
-        timers.computeIfAbsent(new Key(call.service(), call.method(), outcome(thrown)), this::timer)
+    private void record(String service, String method, long begin, @Nullable Throwable thrown) {
+        timers.computeIfAbsent(new Key(service, method, outcome(thrown)), this::timer)
                 .record(System.nanoTime() - begin, TimeUnit.NANOSECONDS);
     }
 

@@ -86,6 +86,7 @@ public final class CallTracing implements Interceptor {
             throw t;
         }
         if (result instanceof CompletionStage<?> stage) {
+            // the stage holds the span alone, and not the call with its arguments
             stage.whenComplete((value, thrown) -> end(span, thrown));
         } else {
             end(span, null);

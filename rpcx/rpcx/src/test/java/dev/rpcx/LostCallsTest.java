@@ -1,0 +1,229 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Threads that fail over the end of a call: the call ends nevertheless, and nothing of it stays counted. */
+@Timeout(120)
+class LostCallsTest {
+    private static final int ID = 1 << 16;
+    private static final int CALLS = 400;
+    private static final int FRAMES = 60;
+
+    @RPCXServer("lost")
+    static final class Service {
+        final Queue<CompletableFuture<String>> given = new ConcurrentLinkedQueue<>();
+
+        @Method
+        CompletableFuture<String> later(String text) {
+            CompletableFuture<String> reply = new CompletableFuture<>();
+            given.add(reply);
+            return reply;
+        }
+
+        @Method
+        String echo(String text) {
+            return text;
+        }
+
+        @Method
+        void fails(String text) {
+            throw new IllegalStateException(text);
+        }
+    }
+
+    @RPCXClient(remoteServerName = "lost")
+    interface ServiceClient {
+        CompletableFuture<String> later(String text);
+
+        String echo(String text);
+    }
+
+    private static final class Failing extends Handler {
+        final AtomicInteger asked = new AtomicInteger();
+
+        @Override
+        public void publish(LogRecord record) {
+            asked.incrementAndGet();
+            throw new IllegalStateException("the disk is full");
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void close() {}
+    }
+
+    @Test
+    void aLogThatFailsOverANoticeLeavesNothingOfIt() {
+        Logger logger = Logger.getLogger(Server.class.getName());
+        Failing failing = new Failing();
+        logger.addHandler(failing);
+        logger.setUseParentHandlers(false);
+        HandPlatform platform = new HandPlatform();
+        try {
+            Server server = Server.builder(RegistryServer.registry(new Service()))
+                    .platform(platform)
+                    .build()
+                    .start();
+            EmbeddedChannel channel = platform.accept();
+            send(platform, channel, RawPeer.preface());
+            send(
+                    platform,
+                    channel,
+                    RawPeer.frame(
+                            Wire.NOTICE | Wire.NAMED,
+                            ID,
+                            RawPeer.prelude("lost", "fails").writeBytes(RawPeer.text("x"))));
+            try {
+                platform.handleAll(channel);
+            } catch (IllegalStateException thrown) {
+                // whoever runs handlers has reported it
+            }
+            assertThat(failing.asked).hasValue(1);
+            assertThat(server.running()).isZero();
+            channel.close();
+            platform.handleAll(channel);
+            platform.pass(channel, 2, TimeUnit.HOURS);
+            assertThat(server.ledger().audit()).isEmpty();
+            channel.releaseOutbound();
+        } finally {
+            logger.removeHandler(failing);
+            logger.setUseParentHandlers(true);
+        }
+    }
+
+    private static void send(HandPlatform platform, EmbeddedChannel channel, ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        platform.read(channel, all, 0, all.length);
+    }
+
+    @Test
+    void aCallWhoseEndFailsIsFoundByItsConnection() {
+        AtomicInteger told = new AtomicInteger();
+        LostCalls lost = new LostCalls(told::incrementAndGet);
+        CompletableFuture<String> stage = new CompletableFuture<>();
+        Awaited awaited = new Awaited(
+                (value, thrown) -> {
+                    throw new StackOverflowError("injected");
+                },
+                stage,
+                lost);
+        awaited.begin();
+        assertThat(awaited.isLost()).isFalse();
+        assertThat(lost.take()).isFalse();
+        stage.complete("x");
+        assertThat(awaited.isLost()).isTrue();
+        assertThat(awaited.isOpen()).isFalse();
+        assertThat(told).hasValue(1);
+        assertThat(lost.take()).isTrue();
+        assertThat(lost.take()).isFalse();
+    }
+
+    /** Those who wait for the same stage hear of its end, whatever becomes of another one of them. */
+    @Test
+    void aCallWhoseEndFailsDoesNotKeepOthersFromTheirs() {
+        LostCalls lost = new LostCalls(() -> {});
+        CompletableFuture<String> stage = new CompletableFuture<>();
+        List<Object> told = new ArrayList<>();
+        new Awaited(
+                        (value, thrown) -> {
+                            throw new StackOverflowError("injected");
+                        },
+                        stage,
+                        lost)
+                .begin();
+        new Awaited((value, thrown) -> told.add(String.valueOf(value)), stage, lost).begin();
+        stage.complete("x");
+        assertThat(told).containsExactly("x");
+    }
+
+    /** Completes one at the end of the stack, and others at each frame on the way back. */
+    private static void completeUp(Queue<CompletableFuture<String>> replies, int[] left) {
+        try {
+            completeUp(replies, left);
+        } catch (StackOverflowError end) {
+            // the frame above has somewhat more
+        }
+        if (left[0]-- > 0) {
+            CompletableFuture<String> reply = replies.poll();
+            if (reply != null) {
+                reply.complete("x");
+            }
+        }
+    }
+
+    private static int shifted(int frames, Runnable then) {
+        if (frames > 0) {
+            return shifted(frames - 1, then) + 1;
+        }
+        try {
+            then.run();
+        } catch (StackOverflowError end) {
+            // the point of it
+        }
+        return 0;
+    }
+
+    private static void completeAtTheEndOfAStack(Queue<CompletableFuture<String>> replies, int round)
+            throws InterruptedException {
+        Thread thread = new Thread(
+                null,
+                () -> shifted(round, () -> completeUp(replies, new int[] {FRAMES})),
+                "deep",
+                220_000 + round * 977 % 4_096);
+        thread.start();
+        thread.join();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void nothingStaysOfCallsWhoseRepliesAreGivenAtTheEndOfAStack(boolean isClassic) throws Exception {
+        Service service = new Service();
+        try (Server server = Server.builder(RegistryServer.registry(service))
+                .classic(isClassic)
+                .build()
+                .start()) {
+            Client.Builder builder = Client.builder().callTimeout(Duration.ofSeconds(1));
+            List<CompletableFuture<String>> replies = new ArrayList<>();
+            try (Client client = (isClassic ? builder.classic() : builder).build()) {
+                ServiceClient lost = client.create(ServiceClient.class, "127.0.0.1", server.port());
+                for (int i = 0; i < CALLS; i++) {
+                    replies.add(lost.later("x"));
+                }
+                await().until(() -> service.given.size() == CALLS);
+                int round = 0;
+                while (!service.given.isEmpty()) {
+                    completeAtTheEndOfAStack(service.given, round++);
+                }
+                assertThat(lost.echo("alive")).isEqualTo("alive");
+                for (CompletableFuture<String> reply : replies) {
+                    await().until(reply::isDone);
+                }
+            }
+            await().untilAsserted(() -> assertThat(server.running()).isZero());
+            await().atMost(Duration.ofSeconds(30))
+                    .untilAsserted(() -> assertThat(server.ledger().audit()).isEmpty());
+        }
+    }
+}
