@@ -217,9 +217,7 @@ class LostCallsTest {
                     completeAtTheEndOfAStack(service.given, round++);
                 }
                 assertThat(lost.echo("alive")).isEqualTo("alive");
-                for (CompletableFuture<String> reply : replies) {
-                    await().until(reply::isDone);
-                }
+                await().until(() -> replies.stream().allMatch(CompletableFuture::isDone));
             }
             await().untilAsserted(() -> assertThat(server.running()).isZero());
             await().atMost(Duration.ofSeconds(30))
