@@ -9,16 +9,19 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server's address and the connections to it, made when first needed and made again when one is gone; more of them while those that are
- * there are crowded. Callers that find none wait for
- * one attempt together. After attempts that failed in a row the server is left alone for longer and longer, with jitter: a call in a
- * short pause waits for its end, in a long one it fails at once.
+ * A server's address and the connections to it, made when first needed and made again when one is gone; more of them
+ * while those that are there are crowded. Callers that find none wait for one attempt together. After attempts that failed
+ * in a row, or connections that ended as soon as they were there, the server is left alone for longer and longer, with
+ * jitter: a call in a short pause waits for its end, in a long one it fails at once.
  *
  * <p>As a member of a {@link ClientCluster} it keeps its connections by itself, and tells the cluster of each.
  */
 final class ClientAddress extends Route {
     /** A server that has kept a connection for so long means to be called: what it did before counts no longer. */
     private static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** An instance that is started anew is back before: with the pauses between them these take half a minute. */
+    private static final int MAX_KNOWN_FAILURES = 32;
 
     /** Connections that may be in the course of being left, beyond as many as may be in use. */
     private static final int MORE_LEFT = 4;
@@ -50,6 +53,9 @@ final class ClientAddress extends Route {
 
     /** In a row; a connection that the server left or ended at once is one. */
     private int failures;
+
+    /** The server has kept a connection for a while, and has not failed for a long time since. */
+    private boolean hasKept;
 
     /** The last attempt has brought a connection, at {@link #upNanos}. */
     private boolean isUp;
@@ -278,11 +284,23 @@ final class ClientAddress extends Route {
             }
         }
 
+        /** The pause is over. */
         private void begin() {
             if (retired) {
                 // whoever retired the address may have looked before the attempt was there
                 completeExceptionally(noLongerThere());
+                return;
             }
+            ClientCluster of = cluster;
+            if (of == null) {
+                start();
+            } else {
+                of.openings(isKnown()).enter(this, this::start);
+            }
+        }
+
+        /** It is the attempt's turn, unless it has ended before. */
+        private void start() {
             if (isDone()) {
                 return;
             }
@@ -316,6 +334,11 @@ final class ClientAddress extends Route {
 
     private synchronized long pauseNanos() {
         return pauseEndNanos - ticker().nanoTime();
+    }
+
+    /** The server is not one that has only been named. */
+    private synchronized boolean isKnown() {
+        return hasKept || isUp && ticker().nanoTime() - upNanos >= KEPT_NANOS;
     }
 
     /** Has failed already. */
@@ -367,6 +390,7 @@ final class ClientAddress extends Route {
         }
         isUp = false;
         failures++;
+        hasKept &= failures <= MAX_KNOWN_FAILURES;
         pauseEndNanos = now + Backoff.nanos(failures, client.platform().random());
     }
 
@@ -384,6 +408,7 @@ final class ClientAddress extends Route {
             return;
         }
         failures = 0;
+        hasKept = true;
         isUp = false;
         pauseEndNanos = ticker().nanoTime();
         if (cluster != null) {

@@ -29,6 +29,13 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     private final int kept;
     private final int most;
     private final Choice choice;
+
+    /** Attempts to connect to instances of which a registry says that they are there. */
+    private final Openings named;
+
+    /** To those that have kept a connection: they do not wait behind whatever a registry names. */
+    private final Openings known;
+
     private volatile Chooser chooser;
     private volatile Endpoints.@Nullable Watch watch;
     private volatile @Nullable Throwable registryFailure;
@@ -81,6 +88,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         this.kept = kept;
         this.most = most;
         this.choice = choice;
+        this.named = new Openings(client);
+        this.known = new Openings(client);
         this.chooser = Chooser.of(choice, new ClientAddress[0], client.platform());
     }
 
@@ -100,6 +109,10 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             waiting.clear();
         }
         left.forEach(call -> call.completeExceptionally(new IllegalStateException("the client is closed")));
+    }
+
+    Openings openings(boolean isKnown) {
+        return isKnown ? known : named;
     }
 
     @Override

@@ -228,4 +228,120 @@ class ConnectingTest {
             assertThat(connection(stands).load()).isEqualTo(2);
         }
     }
+
+    /** A registry that says whatever a test has it say. */
+    private static final class Said implements Endpoints {
+        private @Nullable Listener listener;
+
+        @Override
+        public Watch watch(Listener told) {
+            listener = told;
+            return () -> {};
+        }
+
+        void say(List<Endpoint> all) {
+            Objects.requireNonNull(listener).found(all);
+        }
+    }
+
+    private static List<Endpoint> endpoints(String name, int count) {
+        List<Endpoint> all = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            all.add(new Endpoint(name + i, 1));
+        }
+        return all;
+    }
+
+    private long open() {
+        return hand.opened.stream().filter(EmbeddedChannel::isOpen).count();
+    }
+
+    @Test
+    void aRegistryThatNamesOthersAllTheTimeMakesAClientConnectABoundedNumberOfTimesASecond() {
+        Said said = new Said();
+        Client client = client(1);
+        client.create(Remote.class, said);
+        for (int list = 0; list < 25 && hand.opened.size() < 10_000; list++) {
+            said.say(endpoints("list" + list + "-", ClientCluster.MAX_INSTANCES));
+            pass(200);
+            if (list % 2 == 0) {
+                // whatever is connected or refused makes room for the next ones
+                List.copyOf(hand.opened).stream()
+                        .filter(EmbeddedChannel::isOpen)
+                        .forEach(this::end);
+            }
+        }
+        assertThat(hand.opened.size()).isBetween(500, 2_000);
+        said.say(endpoints("last", 1));
+        pass(200);
+        ClientCluster cluster = client.clusters.values().iterator().next();
+        assertThat(cluster.openings(false).waiting()).isZero();
+    }
+
+    @Test
+    void ofThousandsOfInstancesThatDoNotAnswerSomeAreConnectedToAtOnceAndAllInTurn() {
+        Said said = new Said();
+        client(1).create(Remote.class, said);
+        said.say(endpoints("silent", ClientCluster.MAX_INSTANCES));
+        for (int millis = 0; millis < 10_000; millis += 100) {
+            assertThat(open()).isBetween(1L, (long) Openings.MAX_AT_ONCE);
+            pass(100);
+        }
+        assertThat(hand.opened).hasSizeGreaterThan(3 * Openings.MAX_AT_ONCE);
+    }
+
+    @Test
+    void aThousandInstancesAreAllConnectedTo() {
+        Said said = new Said();
+        Client client = client(1);
+        client.create(Remote.class, said);
+        said.say(endpoints("good", 1_000));
+        for (int millis = 0, served = 0; millis < 5_000; millis += 100) {
+            while (served < hand.opened.size()) {
+                greet(hand.opened.get(served++));
+            }
+            pass(100);
+        }
+        assertThat(hand.opened).hasSize(1_000);
+        ClientAddress[] all = client.clusters.values().iterator().next().chooser().all;
+        assertThat(List.of(all))
+                .allSatisfy(address -> assertThat(address.ready()).isNotNull());
+    }
+
+    @Test
+    void anInstanceThatIsKnownDoesNotWaitBehindThoseThatARegistryNames() {
+        Said said = new Said();
+        client(1).create(Remote.class, said);
+        List<Endpoint> all = endpoints("good", 1);
+        said.say(all);
+        greet(hand.opened.get(0));
+        ClientAddress good = connection(hand.opened.get(0)).address();
+        pass(2_000);
+        all.addAll(endpoints("silent", ClientCluster.MAX_INSTANCES - 1));
+        said.say(all);
+        pass(200);
+        end(hand.opened.get(0));
+        for (int refused = 0; refused < 5; refused++) {
+            int before = hand.opened.size();
+            pass(1_000);
+            List<EmbeddedChannel> again = List.copyOf(hand.opened.subList(before, hand.opened.size())).stream()
+                    .filter(channel -> channel.isOpen() && connection(channel).address() == good)
+                    .toList();
+            assertThat(again).hasSize(1);
+            end(again.get(0));
+        }
+    }
+
+    @Test
+    void anAttemptThatWaitsForItsTurnEndsWithItsClient() {
+        Said said = new Said();
+        Client client = client(1);
+        client.create(Remote.class, said);
+        said.say(endpoints("silent", ClientCluster.MAX_INSTANCES));
+        ClientCluster cluster = client.clusters.values().iterator().next();
+        assertThat(cluster.openings(false).waiting()).isPositive();
+        client.end();
+        pass(200);
+        assertThat(cluster.openings(false).waiting()).isZero();
+    }
 }
