@@ -9,6 +9,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,6 +26,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
      */
     private static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
+    /** Instances that the error of a call names. */
+    private static final int MAX_NAMED = 3;
+
     private final Client client;
     private final int kept;
     private final int most;
@@ -37,6 +41,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     private final Openings known;
 
     private volatile Chooser chooser;
+    private volatile String name = "no instance";
     private volatile Endpoints.@Nullable Watch watch;
     private volatile @Nullable Throwable registryFailure;
 
@@ -296,6 +301,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             takenNanos = client.platform().ticker().nanoTime();
             members.clear();
             members.putAll(now);
+            name = named(now.keySet());
             chooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]), client.platform());
         }
         begun.forEach(ClientAddress::keepConnected);
@@ -331,8 +337,13 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         given.forEach(call -> call.completeExceptionally(why));
     }
 
+    private static String named(Set<String> keys) {
+        String first = keys.stream().limit(MAX_NAMED).collect(Collectors.joining(", "));
+        return keys.size() <= MAX_NAMED ? first : first + " and " + (keys.size() - MAX_NAMED) + " more";
+    }
+
     @Override
-    public synchronized String toString() {
-        return members.isEmpty() ? "no instance" : String.join(", ", members.keySet());
+    public String toString() {
+        return name;
     }
 }

@@ -2,7 +2,6 @@ package dev.rpcx;
 
 import io.netty.util.concurrent.Ticker;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -15,6 +14,9 @@ import org.jspecify.annotations.Nullable;
 abstract class Route {
     /** Looks for another instance; a choice that gives the same one so often has no other. */
     private static final int LOOKS = 8;
+
+    /** Characters that a call's error takes from the failure of an attempt to connect, or of a registry. */
+    private static final int MAX_WHY = 500;
 
     private final Client client;
     private final RetryBudget budget = new RetryBudget();
@@ -112,10 +114,13 @@ abstract class Route {
             if (instead != null) {
                 return instead;
             }
-            throw unreachable(e.getCause(), trial);
+            RPCXException unreachable = unreachable(e.getCause());
+            counted(Health.Outcome.FAILED, trial);
+            throw unreachable;
         } catch (TimeoutException e) {
             coming.abandon();
-            throw late(trial);
+            counted(Health.Outcome.FAILED, trial);
+            throw late();
         } catch (InterruptedException e) {
             coming.abandon();
             Thread.currentThread().interrupt();
@@ -152,7 +157,12 @@ abstract class Route {
             return call;
         }
         coming.whenComplete(call::ended);
-        return null;
+        if (call.isOver()) {
+            return null;
+        }
+        // there was no memory for what to tell it
+        call.startTimer();
+        return call;
     }
 
     /** Calls that nobody blocks for and that wait for a connection: for tests. */
@@ -176,10 +186,10 @@ abstract class Route {
         private final long deadlineNanos;
         private final boolean trial;
 
-        /** Null once the wait is over: whoever has this object left holds nothing of the call. */
-        private volatile @Nullable Then<C> then;
-
         // guarded by this
+        /** Null once the wait is over: whoever has this object left holds nothing of the call. */
+        private @Nullable Then<C> then;
+
         private @Nullable Future<?> timer;
         private boolean isOver;
 
@@ -210,16 +220,18 @@ abstract class Route {
 
         /** Too many wait. */
         void refuse() {
+            RPCXException refused = new RPCXException(
+                    RPCXException.Code.OVERLOADED,
+                    Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)",
+                    RPCXException.Executed.NOT_EXECUTED);
             if (coming.remove(this)) {
                 coming.abandon();
-                over().ended(
-                                null,
-                                new RPCXException(
-                                        RPCXException.Code.OVERLOADED,
-                                        Route.this + ": " + Wire.MAX_SLOTS
-                                                + " calls wait for a connection (expected: fewer)",
-                                        RPCXException.Executed.NOT_EXECUTED));
+                end(null, refused);
             }
+        }
+
+        synchronized boolean isOver() {
+            return isOver;
         }
 
         private synchronized void leavePlace() {
@@ -250,14 +262,14 @@ abstract class Route {
             }
         }
 
-        /** The call's time is over. */
+        /** The call's time is over. Also for a call that somebody was about to tell, and could not go on. */
         @Override
         public void run() {
+            RPCXException late = late();
             if (coming.remove(this)) {
                 coming.abandon();
-                over().ended(null, late(trial));
             }
-            // also of a call whose caller gave it up and could not go on
+            endFailed(late);
             leavePlace();
         }
 
@@ -267,29 +279,54 @@ abstract class Route {
                 return false;
             }
             coming.abandon();
-            over();
-            return true;
+            return over() != null;
         }
 
+        /** What the call is told is made before the wait is over: where there is no memory for it, the timer tells. */
         @Override
         public void ended(@Nullable C connected, @Nullable Throwable failure) {
             C found = connected == null ? coming.instead() : connected;
-            over().ended(found, found == null ? unreachable(failure, trial) : null);
+            if (found == null) {
+                endFailed(unreachable(failure));
+            } else {
+                end(found, null);
+            }
         }
 
-        /** Once, by whoever ends the wait. */
-        private Then<C> over() {
+        /** A failure that counts against the service, if it is the one that ends the wait. */
+        private void endFailed(RPCXException failure) {
+            Then<C> told = over();
+            if (told == null) {
+                return;
+            }
+            try {
+                counted(Health.Outcome.FAILED, trial);
+            } finally {
+                told.ended(null, failure);
+            }
+        }
+
+        private void end(@Nullable C connected, @Nullable RPCXException failure) {
+            Then<C> told = over();
+            if (told != null) {
+                told.ended(connected, failure);
+            }
+        }
+
+        /** @return what to tell, to the first one who ends the wait; null to the others */
+        private @Nullable Then<C> over() {
             Future<?> started;
+            Then<C> told;
             synchronized (this) {
                 isOver = true;
                 started = timer;
+                told = then;
+                then = null;
             }
             leavePlace();
             if (started != null) {
                 started.cancel(false);
             }
-            Then<C> told = Objects.requireNonNull(then);
-            then = null;
             return told;
         }
     }
@@ -303,18 +340,24 @@ abstract class Route {
         LoopThread.refuse("a blocking call", "an asynchronous call, or a handler or callback that runs elsewhere");
     }
 
-    private RPCXException late(boolean trial) {
-        counted(Health.Outcome.FAILED, trial);
+    private RPCXException late() {
         return new RPCXException(
                 RPCXException.Code.DEADLINE_EXCEEDED,
                 this + ": not connected in time",
                 RPCXException.Executed.NOT_EXECUTED);
     }
 
-    private RPCXException unreachable(@Nullable Throwable cause, boolean trial) {
-        counted(Health.Outcome.FAILED, trial);
+    private RPCXException unreachable(@Nullable Throwable cause) {
         String why = cause == null ? "no connection" : String.valueOf(cause.getMessage());
+        if (why.length() > MAX_WHY) {
+            // somebody else's text, and each call that fails has one of its own
+            why = why.substring(0, MAX_WHY) + "…";
+        }
         return new RPCXException(
                 RPCXException.Code.UNAVAILABLE, this + ": " + why, RPCXException.Executed.NOT_EXECUTED, cause);
     }
+
+    /** What calls that fail name. Each makes a text of it, so it is short however many instances there are. */
+    @Override
+    public abstract String toString();
 }

@@ -80,9 +80,11 @@ class EndpointsTest {
             ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(registry);
             registry.say(all[all.length - 1]);
             registry.say(all);
-            await().until(() -> cluster.toString().split(", ").length == ClientCluster.MAX_INSTANCES);
-            assertThat(cluster.toString().split(", "))
-                    .contains(all[all.length - 1].key(), all[0].key(), all[ClientCluster.MAX_INSTANCES - 2].key());
+            await().until(() -> cluster.chooser().all.length == ClientCluster.MAX_INSTANCES);
+            assertThat(cluster.chooser().all)
+                    .extracting(member -> member.endpoint)
+                    .contains(all[all.length - 1], all[0], all[ClientCluster.MAX_INSTANCES - 2]);
+            assertThat(cluster).hasToString("instance8191:1, instance0:1, instance1:1 and 4093 more");
             cluster.close();
         }
     }
@@ -319,6 +321,7 @@ class EndpointsTest {
     @Test
     void whatCannotBeAnEndpointIsRefused() {
         assertThatThrownBy(() -> new Endpoint("", 1)).hasMessageContaining("host");
+        assertThatThrownBy(() -> new Endpoint("a".repeat(256), 1)).hasMessageContaining("at most 255");
         assertThatThrownBy(() -> new Endpoint("a", 0)).hasMessageContaining("1 to 65535");
         assertThatThrownBy(() -> new Endpoint("a", 1, 0)).hasMessageContaining("1 to 1000");
         assertThatThrownBy(() -> Endpoints.of()).hasMessageContaining("at least one");

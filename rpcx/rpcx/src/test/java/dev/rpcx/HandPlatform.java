@@ -106,8 +106,13 @@ final class HandPlatform implements Platform {
     /** Runs what has been left for later; handlers wait for {@link #handle}. */
     void settle(EmbeddedChannel channel) {
         channel.runPendingTasks();
-        base.runPendingTasks();
+        runTimers();
         channel.checkException();
+    }
+
+    /** Runs what has been left for later, but for that of a channel. */
+    void runTimers() {
+        base.runPendingTasks();
     }
 
     /** Runs one handler, if there is one. @param which of those that wait, modulo their number */

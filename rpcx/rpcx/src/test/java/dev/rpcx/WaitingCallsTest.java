@@ -255,6 +255,94 @@ class WaitingCallsTest {
         assertThat(usedBytes() - before).isLessThan(20L << 20);
         fail(first, hand);
         assertThat(calls).allSatisfy(call -> assertThat(call).isCompletedExceptionally());
+        // the names of all instances took 16 kB a call
+        assertThat(calls).allSatisfy(call -> assertThat(messageOf(call)).hasSizeLessThan(500));
+    }
+
+    private static String messageOf(CompletableFuture<?> failed) {
+        return failed.handle((result, why) -> why.getMessage()).join();
+    }
+
+    @Test
+    void theErrorOfACallIsShortWhateverARegistrySaysWhenItFails() {
+        Endpoints failing = listener -> {
+            listener.failed(new IllegalStateException("x".repeat(1_000_000)));
+            return () -> {};
+        };
+        assertThat(messageOf(client.create(Remote.class, failing).length(new byte[0])))
+                .hasSizeLessThan(1_000);
+    }
+
+    /** Makes one error of a call fail, as a heap that is full does. */
+    private final class Unspeakable extends Route {
+        private final Coming<ClientConnection> coming;
+        private boolean hasFailed;
+
+        Unspeakable(Coming<ClientConnection> coming) {
+            super(client);
+            this.coming = coming;
+        }
+
+        @Override
+        boolean hasOthers() {
+            return false;
+        }
+
+        @Override
+        @Nullable
+        ClientConnection ready(int key) {
+            return null;
+        }
+
+        @Override
+        @Nullable
+        ClientConnection readyBeside(List<ClientAddress> asked) {
+            return null;
+        }
+
+        @Override
+        Coming<ClientConnection> connect(int key) {
+            return coming;
+        }
+
+        @Override
+        Coming<ClassicClientConnection> connectClassic() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public String toString() {
+            if (!hasFailed) {
+                hasFailed = true;
+                throw new StackOverflowError("by the test");
+            }
+            return "unspeakable";
+        }
+    }
+
+    @Test
+    void aCallWhoseErrorCannotBeMadeIsToldAtItsTime() {
+        for (boolean isEarly : new boolean[] {true, false}) {
+            Coming<ClientConnection> coming = new Coming<>();
+            Route route = new Unspeakable(coming);
+            if (isEarly) {
+                coming.completeExceptionally(new IllegalStateException("no server"));
+            }
+            List<RPCXException.Code> ends = new ArrayList<>();
+            long soon = hand.ticker.nanoTime() + TimeUnit.MILLISECONDS.toNanos(100);
+            route.await(
+                    0,
+                    soon,
+                    false,
+                    (connected, failure) ->
+                            ends.add(Objects.requireNonNull(failure).code()));
+            coming.completeExceptionally(new IllegalStateException("no server"));
+            assertThat(ends).isEmpty();
+            hand.ticker.advance(101, TimeUnit.MILLISECONDS);
+            hand.runTimers();
+            assertThat(ends).containsExactly(RPCXException.Code.DEADLINE_EXCEEDED);
+            assertThat(route.waitingCalls()).isZero();
+        }
     }
 
     @Test

@@ -113,7 +113,7 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
         }
     }
 
-    private static List<Endpoint> instances(JsonNode answer) {
+    static List<Endpoint> instances(JsonNode answer) {
         List<Endpoint> all = new ArrayList<>();
         for (JsonNode entry : answer) {
             JsonNode service = entry.path("Service");
@@ -122,7 +122,8 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
             String host = own.isEmpty() ? entry.path("Node").path("Address").asString("") : own;
             int port = service.path("Port").asInt(0);
             int weight = service.path("Weights").path("Passing").asInt(1);
-            if (!host.isEmpty() && port >= 1 && port <= 65_535) {
+            boolean isHost = !host.isEmpty() && host.length() <= Endpoint.MAX_HOST_LENGTH;
+            if (isHost && port >= 1 && port <= 65_535) {
                 all.add(new Endpoint(host, port, Math.max(1, Math.min(Endpoint.MAX_WEIGHT, weight))));
             }
         }

@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Somebody answers in the registry's place, and never stops. */
 @Timeout(120)
@@ -93,6 +94,14 @@ class HostileRegistryTest {
             server.stop(0);
             serving.shutdownNow();
         }
+    }
+
+    @Test
+    void aHostTooLongForAnInstanceIsPassedOver() {
+        String answer = """
+                [{"Service":{"Address":"LONG","Port":9000}},{"Service":{"Address":"10.0.0.1","Port":9000}}]""";
+        assertThat(HealthWatch.instances(JsonMapper.shared().readTree(answer.replace("LONG", "x".repeat(256)))))
+                .containsExactly(new Endpoint("10.0.0.1", 9000));
     }
 
     @Test

@@ -219,7 +219,8 @@ class KubernetesTest {
                 [{"addresses":["10.1.2.3","10.1.2.9"],"conditions":{"ready":true}},
                  {"addresses":["10.1.2.4"],"conditions":{"ready":false,"serving":true,"terminating":true}},
                  {"addresses":["10.1.2.5"],"conditions":{}},
-                 {"addresses":["10.1.2.6"]}]""";
+                 {"addresses":["LONG"]},
+                 {"addresses":["10.1.2.6"]}]""".replace("LONG", "x".repeat(256));
         String ports = """
                 [{"name":"dns","protocol":"UDP","port":53},{"name":"http","port":80},
                  {"name":"rpcx","protocol":"TCP","port":9000,"appProtocol":"rpcx"}]""";
