@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Future;
@@ -62,6 +63,13 @@ final class ClientCluster extends Route implements Endpoints.Listener {
      * failed since it came: so a call that waits keeps one number, however many instances there are.
      */
     private final TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
+
+    /**
+     * Members that are left out, the first to come back first. Each call that fails may ask how many they are: it need
+     * not look at all members for that.
+     */
+    private final PriorityQueue<ClientAddress> out =
+            new PriorityQueue<>((one, other) -> one.health().comesBackBefore(other.health()));
 
     /** Before all failures: the last number that an instance has got which has not failed yet. */
     private long untried;
@@ -231,9 +239,13 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     /** An instance has failed too many calls: it is left out, unless half of all are already. */
     synchronized void eject(ClientAddress address) {
-        long out = members.values().stream().filter(a -> a.health().isOut()).count();
-        if (!address.health().isOut() && (out + 1) * 2 <= members.size()) {
+        for (ClientAddress first = out.peek(); first != null && !first.health().isOut(); first = out.peek()) {
+            out.remove();
+        }
+        boolean isMember = members.get(address.endpoint.key()) == address;
+        if (isMember && !address.health().isOut() && (out.size() + 1) * 2 <= members.size()) {
             address.health().leaveOut();
+            out.add(address);
         }
     }
 
@@ -293,6 +305,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                 if (now.get(member.endpoint.key()) != member) {
                     ended.add(member);
                     byFailure.remove(member.failedAs);
+                    out.remove(member);
                 }
             }
             if (begun.isEmpty() && ended.isEmpty() && !isWeighedAnew) {

@@ -145,6 +145,11 @@ final class Health {
         window = null;
     }
 
+    /** Compares by the time at which the instances come back. Under the cluster's lock. */
+    int comesBackBefore(Health other) {
+        return Long.signum(outUntilNanos - other.outUntilNanos);
+    }
+
     boolean isOut() {
         if (!out) {
             return false;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.netty.util.concurrent.Ticker;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -15,6 +16,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -316,6 +319,83 @@ class EndpointsTest {
             assertThat(second.health().isOut()).isFalse();
             cluster.close();
         }
+    }
+
+    /** Counts how often the clock is read, which each look at an instance that is left out does. */
+    private static final class Clock implements Platform, Ticker {
+        private final HandPlatform hand = new HandPlatform();
+        private int reads;
+
+        @Override
+        public long nanoTime() {
+            reads++;
+            return hand.ticker.nanoTime();
+        }
+
+        @Override
+        public long initialNanoTime() {
+            return hand.ticker.initialNanoTime();
+        }
+
+        @Override
+        public void sleep(long delay, TimeUnit unit) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public Loops loops(int count, String name, boolean inProcess) {
+            return hand.loops(count, name, inProcess);
+        }
+
+        @Override
+        public Threads threads(int poolSize) {
+            return hand.threads(poolSize);
+        }
+
+        @Override
+        public Ticker ticker() {
+            return this;
+        }
+
+        @Override
+        public RandomGenerator random() {
+            return hand.random();
+        }
+    }
+
+    @Test
+    void aCallThatFailsDoesNotLookAtAllInstances() {
+        Clock clock = new Clock();
+        Endpoint[] all = new Endpoint[1_000];
+        for (int i = 0; i < all.length; i++) {
+            all[i] = new Endpoint("instance" + i, 1);
+        }
+        Client client = Client.builder().platform(clock).build();
+        ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(Endpoints.of(all));
+        RPCXException sick = new RPCXException(RPCXException.Code.OVERLOADED, "sick");
+        for (ClientAddress member : cluster.chooser().all) {
+            for (int i = 0; i < 5; i++) {
+                member.ended(sick, false);
+            }
+        }
+        assertThat(cluster.chooser().all)
+                .filteredOn(member -> member.health().isOut())
+                .hasSize(500);
+        ClientAddress last = cluster.chooser().all[999];
+        clock.reads = 0;
+        for (int i = 0; i < 100; i++) {
+            last.ended(sick, false);
+        }
+        assertThat(clock.reads).isLessThan(1_000);
+        // those that are left out come back, and then it is the turn of others
+        clock.hand.ticker.advance(3, TimeUnit.SECONDS);
+        for (int i = 0; i < 5; i++) {
+            last.ended(sick, false);
+        }
+        assertThat(cluster.chooser().all)
+                .filteredOn(member -> member.health().isOut())
+                .containsExactly(last);
+        client.end();
     }
 
     @Test
