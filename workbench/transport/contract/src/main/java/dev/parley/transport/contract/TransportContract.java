@@ -489,7 +489,8 @@ public abstract class TransportContract {
         assertThat(closing.join(Duration.ofSeconds(5))).isTrue();
         // over a broker nothing else ends the call
         neighbour.close();
-        assertThat(failure(() -> get(held)).code()).isIn(EnumSet.of(Code.UNAVAILABLE, Code.REMOTE_ERROR));
+        CallException ended = failure(() -> get(held));
+        assertThat(ended.code()).as("%s", ended).isIn(EnumSet.of(Code.UNAVAILABLE, Code.REMOTE_ERROR));
     }
 
     @Test

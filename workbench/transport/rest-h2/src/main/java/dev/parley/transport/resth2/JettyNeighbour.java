@@ -21,6 +21,7 @@ import org.eclipse.jetty.client.CompletableResponseListener;
 import org.eclipse.jetty.client.ContentResponse;
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.client.Request;
+import org.eclipse.jetty.client.RetryableRequestException;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpMethod;
 
@@ -108,6 +109,10 @@ final class JettyNeighbour implements Neighbour {
                         Code.UNAVAILABLE,
                         to + ": " + (e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage()),
                         e);
+            // the server has ended its connection and says that it has not taken this request: GOAWAY, RFC 9113,
+            // section 6.8
+            case RetryableRequestException e ->
+                new CallException(Code.UNAVAILABLE, to + ": the server has left before the request", e);
             default -> new CallException(Code.PROTOCOL, to + ": " + t, t);
         };
     }
