@@ -259,8 +259,8 @@ public final class Client implements AutoCloseable {
 
     /**
      * An attempt is about to begin. It ends with the client at the latest, whatever it waits for by then: the timers of
-     * event loops that end do not run. To be said before {@link #execute} is asked for it: either that finds the client
-     * closed, or {@link #end} finds the attempt.
+     * event loops that end do not run. To be said on an event loop, before its first timer is asked for: either that
+     * finds the client closed, or {@link #end} finds the attempt.
      */
     void endWithThis(Coming<?> attempt) {
         attempts.add(attempt);

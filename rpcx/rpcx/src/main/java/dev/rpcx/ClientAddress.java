@@ -257,7 +257,6 @@ final class ClientAddress extends Route {
 
         Attempt<C> asked() {
             if (!isAsked) {
-                client.endWithThis(this);
                 if (!client.execute(this)) {
                     completeExceptionally(new IllegalStateException("the client is closed"));
                 }
@@ -273,6 +272,7 @@ final class ClientAddress extends Route {
                 return;
             }
             try {
+                client.endWithThis(this);
                 long pause = pauseNanos();
                 if (pause <= 0) {
                     begin();
