@@ -43,8 +43,16 @@ abstract class AsyncCall {
 
     /** The user's code, told of the end of a call, has thrown this. */
     static void told(Throwable thrown) {
-        System.getLogger(AsyncCall.class.getName())
-                .log(System.Logger.Level.WARNING, "a callback has failed, which changes nothing for its call", thrown);
+        try {
+            System.getLogger(AsyncCall.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "a callback has failed, which changes nothing for its call",
+                            thrown);
+        } catch (Throwable e) {
+            // what cannot be logged, as its text throws too, is no other call's affair either
+            Threads.report(e);
+        }
     }
 
     abstract void succeed(@Nullable Object value);

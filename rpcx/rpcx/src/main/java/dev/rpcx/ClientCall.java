@@ -712,32 +712,47 @@ final class ClientCall extends Outbound {
 
     /** Ends the call for its caller; with {@code isFinal} for the wire too. */
     void complete(@Nullable RPCXException outcome, boolean isFinal) {
-        int bits = COMPLETED | (isFinal ? finalFrame() : 0);
         if (completed) {
-            done(bits);
+            done(COMPLETED | (isFinal ? finalFrame() : 0));
             return;
         }
         completed = true;
-        if (!isFinal) {
-            givenUpNanos = connection.nanoTime();
-            connection.onGivenUp();
-        }
-        endUpload();
         error = outcome;
         AsyncCall call = async;
         if (call != null) {
             async = null;
-            if (arriving == Wire.ITEM && replyBytes > 0) {
+        }
+        // read first: once the state says so the slot may be another caller's
+        Thread caller = waiter;
+        int bits = call == null ? COMPLETED : COMPLETED | CALLER_DONE;
+        try {
+            if (isFinal) {
+                bits |= WIRE_DONE;
+                finalFrame();
+            } else {
+                givenUpNanos = connection.nanoTime();
+                connection.onGivenUp();
+            }
+            endUpload();
+            if (call != null && arriving == Wire.ITEM && replyBytes > 0) {
                 // the receiver drops the item's parts when it is told of the end
                 forgetReply();
             }
-            done(bits | CALLER_DONE);
-            call.end(null, outcome == null ? connection.lostError(RPCXException.Executed.MAYBE) : outcome);
-        } else {
-            // read first: once the state says so the slot may be another caller's
-            Thread caller = waiter;
+        } finally {
+            // also where the memory is at its end, and what has been called fails: nobody else will end the call
+            end(call, caller, bits, outcome);
+        }
+    }
+
+    private void end(@Nullable AsyncCall call, @Nullable Thread caller, int bits, @Nullable RPCXException outcome) {
+        try {
             done(bits);
-            LockSupport.unpark(caller);
+        } finally {
+            if (call == null) {
+                LockSupport.unpark(caller);
+            } else {
+                call.end(null, outcome == null ? connection.lostError(RPCXException.Executed.MAYBE) : outcome);
+            }
         }
     }
 
@@ -755,8 +770,16 @@ final class ClientCall extends Outbound {
         } catch (Throwable e) {
             failure = ClientMethod.unreadable(e);
         }
-        done(COMPLETED | CALLER_DONE | finalFrame());
-        call.end(value, failure);
+        try {
+            finalFrame();
+        } finally {
+            // as in complete()
+            try {
+                done(COMPLETED | CALLER_DONE | WIRE_DONE);
+            } finally {
+                call.end(value, failure);
+            }
+        }
     }
 
     private void endUpload() {

@@ -51,6 +51,16 @@ final class ClientConnection extends WireConnection {
     /** Looks in a keep-alive time at calls whose final frame is owed. */
     private static final int OWED_LOOKS = 3;
 
+    private static final String NO_MEMORY = "the connection is over, and the memory too";
+
+    // how calls end where there is no memory to say it better
+    private static final RPCXException LEFT =
+            RPCXException.unsent(RPCXException.Unsent.LEFT, RPCXException.Code.UNAVAILABLE, NO_MEMORY);
+    private static final RPCXException LOST =
+            new RPCXException(RPCXException.Code.UNAVAILABLE, NO_MEMORY, RPCXException.Executed.MAYBE);
+    private static final RPCXException LOST_UNSENT =
+            new RPCXException(RPCXException.Code.UNAVAILABLE, NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
+
     private static final VarHandle TRIMS;
     private static final VarHandle UNDER_WAY;
     private static final VarHandle UNDER_WAY_HERE;
@@ -647,7 +657,28 @@ final class ClientConnection extends WireConnection {
     @Override
     void onClosed(String why) {
         closedWhy = why;
-        published.completeExceptionally(new IllegalStateException(why));
+        // each of these also where the one before it fails, as where the memory is at its end: somebody waits for it
+        try {
+            stopTimers();
+            published.completeExceptionally(new IllegalStateException(why));
+        } finally {
+            try {
+                // before the calls that connect again
+                if (!attempt.completeExceptionally(new IllegalStateException(why)) && !leaving) {
+                    address.lost(this);
+                }
+            } finally {
+                endCalls();
+                try {
+                    endSlots();
+                } finally {
+                    address.forget(this);
+                }
+            }
+        }
+    }
+
+    private void stopTimers() {
         keepAlive.stop();
         if (sweepTimer != null) {
             sweepTimer.cancel(false);
@@ -655,28 +686,41 @@ final class ClientConnection extends WireConnection {
         if (owedTimer != null) {
             owedTimer.cancel(false);
         }
+    }
+
+    /**
+     * All of them, whatever happens to one. With exceptions that are made before the first is told, since some thousand
+     * calls may be under way on a connection that ends for want of memory; they have no stack trace and do not change.
+     */
+    private void endCalls() {
+        RPCXException left = LEFT;
+        RPCXException lost = LOST;
+        RPCXException unsent = LOST_UNSENT;
         try {
-            // before the calls that connect again
-            if (!attempt.completeExceptionally(new IllegalStateException(why)) && !leaving) {
-                address.lost(this);
-            }
-        } finally {
-            endCalls();
+            left = leftError();
+            lost = lostError(RPCXException.Executed.MAYBE);
+            unsent = lostError(RPCXException.Executed.NOT_EXECUTED);
+        } catch (Throwable e) {
+            Threads.report(e);
         }
+        for (int slot = 0, top = slots.top(); slot < top; slot++) {
+            ClientCall call = slots.at(slot);
+            try {
+                if (call != null && call.isOnWire(call.id)) {
+                    boolean isSent = call.executed() != RPCXException.Executed.NOT_EXECUTED;
+                    call.complete(!call.begun ? left : isSent ? lost : unsent, true);
+                }
+            } catch (Throwable e) {
+                Threads.report(e);
+            }
+        }
+    }
+
+    private void endSlots() {
         if (!slots.freeOrphans()) {
             // what is queued is dropped first
             lookForOrphans();
         }
         slots.trim();
-        address.forget(this);
-    }
-
-    private void endCalls() {
-        for (int slot = 0, top = slots.top(); slot < top; slot++) {
-            ClientCall call = slots.at(slot);
-            if (call != null && call.isOnWire(call.id)) {
-                call.complete(call.begun ? lostError(call.executed()) : leftError(), true);
-            }
-        }
     }
 }

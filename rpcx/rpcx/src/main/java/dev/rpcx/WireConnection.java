@@ -332,7 +332,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private synchronized void drainAfterEnd() {
         scheduled = false;
         for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
-            message.lost();
+            try {
+                message.lost();
+            } catch (Throwable e) {
+                // as above: those behind it have to be told nevertheless
+                Threads.report(e);
+            }
         }
     }
 

@@ -3,6 +3,7 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Ticker;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
@@ -200,6 +201,66 @@ class EachCallEndsTest {
         while (free.getCount() > 0) {
             Thread.onSpinWait();
         }
+    }
+
+    /** Which a log of the platform's cannot write either. */
+    private static final class Unspeakable extends Error {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public String toString() {
+            throw new StackOverflowError();
+        }
+    }
+
+    private static final class Throwing extends StreamsTest.Collected<String> {
+        Throwing() {
+            super(1);
+        }
+
+        @Override
+        public void onError(Throwable thrown) {
+            super.onError(thrown);
+            throw new Unspeakable();
+        }
+    }
+
+    @Test
+    void callsEndWithTheirConnectionWhateverTheCallbacksOfOthersThrow() throws Exception {
+        CountDownLatch came = new CountDownLatch(4);
+        try (FakeServer server =
+                        new FakeServer(Settings.INITIAL, Unpooled.EMPTY_BUFFER, (request, peer) -> came.countDown());
+                Client client = Client.builder().eventLoops(1).build()) {
+            Calls calls = client.create(
+                    Calls.class, server.endpoint().host(), server.endpoint().port());
+            List<CompletableFuture<?>> ends = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                Throwing throwing = new Throwing();
+                calls.stream("x").subscribe(throwing);
+                ends.add(throwing.end);
+            }
+            ends.add(calls.echoLater("x"));
+            came.await();
+            server.close();
+            for (CompletableFuture<?> end : ends) {
+                assertThat(failure(end).code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+            }
+            await().until(() -> client.channels.isEmpty());
+            assertThat(client.ledger().audit()).isEmpty();
+        }
+    }
+
+    @Test
+    void whoWaitsForAConnectionHearsOfItsEndWhateverOthersThrow() {
+        Coming<String> coming = new Coming<>();
+        List<String> told = new ArrayList<>();
+        coming.add((connected, failure) -> {
+            told.add("first");
+            throw new Unspeakable();
+        });
+        coming.add((connected, failure) -> told.add("second"));
+        coming.completeExceptionally(new IllegalStateException("no"));
+        assertThat(told).containsExactly("first", "second");
     }
 
     @RPCXServer("each")
