@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -159,13 +160,21 @@ public final class Client implements AutoCloseable {
      * Proxies made with an equal {@code endpoints} share their connections. Connects at once, in the background.
      *
      * @throws IllegalArgumentException also for a client of the classic wire, which cannot tell when an instance leaves
+     * @throws IllegalStateException if the client is closed
      */
     public <T> T create(Class<T> type, Endpoints endpoints) {
         if (classic) {
             throw new IllegalArgumentException("several endpoints on the classic wire (expected: the native one)");
         }
-        ClientProxy.marked(type);
-        return proxy(type, clusters.computeIfAbsent(endpoints, this::cluster));
+        if (closed) {
+            throw new IllegalStateException("the client is closed");
+        }
+        ClientCluster cluster = clusters.computeIfAbsent(
+                endpoints, key -> new ClientCluster(this, connections, mostConnections, choice));
+        T proxy = proxy(type, cluster);
+        // not in the map's lock: this is the registry's code
+        cluster.start(endpoints);
+        return proxy;
     }
 
     /**
@@ -192,10 +201,6 @@ public final class Client implements AutoCloseable {
                     endpoint.key() + ": does not say what it publishes",
                     RPCXException.Executed.NOT_EXECUTED);
         }
-    }
-
-    private ClientCluster cluster(Endpoints endpoints) {
-        return new ClientCluster(this, connections, mostConnections, choice).start(endpoints);
     }
 
     private <T> T proxy(Class<T> type, Route route) {
@@ -385,7 +390,7 @@ public final class Client implements AutoCloseable {
     @Override
     public void close() {
         LoopThread.refuse("Client.close", "another thread");
-        CompletableFuture<Void> over = end();
+        CompletableFuture<Void> over = end(Client::onOwnThread);
         if (over == null) {
             return;
         }
@@ -404,41 +409,79 @@ public final class Client implements AutoCloseable {
      */
     @Nullable
     CompletableFuture<Void> end() {
+        return end(Runnable::run);
+    }
+
+    /** @param registries runs what ends the watches, which is the registries' code: it may block, and may throw */
+    private @Nullable CompletableFuture<Void> end(Executor registries) {
         synchronized (this) {
             if (closed) {
                 return null;
             }
             closed = true;
         }
-        clusters.values().forEach(ClientCluster::close);
         List<CompletableFuture<?>> over = new ArrayList<>();
+        // callbacks of calls that wait run on an event loop, and may never end
         for (Coming<?> attempt : attempts) {
-            over.add(endLater(attempt));
+            over.add(done(
+                    loops.group,
+                    () -> attempt.completeExceptionally(new IllegalStateException("the client is closed"))));
         }
-        dropConnections();
+        for (ClientCluster cluster : clusters.values()) {
+            over.add(done(loops.group, cluster::endCalls));
+        }
+        for (Channel channel : channels.keySet()) {
+            done(Runnable::run, () -> drop(channel));
+        }
         over.addAll(channels.values());
+        clusters.forEach((endpoints, cluster) ->
+                over.add(done(endpoints instanceof EndpointsFixed ? Runnable::run : registries, cluster::endWatch)));
         return CompletableFuture.allOf(over.toArray(new CompletableFuture<?>[0]));
     }
 
-    /** On an event loop: callbacks of calls that wait for the attempt run there, and may never end. */
-    private CompletableFuture<Void> endLater(Coming<?> attempt) {
+    /** One step of the end, which goes on whatever this throws. @return ends normally, when the step has */
+    private static CompletableFuture<Void> done(Executor place, Runnable step) {
         CompletableFuture<Void> over = new CompletableFuture<>();
-        loops.group.execute(() -> {
-            attempt.completeExceptionally(new IllegalStateException("the client is closed"));
+        try {
+            place.execute(() -> {
+                try {
+                    step.run();
+                } catch (Throwable e) {
+                    failed(e);
+                } finally {
+                    over.complete(null);
+                }
+            });
+        } catch (Throwable e) {
+            failed(e);
             over.complete(null);
-        });
+        }
         return over;
+    }
+
+    private static void failed(Throwable thrown) {
+        System.getLogger(Client.class.getName())
+                .log(System.Logger.Level.WARNING, "a client is closed, but for what has failed here", thrown);
+    }
+
+    private static void onOwnThread(Runnable task) {
+        Thread thread = new Thread(task, "rpcx-close");
+        // what never ends holds no program up
+        thread.setDaemon(true);
+        thread.start();
     }
 
     /** Ends the connections that are there; the next call makes a new one. */
     void dropConnections() {
-        for (Channel channel : channels.keySet()) {
-            ClientConnection connection = channel.pipeline().get(ClientConnection.class);
-            if (connection != null) {
-                connection.isDropped = true;
-            }
-            channel.close();
+        channels.keySet().forEach(Client::drop);
+    }
+
+    private static void drop(Channel channel) {
+        ClientConnection connection = channel.pipeline().get(ClientConnection.class);
+        if (connection != null) {
+            connection.isDropped = true;
         }
+        channel.close();
     }
 
     /** Settings of a client, each with a standard value. */

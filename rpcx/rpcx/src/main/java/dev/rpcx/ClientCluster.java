@@ -43,6 +43,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     private volatile Chooser chooser;
     private volatile String name = "no instance";
+    /** Held while the watch begins, which is the registry's code. */
+    private final Object beginning = new Object();
+
     private volatile Endpoints.@Nullable Watch watch;
     private volatile @Nullable Throwable registryFailure;
 
@@ -106,22 +109,51 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         this.chooser = Chooser.of(choice, new ClientAddress[0], client.platform());
     }
 
+    /**
+     * Begins to hear of instances, once, however often it is called.
+     *
+     * @throws IllegalStateException if the client is closed
+     */
     ClientCluster start(Endpoints endpoints) {
-        watch = SharedWatch.of(endpoints, this);
+        synchronized (beginning) {
+            if (watch == null) {
+                watch = SharedWatch.of(endpoints, this);
+            }
+        }
+        // the end of the client looks for the watch after it has closed the client: one of the two sees the other
+        if (client.isClosed()) {
+            endWatch();
+            throw new IllegalStateException("the client is closed");
+        }
         return this;
     }
 
-    void close() {
+    /** Hears of no instances any more. Runs the registry's code, which may block. */
+    void endWatch() {
         Endpoints.Watch ended = watch;
         if (ended != null) {
             ended.close();
         }
-        List<Waiting> left;
+    }
+
+    /** Ends the calls that wait for a connection, and so runs their callbacks. */
+    void endCalls() {
+        failAll(new IllegalStateException("the client is closed"));
+    }
+
+    private void failAll(Throwable why) {
+        List<Waiting> given;
         synchronized (this) {
-            left = List.copyOf(waiting);
+            given = List.copyOf(waiting);
             waiting.clear();
         }
-        left.forEach(call -> call.completeExceptionally(new IllegalStateException("the client is closed")));
+        given.forEach(call -> call.completeExceptionally(why));
+    }
+
+    /** For tests: a cluster of no client's. */
+    void close() {
+        endWatch();
+        endCalls();
     }
 
     Openings openings(boolean isKnown) {
@@ -339,15 +371,23 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     @Override
     public void failed(Throwable why) {
-        List<Waiting> given = List.of();
         synchronized (this) {
             registryFailure = why;
-            if (members.isEmpty()) {
-                given = List.copyOf(waiting);
-                waiting.clear();
+            if (!members.isEmpty() || waiting.isEmpty()) {
+                return;
             }
         }
-        given.forEach(call -> call.completeExceptionally(why));
+        // not on the registry's thread, which has others to tell: what hangs on the calls is their callers' code
+        client.execute(() -> failWithoutInstances(why));
+    }
+
+    private void failWithoutInstances(Throwable why) {
+        synchronized (this) {
+            if (!members.isEmpty()) {
+                return;
+            }
+        }
+        failAll(why);
     }
 
     private static String named(Set<String> keys) {

@@ -31,7 +31,7 @@ public interface Endpoints {
         void failed(Throwable why);
     }
 
-    /** Ends what {@link #watch} began. */
+    /** Ends what {@link #watch} began. A client that closes waits for it, but no longer than it waits in all. */
     @FunctionalInterface
     interface Watch extends AutoCloseable {
         @Override

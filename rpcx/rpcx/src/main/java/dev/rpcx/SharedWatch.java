@@ -5,29 +5,84 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One watch for all clients of the process whose endpoints are equal, from the first one's listener to the last one's
  * end: a registry costs one thread or one connection, however many clients there are. Thread-safe.
+ *
+ * <p>Nothing of the user's runs under a lock that more than one watch or one listener needs: endpoints that block, or
+ * that use clients themselves, hold up only those who watch the same.
  */
 final class SharedWatch implements Endpoints.Listener {
     private static final System.Logger LOGGER = System.getLogger(SharedWatch.class.getName());
 
-    /** Those with a listener. Guarded by itself, which is never asked for by who holds a watch. */
+    /** Those with a listener. Guarded by itself; who holds it asks for no other lock. */
     private static final Map<Endpoints, SharedWatch> WATCHES = new HashMap<>();
 
-    // guarded by the map
+    private final Endpoints endpoints;
+
+    /** Guarded by the map. */
     private int users;
-    private Endpoints.@Nullable Watch watch;
 
-    // guarded by this, also while listeners are told: each hears everything once and in order
-    private final List<Endpoints.Listener> listeners = new ArrayList<>();
-    private @Nullable List<Endpoint> found;
-    private @Nullable Throwable failure;
+    /** Held while the watch begins, which is the user's code. */
+    private final Object beginning = new Object();
 
-    private SharedWatch() {}
+    private volatile Endpoints.@Nullable Watch watch;
+
+    // guarded by this
+    private final List<Told> listeners = new ArrayList<>();
+    private News news = new News(0, 0, null, null);
+
+    /**
+     * What the registry has said last.
+     *
+     * @param number counted from 1
+     * @param foundAs number with which the list came
+     * @param found null if there is none yet
+     * @param failure came with {@code number}; null if the registry has answered since the last one
+     */
+    private record News(
+            long number,
+            long foundAs,
+            @Nullable List<Endpoint> found,
+            @Nullable Throwable failure) {}
+
+    /** One listener. It hears one thing at a time, in order; what is out of date by its turn it does not hear. */
+    private static final class Told {
+        private final Endpoints.Listener listener;
+
+        /** Number of the news that it has heard last. Guarded by this. */
+        private long heard;
+
+        private volatile boolean isOver;
+
+        Told(Endpoints.Listener listener) {
+            this.listener = listener;
+        }
+
+        /** One that throws must not take the news from the others. */
+        synchronized void tell(News news) {
+            long before = heard;
+            heard = Math.max(before, news.number);
+            try {
+                List<Endpoint> found = news.found;
+                if (found != null && news.foundAs > before && !isOver) {
+                    listener.found(found);
+                }
+                Throwable failure = news.failure;
+                if (failure != null && news.number > before && !isOver) {
+                    listener.failed(failure);
+                }
+            } catch (Throwable e) {
+                LOGGER.log(System.Logger.Level.WARNING, "a listener of instances has failed", e);
+            }
+        }
+    }
+
+    private SharedWatch(Endpoints endpoints) {
+        this.endpoints = endpoints;
+    }
 
     /** As {@link Endpoints#watch}; who comes later hears at once what the others have heard last. */
     static Endpoints.Watch of(Endpoints endpoints, Endpoints.Listener listener) {
@@ -35,24 +90,27 @@ final class SharedWatch implements Endpoints.Listener {
             // nothing asks, so there is nothing to share
             return endpoints.watch(listener);
         }
+        SharedWatch shared;
         synchronized (WATCHES) {
-            SharedWatch shared = WATCHES.get(endpoints);
-            if (shared == null) {
-                shared = new SharedWatch();
-                shared.add(listener);
-                shared.watch = endpoints.watch(shared);
-                WATCHES.put(endpoints, shared);
-            } else {
-                shared.add(listener);
-            }
+            SharedWatch held = WATCHES.get(endpoints);
+            shared = held == null ? new SharedWatch(endpoints) : held;
+            WATCHES.put(endpoints, shared);
             shared.users++;
-            SharedWatch used = shared;
-            AtomicBoolean closed = new AtomicBoolean();
-            return () -> {
-                if (closed.compareAndSet(false, true)) {
-                    used.end(endpoints, listener);
-                }
-            };
+        }
+        Told told = new Told(listener);
+        AtomicBoolean closed = new AtomicBoolean();
+        Endpoints.Watch own = () -> {
+            if (closed.compareAndSet(false, true)) {
+                shared.end(told);
+            }
+        };
+        try {
+            shared.add(told);
+            shared.begin();
+            return own;
+        } catch (Throwable e) {
+            own.close();
+            throw e;
         }
     }
 
@@ -63,61 +121,70 @@ final class SharedWatch implements Endpoints.Listener {
         }
     }
 
-    private synchronized void add(Endpoints.Listener listener) {
-        listeners.add(listener);
-        List<Endpoint> last = found;
-        if (last != null) {
-            tell(listener, l -> l.found(last));
+    private void add(Told told) {
+        News last;
+        synchronized (this) {
+            listeners.add(told);
+            last = news;
         }
-        Throwable why = failure;
-        if (why != null) {
-            tell(listener, l -> l.failed(why));
+        told.tell(last);
+    }
+
+    /** By each user: where the watch could not begin for one, it may for the next. */
+    private void begin() {
+        synchronized (beginning) {
+            if (watch == null) {
+                watch = endpoints.watch(this);
+            }
         }
     }
 
-    private void end(Endpoints endpoints, Endpoints.Listener listener) {
-        Endpoints.Watch over = null;
+    private void end(Told told) {
+        boolean isLast;
         synchronized (WATCHES) {
             users--;
-            if (users == 0) {
+            isLast = users == 0;
+            if (isLast) {
                 WATCHES.remove(endpoints);
-                over = watch;
             }
         }
+        told.isOver = true;
         synchronized (this) {
-            listeners.remove(listener);
+            listeners.remove(told);
         }
-        if (over != null) {
+        // a watch that is about to begin has its user: there is none here
+        Endpoints.Watch over = watch;
+        if (isLast && over != null) {
             over.close();
         }
     }
 
     @Override
-    public synchronized void found(List<Endpoint> all) {
-        if (!all.isEmpty()) {
+    public void found(List<Endpoint> all) {
+        List<Endpoint> copy = List.copyOf(all);
+        News now;
+        List<Told> told;
+        synchronized (this) {
+            long number = news.number + 1;
             // an empty answer changes nothing, also for who comes later
-            found = List.copyOf(all);
+            now = copy.isEmpty()
+                    ? new News(number, news.foundAs, news.found, null)
+                    : new News(number, number, copy, null);
+            news = now;
+            told = List.copyOf(listeners);
         }
-        failure = null;
-        for (Endpoints.Listener each : List.copyOf(listeners)) {
-            tell(each, l -> l.found(all));
-        }
+        told.forEach(each -> each.tell(now));
     }
 
     @Override
-    public synchronized void failed(Throwable why) {
-        failure = why;
-        for (Endpoints.Listener each : List.copyOf(listeners)) {
-            tell(each, l -> l.failed(why));
+    public void failed(Throwable why) {
+        News now;
+        List<Told> told;
+        synchronized (this) {
+            now = new News(news.number + 1, news.foundAs, news.found, why);
+            news = now;
+            told = List.copyOf(listeners);
         }
-    }
-
-    /** One that throws must not take the news from the others. */
-    private static void tell(Endpoints.Listener listener, Consumer<Endpoints.Listener> news) {
-        try {
-            news.accept(listener);
-        } catch (RuntimeException e) {
-            LOGGER.log(System.Logger.Level.WARNING, "a listener of instances has failed", e);
-        }
+        told.forEach(each -> each.tell(now));
     }
 }
