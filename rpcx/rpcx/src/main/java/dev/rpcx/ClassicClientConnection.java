@@ -94,21 +94,24 @@ final class ClassicClientConnection extends ClassicConnection {
             reply.completeExceptionally(crowded("bytes of requests that the server has not taken"));
             return;
         }
-        byte[] whole = new byte[bytes];
-        frame.readBytes(whole);
-        Future<?> timer;
+        boolean isQueued = false;
         try {
-            timer = loop().schedule(
+            byte[] whole = new byte[bytes];
+            frame.readBytes(whole);
+            Future<?> timer = loop().schedule(
                             () -> reply.completeExceptionally(late(RPCXException.Executed.MAYBE)),
                             left,
                             TimeUnit.NANOSECONDS);
+            // which would keep the reply until then
+            reply.whenComplete((result, thrown) -> timer.cancel(false));
             loop().execute(() -> write(whole, reply));
-        } catch (RejectedExecutionException e) {
-            account.give(Resource.REQUEST_BYTES, bytes);
-            throw e;
+            isQueued = true;
+        } finally {
+            if (!isQueued) {
+                // an Error too, as where there is no memory for the bytes
+                account.give(Resource.REQUEST_BYTES, bytes);
+            }
         }
-        // which would keep the reply until then
-        reply.whenComplete((result, thrown) -> timer.cancel(false));
     }
 
     private long register(RPCXFuture<byte[]> reply) {

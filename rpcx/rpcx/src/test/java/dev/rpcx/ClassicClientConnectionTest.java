@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledHeapByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
@@ -202,6 +204,22 @@ class ClassicClientConnectionTest {
                 clock.nanoTime() + HOUR_NANOS);
         assertThatThrownBy(reply::get).hasRootCauseInstanceOf(StackOverflowError.class);
         assertThat(connection.callsUnderWay()).isZero();
+    }
+
+    /** As where there is no memory to write it down: the room for requests would soon be used up by none. */
+    @Test
+    void aRequestThatCannotBeQueuedHoldsNothing() {
+        ByteBuf request = new UnpooledHeapByteBuf(UnpooledByteBufAllocator.DEFAULT, 8, 8) {
+            @Override
+            public ByteBuf readBytes(byte[] to) {
+                throw new OutOfMemoryError("said by the test");
+            }
+        };
+        RPCXFuture<byte[]> reply =
+                connection.send(taken -> request.writeLong(taken), clock.nanoTime() + TimeUnit.SECONDS.toNanos(1));
+        assertThatThrownBy(reply::get).hasRootCauseInstanceOf(OutOfMemoryError.class);
+        assertThat(connection.callsUnderWay()).isZero();
+        assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
     }
 
     /** The socket takes nothing: what calls that are over have written is counted until the connection ends. */
