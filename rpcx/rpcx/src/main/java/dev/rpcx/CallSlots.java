@@ -87,20 +87,26 @@ final class CallSlots {
     synchronized void trim() {
         int before = trims;
         trims = before + 1;
+        ClientCall taken = null;
         try {
-            ClientCall taken = null;
             for (ClientCall call = pop(); call != null; call = pop()) {
-                call.trim();
                 call.nextTrimmed = taken;
                 taken = call;
+                try {
+                    call.trim();
+                } catch (Throwable e) {
+                    // where there is no memory for a smaller buffer; the next one may free some
+                    Threads.report(e);
+                }
             }
+        } finally {
+            // in any case: the slots are free
             while (taken != null) {
                 ClientCall call = taken;
                 taken = call.nextTrimmed;
                 call.nextTrimmed = null;
                 release(call);
             }
-        } finally {
             trims = before + 2;
         }
     }

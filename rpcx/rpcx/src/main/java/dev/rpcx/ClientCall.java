@@ -232,8 +232,9 @@ final class ClientCall extends Outbound {
     /** Gives the buffer back of a slot that is free and has been taken off the list for that. */
     void trim() {
         if (keptBytes > 0) {
-            shrinkBody();
+            // first: where there is no memory for a smaller buffer this one is charged again when its next use is over
             forgetKept();
+            shrinkBody();
         }
     }
 

@@ -704,6 +704,27 @@ class ClientWireTest {
         assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
     }
 
+    /** A slot whose buffer cannot be given up, as where there is no memory for a smaller one. */
+    @Test
+    void noSlotIsLostWhereABufferCannotBeGivenUp() {
+        open();
+        for (int i = 0; i < 3; i++) {
+            echo("x".repeat(50_000));
+        }
+        look();
+        List<Integer> ids = frames.stream().map(Frame::id).distinct().toList();
+        assertThat(ids).hasSize(3);
+        frames.clear();
+        ids.forEach(id -> send(Wire.REPLY, id, RawPeer.text("b")));
+        CallSlots slots = connection().slots;
+        assertThat(slots.taken()).isZero();
+        ByteBuf body = Objects.requireNonNull(slots.at(1)).body;
+        body.release();
+        slots.trim();
+        assertThat(slots.taken()).isZero();
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
+    }
+
     @Test
     void aOneWayCallIsSentAsANotice() {
         open();
