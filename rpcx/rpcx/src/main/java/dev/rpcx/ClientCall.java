@@ -381,6 +381,8 @@ final class ClientCall extends Outbound {
         sentHere = true;
         begun = true;
         sent = true;
+        // seesOnWire() has the other half
+        VarHandle.releaseFence();
         onWire = true;
         // before the first byte leaves: the event loop learns of this call from the reply
         VarHandle.fullFence();
@@ -392,26 +394,28 @@ final class ClientCall extends Outbound {
         complete(connection.leftError(), true);
     }
 
-    boolean isWaiting() {
+    /**
+     * Whether the call is on the wire. A thread that sends its call itself sets the rest before: behind a look that sees
+     * the one, all looks see the other.
+     */
+    private boolean seesOnWire() {
         if (!onWire) {
             return false;
         }
-        // a thread that sends its call itself sets the rest before
         VarHandle.acquireFence();
-        return !completed;
+        return true;
+    }
+
+    boolean isWaiting() {
+        return seesOnWire() && !completed;
     }
 
     boolean isOnWire(int callId) {
-        return onWire && id == callId;
+        return seesOnWire() && id == callId;
     }
 
     boolean isOnWire(long callSerial) {
-        if (!onWire) {
-            return false;
-        }
-        // as in isWaiting()
-        VarHandle.acquireFence();
-        return serial == callSerial;
+        return seesOnWire() && serial == callSerial;
     }
 
     /**
@@ -629,12 +633,7 @@ final class ClientCall extends Outbound {
 
     /** Says whether the call has been given up, and its final frame is still to come. Event loop only. */
     boolean isOwed() {
-        if (!onWire) {
-            return false;
-        }
-        // as in isWaiting()
-        VarHandle.acquireFence();
-        return completed;
+        return seesOnWire() && completed;
     }
 
     /** When the call was given up; for a call whose final frame is owed. Event loop only. */
@@ -706,7 +705,7 @@ final class ClientCall extends Outbound {
 
     /** The connection takes no more calls: a request that waits for its turn goes to another one. */
     void leaveUnsent() {
-        if (onWire && !begun && !completed) {
+        if (seesOnWire() && !begun && !completed) {
             complete(connection.leftError(), true);
         }
     }
