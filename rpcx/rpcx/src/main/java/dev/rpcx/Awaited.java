@@ -1,7 +1,6 @@
 package dev.rpcx;
 
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -140,8 +139,7 @@ final class Awaited extends Stages.Waiter {
      */
     boolean leave(Account account, List<OwnStage> own, long chargedBytes, int requestBytes, int metadataBytes) {
         // the thread that ended the stage may have failed before it came to the hook
-        boolean isOver = stage instanceof CompletableFuture<?> future && future.isDone();
-        Stages.Hook hook = isOver ? null : hook(own);
+        Stages.Hook hook = Stages.isDone(stage) ? null : hook(own);
         if (hook == null) {
             account.give(Resource.OBJECT_BYTES, chargedBytes);
             return false;

@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -245,7 +244,7 @@ public final class CallContext {
 
     /** The stage that interceptors see instead of the handler's: it is the call's own, and ends when that is given up. */
     CompletionStage<?> own(CompletionStage<?> returned) {
-        if (returned instanceof CompletableFuture<?> future && future.isDone()) {
+        if (Stages.isDone(returned)) {
             return returned;
         }
         OwnStage made = new OwnStage(returned);

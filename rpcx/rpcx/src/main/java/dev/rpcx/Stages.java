@@ -28,6 +28,14 @@ final class Stages {
 
     private Stages() {}
 
+    /**
+     * Says whether the stage has ended, where it can be asked. A {@link CompletableFuture#completedStage} is of a class
+     * that throws when it is asked, and who has made another class may do so too: these are taken for open.
+     */
+    static boolean isDone(CompletionStage<?> stage) {
+        return stage.getClass() == CompletableFuture.class && ((CompletableFuture<?>) stage).isDone();
+    }
+
     /** Waits for one stage, once. Its own lock guards its place. */
     abstract static class Waiter implements BiConsumer<@Nullable Object, @Nullable Throwable> {
         /** Neighbours at the hook; guarded by its entry. */
@@ -43,7 +51,7 @@ final class Stages {
 
         /** Waits from here on: the end may be told within this, on this thread or on the one that ends the stage. */
         final void await(CompletionStage<?> stage) {
-            if (stage instanceof CompletableFuture<?> future && future.isDone()) {
+            if (isDone(stage)) {
                 // nothing stays on it
                 stage.whenComplete(this);
             } else {

@@ -105,6 +105,8 @@ class ClassicAttackTest {
         server.stop(Duration.ofSeconds(1));
         await().untilAsserted(() -> {
             assertThat(server.running()).isZero();
+            // of futures that nobody ends
+            System.gc();
             assertThat(server.ledger().audit()).isEmpty();
         });
     }

@@ -43,10 +43,13 @@ public final class LedgerCheck implements AfterEachCallback, AfterAllCallback {
 
     void look() {
         try {
-            await().atMost(patience)
-                    .pollDelay(Duration.ZERO)
-                    .untilAsserted(
-                            () -> assertThat(Ledger.auditAll()).as("held").isEmpty());
+            await().atMost(patience).pollDelay(Duration.ZERO).untilAsserted(() -> {
+                if (!Ledger.auditAll().isEmpty()) {
+                    // what a future has that never ends stays charged until nobody can reach the future
+                    System.gc();
+                }
+                assertThat(Ledger.auditAll()).as("held").isEmpty();
+            });
         } catch (ConditionTimeoutException e) {
             Ledger.forgetHeld();
             throw e;

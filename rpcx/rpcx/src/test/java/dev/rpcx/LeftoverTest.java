@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
@@ -42,6 +43,12 @@ class LeftoverTest {
         @Method
         CompletableFuture<Integer> shared(String text) {
             return next;
+        }
+
+        /** A stage that cannot be asked whether it has ended. */
+        @Method
+        CompletionStage<Integer> asked(String text) {
+            return text.isEmpty() ? CompletableFuture.completedStage(5) : next.minimalCompletionStage();
         }
 
         /** A future that nobody will ever end. */
@@ -234,14 +241,33 @@ class LeftoverTest {
         service.next.complete(7);
         platform.handleAll(channel);
         assertThat(server.running()).isZero();
+        assertThat(answered()).containsExactlyInAnyOrder(ID, 2 * ID + 1, 4 * ID + 3);
+    }
+
+    /** Ids of the calls that have been answered since the last look. */
+    private List<Integer> answered() {
         ByteBuf replies = Unpooled.wrappedBuffer(HandPlatform.written(channel));
-        List<Integer> answered = new ArrayList<>();
+        List<Integer> ids = new ArrayList<>();
         while (replies.isReadable()) {
             ByteBuf frame = replies.readSlice((int) Varint.read(replies));
             assertThat(frame.readByte()).isEqualTo((byte) Wire.REPLY);
-            answered.add(frame.readInt());
+            ids.add(frame.readInt());
         }
-        assertThat(answered).containsExactlyInAnyOrder(ID, 2 * ID + 1, 4 * ID + 3);
+        return ids;
+    }
+
+    @Test
+    void aStageThatCannotBeAskedWhetherItHasEndedIsAwaited() {
+        HandPlatform.written(channel);
+        start(ID, "asked", 0);
+        platform.handleAll(channel);
+        assertThat(answered()).containsExactly(ID);
+        start(2 * ID, "asked", 1);
+        platform.handleAll(channel);
+        assertThat(answered()).isEmpty();
+        service.next.complete(1);
+        platform.handleAll(channel);
+        assertThat(answered()).containsExactly(2 * ID);
     }
 
     @Test
