@@ -40,7 +40,7 @@ final class Charge implements Memory {
                     QUEUE_BYTES,
                     ITEM_BYTES_IN,
                     ITEM_BYTES_OUT -> STEP_BYTES;
-            case KEPT_BYTES, FRAME_BYTES, CONNECTIONS, CALLS, HANDLERS, ORPHANS, STREAMS, TIMERS -> 1;
+            case KEPT_BYTES, TABLE_BYTES, FRAME_BYTES, CONNECTIONS, CALLS, HANDLERS, ORPHANS, STREAMS, TIMERS -> 1;
         };
     }
 

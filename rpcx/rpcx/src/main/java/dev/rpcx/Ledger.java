@@ -198,7 +198,8 @@ final class Ledger {
         most.put(Resource.QUEUE_BYTES, heap / 8);
         most.put(Resource.ITEM_BYTES_IN, Math.max(some, heap / 16));
         most.put(Resource.ITEM_BYTES_OUT, Math.max(some, heap / 16));
-        most.put(Resource.KEPT_BYTES, heap / 32);
+        most.put(Resource.KEPT_BYTES, heap / 128 * 3);
+        most.put(Resource.TABLE_BYTES, heap / 128);
         most.put(Resource.FRAME_BYTES, heap / 32);
         most.put(Resource.CALLS, Math.max(MIN_CALLS, heap / HEAP_OF_CALL));
         most.put(Resource.STREAMS, Math.max(MIN_CALLS, heap / HEAP_OF_CALL));

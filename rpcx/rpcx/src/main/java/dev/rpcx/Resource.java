@@ -31,6 +31,12 @@ enum Resource {
     KEPT_BYTES,
 
     /**
+     * Bytes of the tables by which a connection finds its calls, where they are more than a little. A call is refused
+     * where these do not fit, so they have a pool of their own, which buffers that are kept do not fill.
+     */
+    TABLE_BYTES,
+
+    /**
      * Bytes of frames, and of TLS records and handshakes, that have begun to arrive and whose ends are missing, where
      * they are more than a little.
      */
@@ -64,6 +70,6 @@ enum Resource {
 
     /** Whether a connection in good order holds some of it while no call is under way. */
     boolean isHeldAtRest() {
-        return this == KEPT_BYTES || this == CONNECTIONS || this == CALLS || this == TIMERS;
+        return this == KEPT_BYTES || this == TABLE_BYTES || this == CONNECTIONS || this == CALLS || this == TIMERS;
     }
 }

@@ -9,6 +9,9 @@ import java.util.Arrays;
  * the connection's lock.
  */
 final class RunningHandlers {
+    /** Methods that are counted without a charge: no more than a connection holds at rest. */
+    private static final int UNCHARGED_METHODS = 64;
+
     private final Account account;
     private final Charge orphans;
     private boolean isConnectionGone;
@@ -17,16 +20,19 @@ final class RunningHandlers {
     /** The index is the method's number; the array grows with the numbers that are called. */
     private int[] ofMethod = new int[8];
 
+    private final Charge table;
+
     RunningHandlers(Account account) {
         this.account = account;
         this.orphans = account.charge(Resource.ORPHANS);
+        this.table = account.charge(Resource.TABLE_BYTES);
     }
 
     /** Takes a place for a handler of this method. @return false if the connection, or the server, has none */
     boolean enter(ServerMethod method, AdmissionLimit limit) {
         int number = method.number();
-        if (number >= ofMethod.length) {
-            ofMethod = Arrays.copyOf(ofMethod, 2 * number);
+        if (number >= ofMethod.length && !grow(2 * number)) {
+            return false;
         }
         int own = all + (int) account.heldOfAddress(Resource.ORPHANS);
         if (!limit.enter(own, ofMethod[number])) {
@@ -40,12 +46,21 @@ final class RunningHandlers {
         return true;
     }
 
+    private boolean grow(int methods) {
+        if (!table.set((long) Integer.BYTES * Math.max(0, methods - UNCHARGED_METHODS))) {
+            return false;
+        }
+        ofMethod = Arrays.copyOf(ofMethod, methods);
+        return true;
+    }
+
     /** One that has entered counts no more. */
     void left(ServerMethod method) {
         all--;
         ofMethod[method.number()]--;
         if (isConnectionGone) {
             orphans.release(1);
+            forgetMethods();
         }
     }
 
@@ -54,6 +69,15 @@ final class RunningHandlers {
         isConnectionGone = true;
         // there is no limit to these: they run already
         orphans.add(all);
+        forgetMethods();
+    }
+
+    /** The last handler of a connection that is gone takes the table with it. */
+    private void forgetMethods() {
+        if (all == 0) {
+            ofMethod = new int[0];
+            table.release();
+        }
     }
 
     int all() {

@@ -48,6 +48,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** An entry of {@link #calls} and one of {@link #lastIds} take this much together. */
     private static final int SLOT_BYTES = 8;
 
+    /** A connection has so many slots whatever others hold. They are a part of what it holds at rest. */
+    private static final int UNCHARGED_SLOTS = 64;
+
     private static final int FIRST_ERROR_BYTES = 64;
 
     /**
@@ -89,7 +92,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Each entry is the id of its slot's last call, so that a request that comes twice is not executed twice. */
     private int[] lastIds = new int[calls.length];
 
-    /** The charge is for what both have grown by. */
+    /** The charge is for what both have grown by above {@link #UNCHARGED_SLOTS}. */
     private final Charge slotBytes;
 
     private final ArrayDeque<ServerCall> free = new ArrayDeque<>();
@@ -149,7 +152,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         this.uncharged = account.uncharged();
         this.places = account.charge(Resource.CALLS);
         this.running = new RunningHandlers(account);
-        this.slotBytes = account.charge(Resource.KEPT_BYTES);
+        this.slotBytes = account.charge(Resource.TABLE_BYTES);
         account.watch(this::busy);
         this.keepAlive = new KeepAlive(this, server.keepAliveNanos());
         this.guard = new FloodGuard(loop().ticker());
@@ -477,7 +480,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return true;
         }
         int length = Math.max(slot + 1, calls.length * 2);
-        if (!slotBytes.add((long) SLOT_BYTES * (length - calls.length))) {
+        if (!slotBytes.set((long) SLOT_BYTES * Math.max(0, length - UNCHARGED_SLOTS))) {
             return false;
         }
         calls = Arrays.copyOf(calls, length);

@@ -84,7 +84,7 @@ class ChargeTest {
     @ParameterizedTest
     @EnumSource(
             value = Resource.class,
-            names = {"KEPT_BYTES", "FRAME_BYTES", "CALLS", "HANDLERS", "STREAMS", "TIMERS"})
+            names = {"KEPT_BYTES", "TABLE_BYTES", "FRAME_BYTES", "CALLS", "HANDLERS", "STREAMS", "TIMERS"})
     void whatIsNotCountedInBytesGoesBackAtOnce(Resource kind) {
         Charge one = account.charge(kind);
         one.add(3);

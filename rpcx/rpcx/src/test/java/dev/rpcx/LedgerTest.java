@@ -401,6 +401,7 @@ class LedgerTest {
                 Resource.ITEM_BYTES_IN,
                 Resource.ITEM_BYTES_OUT,
                 Resource.KEPT_BYTES,
+                Resource.TABLE_BYTES,
                 Resource.FRAME_BYTES)) {
             bytes += ledger.most(kind);
         }
@@ -419,7 +420,8 @@ class LedgerTest {
         assertThat(server.most(Resource.REPLY_BYTES)).isEqualTo(heap / 8);
         assertThat(server.most(Resource.ITEM_BYTES_IN)).isEqualTo(heap / 16);
         assertThat(server.most(Resource.ITEM_BYTES_OUT)).isEqualTo(heap / 16);
-        assertThat(server.most(Resource.KEPT_BYTES)).isEqualTo(heap / 32);
+        assertThat(server.most(Resource.KEPT_BYTES)).isEqualTo(heap / 128 * 3);
+        assertThat(server.most(Resource.TABLE_BYTES)).isEqualTo(heap / 128);
         assertThat(server.most(Resource.FRAME_BYTES)).isEqualTo(heap / 32);
         assertThat(server.most(Resource.CONNECTIONS)).isEqualTo(7);
         assertThat(server.most(Resource.CALLS)).isEqualTo(heap / 65_536);

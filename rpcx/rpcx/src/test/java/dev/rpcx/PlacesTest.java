@@ -206,11 +206,11 @@ class PlacesTest {
         try (RawPeer raw = greeted()) {
             raw.send(RawPeer.request(FIRST | LAST_SLOT, "places", "missing", "x"));
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.ERROR);
-            long before = server.ledger().held(Resource.KEPT_BYTES);
+            long before = server.ledger().held(Resource.TABLE_BYTES);
             raw.send(RawPeer.request(FIRST | LAST_SLOT, "places", "hello", "x"));
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
-            assertThat(server.ledger().held(Resource.KEPT_BYTES) - before).isGreaterThan(8 * 4000);
+            assertThat(server.ledger().held(Resource.TABLE_BYTES) - before).isGreaterThan(8 * 4000);
         }
-        await().until(() -> server.ledger().held(Resource.KEPT_BYTES) == 0);
+        await().until(() -> server.ledger().held(Resource.TABLE_BYTES) == 0);
     }
 }

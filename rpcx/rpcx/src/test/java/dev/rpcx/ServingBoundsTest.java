@@ -385,6 +385,34 @@ class ServingBoundsTest {
         expectReply(FIRST + 8);
     }
 
+    /** Every connection has 64. */
+    @Test
+    void aSlotThatFindsNoRoomIsRefused() {
+        serve();
+        takeAll(Resource.TABLE_BYTES);
+        call(FIRST + 63, "here");
+        expectReply(FIRST + 63);
+        call(FIRST + 64, "here");
+        expectRefusal(FIRST + 64, Code.OVERLOADED, "too many bytes");
+        giveAll();
+        call(FIRST + 64, "here");
+        expectReply(FIRST + 64);
+        assertThat(held(Resource.TABLE_BYTES))
+                .as("as many slots again, at eight bytes")
+                .isEqualTo(8 * 64);
+    }
+
+    @Test
+    void aSlotHasRoomThoughBuffersThatAreKeptHaveNone() {
+        serve();
+        takeAll(Resource.KEPT_BYTES);
+        for (int slot : new int[] {8, 63, 64, MANY - 1}) {
+            call(FIRST + slot, "here");
+            expectReply(FIRST + slot);
+        }
+        assertThat(held(Resource.TABLE_BYTES)).isEqualTo(8 * (MANY - 64));
+    }
+
     @Test
     void aCancelledCallHasItsPlaceUntilItsHandlerHasEnded() {
         serve(100, 3, 4 << 20);
@@ -460,11 +488,12 @@ class ServingBoundsTest {
         send(many);
         look();
         assertThat(frames).hasSize(900);
-        long slots = 8L * (1024 - 8);
-        assertThat(held(Resource.KEPT_BYTES)).isGreaterThan(slots + 4096);
+        assertThat(held(Resource.TABLE_BYTES)).isEqualTo(8 * (1024 - 64));
+        assertThat(held(Resource.KEPT_BYTES)).isGreaterThan(4096);
         pass(TimeUnit.MINUTES.toMillis(20));
         pass(TimeUnit.MINUTES.toMillis(20));
-        assertThat(held(Resource.KEPT_BYTES)).isEqualTo(slots);
+        assertThat(held(Resource.KEPT_BYTES)).isZero();
+        assertThat(held(Resource.TABLE_BYTES)).isEqualTo(8 * (1024 - 64));
     }
 
     // ---- what requests cost

@@ -466,22 +466,6 @@ class WireServingTest {
         expectReply(2 * FIRST, "a");
     }
 
-    /** Eight slots are there from the begin. */
-    @Test
-    void aSlotThatFindsNoRoomIsRefused() {
-        takeAll(Resource.KEPT_BYTES);
-        call(FIRST + 7, "here");
-        expectReply(FIRST + 7, "a");
-        call(FIRST + 8, "here");
-        expectRefusal(FIRST + 8, Code.OVERLOADED, "too many bytes");
-        giveAll(Resource.KEPT_BYTES);
-        call(FIRST + 8, "here");
-        expectReply(FIRST + 8, "a");
-        assertThat(held(Resource.KEPT_BYTES))
-                .as("as many slots again, at eight bytes")
-                .isEqualTo(64);
-    }
-
     @Test
     void aRequestInPartsIsRefusedByItsLastWhereTooManyRun() {
         for (int i = 0; i < 3; i++) {
