@@ -262,6 +262,16 @@ public final class Client implements AutoCloseable {
         }
     }
 
+    /** A task that runs again and again until it is cancelled or throws; null if the client is closed. */
+    @Nullable
+    Future<?> repeat(Runnable task, long nanos) {
+        try {
+            return closed ? null : loops.group.scheduleWithFixedDelay(task, nanos, nanos, TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException ended) {
+            return null;
+        }
+    }
+
     /**
      * An attempt is about to begin. It ends with the client at the latest, whatever it waits for by then: the timers of
      * event loops that end do not run. To be said on an event loop, before its first timer is asked for: either that

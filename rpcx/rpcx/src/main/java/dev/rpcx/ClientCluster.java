@@ -27,6 +27,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
      */
     private static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
+    private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     /** Instances that the error of a call names. */
     private static final int MAX_NAMED = 3;
 
@@ -46,14 +48,24 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     /** Held while the watch begins, which is the registry's code. */
     private final Object beginning = new Object();
 
+    private volatile @Nullable Future<?> looks;
     private volatile Endpoints.@Nullable Watch watch;
     private volatile @Nullable Throwable registryFailure;
 
     // guarded by this
-    private final Map<String, ClientAddress> members = new LinkedHashMap<>();
+    private Map<String, ClientAddress> members = new LinkedHashMap<>();
 
     /** What the registry has said last and has not been taken yet; null if it has. */
     private @Nullable List<Endpoint> said;
+
+    /** A timer is there that takes {@link #said}. */
+    private boolean isTimed;
+
+    /** A member has another weight than the one that {@link #chooser} was made with. */
+    private boolean isWeighedAnew;
+
+    /** No longer members; each leaves when it has been told so. */
+    private Set<ClientAddress> ended = new LinkedHashSet<>();
 
     /** When the instances changed last; null before the first time. */
     private @Nullable Long takenNanos;
@@ -65,14 +77,13 @@ final class ClientCluster extends Route implements Endpoints.Listener {
      * The instances by {@link ClientAddress#failedAs}. A call has seen all of them fail when the first of these has
      * failed since it came: so a call that waits keeps one number, however many instances there are.
      */
-    private final TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
+    private TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
 
     /**
      * Members that are left out, the first to come back first. Each call that fails may ask how many they are: it need
      * not look at all members for that.
      */
-    private final PriorityQueue<ClientAddress> out =
-            new PriorityQueue<>((one, other) -> one.health().comesBackBefore(other.health()));
+    private PriorityQueue<ClientAddress> out = noneOut();
 
     /** Before all failures: the last number that an instance has got which has not failed yet. */
     private long untried;
@@ -81,15 +92,38 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     private final Set<Waiting> waiting = new LinkedHashSet<>();
 
     /** What one call without a connection waits for. */
-    private static final class Waiting extends Coming<ClientConnection> {
+    private final class Waiting extends Coming<ClientConnection> {
         private final int key;
 
         /** {@link #failures} when the call came. */
         private final long came;
 
+        private volatile @Nullable Future<?> timer;
+
         Waiting(int key, long came) {
             this.key = key;
             this.came = came;
+            whenComplete((connected, failure) -> leave());
+        }
+
+        void startTimer() {
+            Future<?> started = client.timer(
+                    () -> completeExceptionally(new IllegalStateException("no instance could be reached in time")),
+                    client.patienceNanos());
+            timer = started;
+            if (started == null) {
+                completeExceptionally(new IllegalStateException("the client is closed"));
+            } else if (isDone()) {
+                started.cancel(false);
+            }
+        }
+
+        private void leave() {
+            ClientCluster.this.remove(this);
+            Future<?> started = timer;
+            if (started != null) {
+                started.cancel(false);
+            }
         }
 
         @Override
@@ -116,6 +150,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
      */
     ClientCluster start(Endpoints endpoints) {
         synchronized (beginning) {
+            if (looks == null) {
+                looks = client.repeat(this::lookAfter, LOOK_NANOS);
+            }
             if (watch == null) {
                 watch = SharedWatch.of(endpoints, this);
             }
@@ -130,9 +167,13 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     /** Hears of no instances any more. Runs the registry's code, which may block. */
     void endWatch() {
-        Endpoints.Watch ended = watch;
-        if (ended != null) {
-            ended.close();
+        Future<?> last = looks;
+        if (last != null) {
+            last.cancel(false);
+        }
+        Endpoints.Watch over = watch;
+        if (over != null) {
+            over.close();
         }
     }
 
@@ -189,21 +230,16 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             }
             waiting.add(call);
         }
-        Future<?> timer = client.timer(
-                () -> call.completeExceptionally(new IllegalStateException("no instance could be reached in time")),
-                client.patienceNanos());
-        call.whenComplete((connected, failure) -> {
-            if (timer != null) {
-                timer.cancel(false);
+        try {
+            call.startTimer();
+            // whatever was connected between the caller's look and now
+            ClientConnection ready = ready(key);
+            if (ready != null) {
+                call.complete(ready);
             }
-            remove(call);
-        });
-        // whatever was connected between the caller's look and now
-        ClientConnection ready = ready(key);
-        if (ready != null) {
-            call.complete(ready);
-        } else if (timer == null) {
-            call.completeExceptionally(new IllegalStateException("the client is closed"));
+        } catch (Throwable e) {
+            // an Error too: a call without a timer might wait for ever
+            call.completeExceptionally(e);
         }
         return call;
     }
@@ -229,13 +265,18 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     /** An instance has a connection. */
     void connected(ClientAddress address) {
+        serve(address);
+    }
+
+    /** @param address has a connection, perhaps not this thread's; null for any */
+    private void serve(@Nullable ClientAddress address) {
         List<Waiting> served;
         synchronized (this) {
             served = List.copyOf(waiting);
         }
         for (Waiting call : served) {
             ClientConnection ready = ready(call.key);
-            if (ready == null) {
+            if (ready == null && address != null) {
                 // on another connection of the same instance
                 ready = address.ready();
             }
@@ -249,13 +290,15 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     void failed(ClientAddress address, Throwable why) {
         List<Waiting> given = new ArrayList<>();
         synchronized (this) {
-            if (!byFailure.remove(address.failedAs, address)) {
+            if (byFailure.get(address.failedAs) != address) {
                 // it is no longer one of them
                 return;
             }
+            // first, since this is what may fail: an instance stays one of them
+            byFailure.put(failures + 1, address);
+            byFailure.remove(address.failedAs);
             failures++;
             address.failedAs = failures;
-            byFailure.put(failures, address);
             long all = byFailure.firstKey();
             for (Waiting call : waiting) {
                 if (call.came >= all) {
@@ -290,16 +333,61 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         }
         synchronized (this) {
             registryFailure = null;
-            boolean isWaiting = said != null;
             said = all;
-            long wait = takenNanos == null
-                    ? 0
-                    : takenNanos + APART_NANOS - client.platform().ticker().nanoTime();
-            if (isWaiting || wait > 0 && client.schedule(this::take, wait)) {
+            long wait = untilNextNanos();
+            if (wait > 0 && !isTimed) {
+                isTimed = client.schedule(this::take, wait);
+            }
+            if (wait > 0 && isTimed) {
                 return;
             }
         }
         take();
+    }
+
+    /** Until the instances may change again: how long that has to wait. Under this lock. */
+    private long untilNextNanos() {
+        Long last = takenNanos;
+        return last == null
+                ? 0
+                : last + APART_NANOS - client.platform().ticker().nanoTime();
+    }
+
+    /**
+     * Once a second: whatever an Error has cut off on the way of an instance, of a list or of a call goes on here. Without
+     * one there is nothing to do.
+     */
+    private void lookAfter() {
+        if (client.isClosed()) {
+            return;
+        }
+        try {
+            boolean isLate;
+            synchronized (this) {
+                isLate = said != null && untilNextNanos() <= 0;
+            }
+            if (isLate) {
+                take();
+            }
+        } catch (Throwable e) {
+            failedHere(e);
+        }
+        try {
+            settle();
+            serve(null);
+        } catch (Throwable e) {
+            failedHere(e);
+        }
+    }
+
+    /** The next look is in a second. */
+    private static void failedHere(Throwable thrown) {
+        try {
+            System.getLogger(ClientCluster.class.getName())
+                    .log(System.Logger.Level.WARNING, "instances are looked after again in a second", thrown);
+        } catch (Throwable unspeakable) {
+            // what has failed is worse than that nobody hears of it
+        }
     }
 
     /** Takes what the registry has said last. */
@@ -307,16 +395,17 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         if (client.isClosed()) {
             return;
         }
-        List<ClientAddress> begun = new ArrayList<>();
-        List<ClientAddress> ended = new ArrayList<>();
         synchronized (this) {
+            isTimed = false;
             List<Endpoint> all = said;
-            said = null;
             if (all == null) {
                 return;
             }
             Map<String, ClientAddress> now = new LinkedHashMap<>();
-            boolean isWeighedAnew = false;
+            TreeMap<Long, ClientAddress> nowByFailure = new TreeMap<>();
+            PriorityQueue<ClientAddress> nowOut = noneOut();
+            Set<ClientAddress> nowEnded = new LinkedHashSet<>(ended);
+            long nowUntried = untried;
             for (Endpoint endpoint : taken(all)) {
                 if (now.containsKey(endpoint.key())) {
                     // named twice: the first one counts
@@ -325,32 +414,70 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                 ClientAddress held = members.get(endpoint.key());
                 if (held == null) {
                     held = new ClientAddress(client, endpoint, kept, most, this);
-                    held.failedAs = --untried;
-                    byFailure.put(untried, held);
-                    begun.add(held);
+                    held.failedAs = --nowUntried;
                 } else {
                     isWeighedAnew |= held.weigh(endpoint.weight());
                 }
                 now.put(endpoint.key(), held);
+                nowByFailure.put(held.failedAs, held);
+                if (held.health().isOut()) {
+                    nowOut.add(held);
+                }
             }
             for (ClientAddress member : members.values()) {
                 if (now.get(member.endpoint.key()) != member) {
-                    ended.add(member);
-                    byFailure.remove(member.failedAs);
-                    out.remove(member);
+                    nowEnded.add(member);
                 }
             }
-            if (begun.isEmpty() && ended.isEmpty() && !isWeighedAnew) {
+            if (nowUntried == untried && nowEnded.size() == ended.size() && !isWeighedAnew) {
+                said = null;
                 return;
             }
+            Chooser nowChooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]), client.platform());
+            String nowName = named(now.keySet());
             takenNanos = client.platform().ticker().nanoTime();
-            members.clear();
-            members.putAll(now);
-            name = named(now.keySet());
-            chooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]), client.platform());
+            // all that may fail has been done: the list is taken as a whole, or it is still there to be taken
+            members = now;
+            byFailure = nowByFailure;
+            out = nowOut;
+            ended = nowEnded;
+            untried = nowUntried;
+            chooser = nowChooser;
+            name = nowName;
+            isWeighedAnew = false;
+            said = null;
         }
-        begun.forEach(ClientAddress::keepConnected);
-        ended.forEach(ClientAddress::retire);
+        settle();
+    }
+
+    /** Connects to members that are new, and ends those that are none any more. */
+    private void settle() {
+        for (ClientAddress member : chooser.all) {
+            try {
+                member.keepConnected();
+            } catch (Throwable e) {
+                // the others all the same
+                failedHere(e);
+            }
+        }
+        List<ClientAddress> told;
+        synchronized (this) {
+            told = List.copyOf(ended);
+        }
+        for (ClientAddress each : told) {
+            try {
+                each.retire();
+                synchronized (this) {
+                    ended.remove(each);
+                }
+            } catch (Throwable e) {
+                failedHere(e);
+            }
+        }
+    }
+
+    private static PriorityQueue<ClientAddress> noneOut() {
+        return new PriorityQueue<>((one, other) -> one.health().comesBackBefore(other.health()));
     }
 
     /** The first that are there already, then the first of the others: no more of them change than have to. */
