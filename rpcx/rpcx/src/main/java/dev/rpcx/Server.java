@@ -176,6 +176,10 @@ public final class Server implements AutoCloseable {
             return;
         }
         channels.add(channel);
+        if (stopping) {
+            // whoever stops the server may have looked at all channels before this one was among them
+            closeUngreeted(channel);
+        }
         channel.closeFuture().addListener(over -> {
             account.close();
             channels.remove(channel);
@@ -278,10 +282,22 @@ public final class Server implements AutoCloseable {
             if (connection != null) {
                 connection.leave();
             } else {
-                channel.close();
+                closeUngreeted(channel);
             }
         }
         ended.run();
+    }
+
+    /**
+     * The channel's event loop decides: a connection that it has greeted meanwhile has seen that the server stops, and
+     * may have calls under way.
+     */
+    private void closeUngreeted(Channel channel) {
+        channel.eventLoop().execute(() -> {
+            if (!connections.containsKey(channel)) {
+                channel.close();
+            }
+        });
     }
 
     /** Waits until the server has stopped: for a {@code main} with nothing else to do. A server's threads do not keep a process alive. */
