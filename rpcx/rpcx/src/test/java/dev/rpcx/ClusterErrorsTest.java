@@ -6,6 +6,7 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.concurrent.Ticker;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
@@ -126,7 +127,7 @@ class ClusterErrorsTest {
             hasFailed = platform.left < 0;
             platform.left = -1;
             platform.pass(3);
-            ClientCluster cluster = client.clusters.get(registry);
+            ClientCluster cluster = Objects.requireNonNull(client.clusters.get(registry));
             assertThat(cluster).as("after step %d", step).hasToString("other:1");
             assertThat(platform.hand.opened.get(0).isOpen())
                     .as("connects to the one that has left, after step %d", step)
@@ -149,7 +150,7 @@ class ClusterErrorsTest {
             Client client = Client.builder().platform(platform).build();
             client.create(Remote.class, registry);
             say(ONE);
-            ClientCluster cluster = client.clusters.get(registry);
+            ClientCluster cluster = Objects.requireNonNull(client.clusters.get(registry));
             platform.left = step;
             try {
                 cluster.connect(0);
