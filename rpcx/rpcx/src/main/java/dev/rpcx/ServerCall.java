@@ -19,6 +19,9 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     private final ServerConnection connection;
     private final Account account;
 
+    /** Stages that hang on each other wrap an exception once, so a few are all that there ever are. */
+    private static final int MAX_CAUSES = 32;
+
     private static final VarHandle ENDED;
 
     static {
@@ -510,7 +513,10 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
 
     /** Says whether what was not read now may be read another time. */
     static boolean isOfMemory(Throwable e) {
-        return e instanceof CodecException refused && refused.code() == CodecException.Code.NO_MEMORY;
+        return e instanceof OutOfMemoryError
+                || e instanceof CodecException refused
+                        && (refused.code() == CodecException.Code.NO_MEMORY
+                                || refused.getCause() instanceof OutOfMemoryError);
     }
 
     static RPCXException unreadable(Throwable e) {
@@ -553,7 +559,8 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
 
     private static RPCXException asTold(Throwable thrown, boolean hasRun) {
         Throwable t = thrown;
-        while (t instanceof CompletionException && t.getCause() != null) {
+        // so many at most: causes may go round in a circle
+        for (int i = 0; i < MAX_CAUSES && t instanceof CompletionException && t.getCause() != null; i++) {
             t = t.getCause();
         }
         if (t instanceof RPCXException e) {

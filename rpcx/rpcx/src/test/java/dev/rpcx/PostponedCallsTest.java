@@ -26,6 +26,7 @@ class PostponedCallsTest {
     private static final int LARGE_BYTES = 2 << 20;
     private static final int LARGE_SLOT = 4000;
     private static final int MANY = 40;
+    private static final int MAX_AT_ONCE = 16;
     private static final int GIVEN_MILLIS = 2_000;
     private static final int STREAMS = 300;
     private static final int ITEM_CHARS = 60_000;
@@ -97,6 +98,14 @@ class PostponedCallsTest {
                 Varint.write(payload, LARGE_BYTES);
             }
             send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME, id(slot), payload));
+        }
+
+        /** A call of "quick" whose metadata are large enough to be charged when it arrives. */
+        void requestWithToken(int slot) {
+            ByteBuf payload = RawPeer.prelude("postponed", "quick");
+            Varint.write(payload, GIVEN_MILLIS * 1000L);
+            Metadata.EMPTY.with("token", "t".repeat(5_000)).write(payload);
+            send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME | Wire.METADATA, id(slot), payload));
         }
 
         /** Makes so many calls, each in the next slot; each comes to the thread where its handler would run. */
@@ -253,6 +262,34 @@ class PostponedCallsTest {
         peer.read();
         platform.handleAll(peer.channel);
         assertThat(peer.ends()).containsEntry(2, "REPLY").containsEntry(3, RPCXException.Code.OVERLOADED);
+        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    @Test
+    void aCallThatWaitsOnceMoreIsNotChargedForItsMetadataAgain() {
+        Peer peer = new Peer();
+        peer.stopReading();
+        peer.requestWithToken(0);
+        platform.handleAll(peer.channel);
+        long ofOne = server.ledger().held(Resource.REQUEST_BYTES);
+        assertThat(ofOne).isPositive();
+        for (int slot = 1; slot <= MAX_AT_ONCE; slot++) {
+            peer.requestWithToken(slot);
+            platform.handleAll(peer.channel);
+        }
+        peer.read();
+        platform.handle(0);
+        platform.settle(peer.channel);
+        // the others have begun, and before a thread comes to them their caller has much to read again
+        platform.reads(peer.channel, false);
+        peer.request(LARGE_SLOT - 1, "large");
+        platform.handle(MAX_AT_ONCE);
+        platform.handleAll(peer.channel);
+        assertThat(peer.ends()).containsEntry(0, "REPLY").doesNotContainKey(MAX_AT_ONCE);
+        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isEqualTo(MAX_AT_ONCE * ofOne);
+        peer.read();
+        platform.handleAll(peer.channel);
+        assertThat(peer.ends()).containsEntry(MAX_AT_ONCE, "REPLY");
         assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
     }
 

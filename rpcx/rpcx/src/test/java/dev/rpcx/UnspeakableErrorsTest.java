@@ -1,9 +1,11 @@
 package dev.rpcx;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -18,6 +20,13 @@ class UnspeakableErrorsTest {
         }
     }
 
+    static final class Circular extends CompletionException {
+        @Override
+        public synchronized Throwable getCause() {
+            return this;
+        }
+    }
+
     @RPCXServer("unspeakable")
     static final class Service {
         @Method
@@ -29,6 +38,20 @@ class UnspeakableErrorsTest {
     @RPCXClient(remoteServerName = "unspeakable")
     interface Failing {
         CompletableFuture<String> fail();
+    }
+
+    @Test
+    void anExceptionThatIsItsOwnCauseIsAnAnswerAllTheSame() {
+        assertThat(ServerCall.failed(new Circular()).code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
+    }
+
+    /** Another attempt, or another server, may have the memory. */
+    @Test
+    void aRequestThatFindsNoHeapIsNotTheFaultOfItsCaller() {
+        assertThat(ServerCall.unreadable(new OutOfMemoryError("Java heap space"))
+                        .code())
+                .isEqualTo(RPCXException.Code.OVERLOADED);
+        assertThat(ServerCall.unreadable(new IllegalArgumentException()).code()).isEqualTo(RPCXException.Code.INVALID);
     }
 
     @Test
