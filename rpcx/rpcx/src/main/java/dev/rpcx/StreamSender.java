@@ -38,6 +38,9 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         }
     }
 
+    /** An end that is not charged takes no more. Code and executed of an error take less. */
+    private static final int SMALL_END_BYTES = 64;
+
     /** Bytes that an item costs beside its own. */
     private static final int ITEM_BYTES = 128;
 
@@ -361,6 +364,17 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         addLast(lastHead, Unpooled.EMPTY_BUFFER);
     }
 
+    /** An error may quote what its handler was given, and be as long as its text. */
+    private static ByteBuf withoutText(int messageHead, ByteBuf message) {
+        if (messageHead != Wire.ERROR || message.capacity() <= SMALL_END_BYTES) {
+            return message;
+        }
+        RPCXException error = WireError.read(message);
+        ByteBuf small = Unpooled.buffer(SMALL_END_BYTES);
+        WireError.write(small, new RPCXException(error.code(), "", error.executed()));
+        return small;
+    }
+
     /** Queues the last message behind the items before it. Later ones are dropped. */
     void addLast(int messageHead, ByteBuf message) {
         boolean isFirst;
@@ -369,14 +383,18 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                 return;
             }
             complete = true;
-            long cost = ITEM_BYTES + message.capacity();
-            // the end of a stream is small and is never refused: nothing else would end it
+            ByteBuf last = message;
+            long cost = ITEM_BYTES + last.capacity();
+            // the end of a stream is never refused, as nothing else would end it; where it is not charged it is small
             if (!bytes.add(cost)) {
                 dropWaiting();
-                cost = bytes.add(cost) ? cost : 0;
+                if (!bytes.add(cost)) {
+                    cost = 0;
+                    last = withoutText(messageHead, message);
+                }
             }
             waitingCost += cost;
-            messages.add(new Message(messageHead, message, cost));
+            messages.add(new Message(messageHead, last, cost));
             isFirst = !queued;
             queued = true;
         }

@@ -424,6 +424,20 @@ class StreamSenderTest {
         others.release();
     }
 
+    /** As many streams as a server takes may end so at once, and what their handlers say may quote what they were given. */
+    @Test
+    void anErrorForWhichThereIsNoRoomLeavesWithoutItsText() {
+        Charge others = account.charge(Resource.ITEM_BYTES_OUT);
+        subscribe();
+        assertThat(others.add(ALL_BYTES / 2)).isTrue();
+        ByteBuf error = Unpooled.buffer();
+        WireError.write(error, new RPCXException(RPCXException.Code.HANDLER_FAILED, "why".repeat(500)));
+        sender.addLast(Wire.ERROR, error);
+        assertThat(left()).singleElement().asString().startsWith("ERROR").doesNotContain("bytes", "why");
+        assertThat(seen()).endsWith("last left");
+        others.release();
+    }
+
     @Test
     void anEndForWhichThereIsNoRoomDropsTheItemsBeforeIt() {
         Charge others = account.charge(Resource.ITEM_BYTES_OUT);
@@ -435,9 +449,11 @@ class StreamSenderTest {
         long before = held();
         others.add((ALL_BYTES - 2 * before) / 2 / 4096 * 4096);
         while (others.add(1)) {}
-        sender.addLast(Wire.ERROR, Unpooled.buffer(8192).writeZero(8192));
+        ByteBuf error = Unpooled.buffer(8192);
+        WireError.write(error, new RPCXException(RPCXException.Code.HANDLER_FAILED, "why".repeat(500)));
+        sender.addLast(Wire.ERROR, error);
         readAgain.run();
-        assertThat(left()).endsWith("ERROR 8192 bytes");
+        assertThat(left()).last().asString().startsWith("ERROR");
         assertThat(seen()).endsWith("last left");
         others.release();
     }
