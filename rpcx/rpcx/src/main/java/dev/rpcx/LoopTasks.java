@@ -1,12 +1,12 @@
 package dev.rpcx;
 
 import io.netty.util.concurrent.EventExecutor;
-import io.netty.util.internal.PlatformDependent;
 import java.util.AbstractQueue;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -23,7 +23,12 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     /** A loop that takes no more tasks is about to end: it runs those that it has. */
     private static final long MAX_END_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final Queue<Runnable> tasks = PlatformDependent.newMpscQueue();
+    /**
+     * A thread whose stack ends within {@code offer} leaves this queue as it was, or with its task in it. Netty's usual
+     * one would have a place without a task then, and the loop would wait for that task for ever.
+     */
+    private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+
     private final CountDownLatch ended = new CountDownLatch(1);
 
     /** What the loop has left. Guarded by this. */

@@ -5,6 +5,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Ticker;
+import java.io.IOException;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -225,6 +226,11 @@ class EachCallEndsTest {
         }
     }
 
+    /** Before its block ends. */
+    private static void end(FakeServer server) throws IOException {
+        server.close();
+    }
+
     @Test
     void callsEndWithTheirConnectionWhateverTheCallbacksOfOthersThrow() throws Exception {
         CountDownLatch came = new CountDownLatch(4);
@@ -241,7 +247,7 @@ class EachCallEndsTest {
             }
             ends.add(calls.echoLater("x"));
             came.await();
-            server.close();
+            end(server);
             for (CompletableFuture<?> end : ends) {
                 assertThat(failure(end).code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
             }

@@ -49,4 +49,39 @@ class LoopTasksTest {
             assertThat(run).as("loop " + i).hasValue(taken.get());
         }
     }
+
+    /** Gives one task at the end of the stack, and others at each frame on the way back. */
+    private static void giveUp(EventLoop loop, int[] left) {
+        try {
+            giveUp(loop, left);
+        } catch (StackOverflowError end) {
+            // the frame above has somewhat more
+        }
+        if (left[0]-- > 0) {
+            loop.execute(() -> {});
+        }
+    }
+
+    @Test
+    void aThreadWhoseStackEndsAsItGivesATaskDoesNotEndTheLoop() throws Exception {
+        Loops loops = new Loops(1, "given", true);
+        try {
+            EventLoop loop = loops.group.next();
+            for (int round = 0; round < 300; round++) {
+                Runnable give = () -> {
+                    try {
+                        giveUp(loop, new int[] {60});
+                    } catch (StackOverflowError end) {
+                        // the point of it
+                    }
+                };
+                Thread thread = new Thread(null, give, "deep", 200_000 + round * 977 % 8_192);
+                thread.start();
+                thread.join();
+                assertThat(loop.submit(() -> "alive").get(20, TimeUnit.SECONDS)).isEqualTo("alive");
+            }
+        } finally {
+            loops.close();
+        }
+    }
 }
