@@ -35,7 +35,7 @@ final class Health {
     enum Outcome {
         ANSWERED,
         FAILED,
-        /** Says nothing: the caller gave up, or the request never left. */
+        /** Says nothing: the caller gave up, or this side has not sent the request. */
         UNTOLD;
 
         /** @param error null for a result */
@@ -45,8 +45,9 @@ final class Health {
             }
             return switch (error.code()) {
                 case DEADLINE_EXCEEDED, OVERLOADED, PROTOCOL -> FAILED;
-                // a call that never left because the instance closes in peace says nothing against it
-                case UNAVAILABLE -> error.executed() == RPCXException.Executed.NOT_EXECUTED ? UNTOLD : FAILED;
+                // a call that never left because the instance closes in peace says nothing against it; the server's own
+                // word that it cannot serve does, though it has executed nothing
+                case UNAVAILABLE -> error.unsent() != null ? UNTOLD : FAILED;
                 case CANCELLED -> UNTOLD;
                 // without the server's word: this side could not send what belongs to the call
                 case INVALID, TOO_LARGE -> error.executed() == RPCXException.Executed.MAYBE ? UNTOLD : ANSWERED;

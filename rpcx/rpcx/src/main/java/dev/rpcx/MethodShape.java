@@ -3,6 +3,7 @@ package dev.rpcx;
 import dev.rpcx.codec.Codecs;
 import dev.rpcx.schema.FieldType;
 import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.Schema;
 import java.lang.reflect.Method;
 import java.lang.reflect.Type;
 import org.jspecify.annotations.Nullable;
@@ -36,8 +37,16 @@ final class MethodShape {
         "a text or bytes",
         "a message inside a field, as for a nullable or an Optional one",
         "a list of numbers",
-        "a list, a set or a map"
+        "a list, a set or a map",
+        "of kind 8",
+        "a whole number, a boolean or an enum that can be null",
+        "a number of 32 bits that can be null",
+        "a number of 64 bits that can be null",
+        "a text or bytes that can be null"
     };
+
+    /** Added to the kind of a value whose absence is null: where it is absent for the other side, that reads 0 or "". */
+    private static final int CAN_BE_NULL = 8;
 
     /** A message that is the whole body. */
     private static final int WHOLE = 15;
@@ -80,13 +89,16 @@ final class MethodShape {
         return switch (field.holder()) {
             case LIST, SET -> field.packed() ? 6 : 7;
             case MAP -> 7;
-            case PLAIN, NULLABLE, OPTIONAL ->
-                switch (field.shape().wireType()) {
+            case PLAIN, NULLABLE, OPTIONAL -> {
+                int kind = switch (field.shape().wireType()) {
                     case 0 -> 1;
                     case 5 -> 2;
                     case 1 -> 3;
                     default -> isMessage(field) ? 5 : 4;
                 };
+                boolean isNull = field.holder() != FieldType.Holder.PLAIN && !Schema.hasNull(field.shape());
+                yield isNull && kind != 5 ? kind | CAN_BE_NULL : kind;
+            }
         };
     }
 

@@ -155,6 +155,38 @@ class BadInstancesTest {
         }
     }
 
+    /** A store that its tokens need is out of reach, say: it has executed nothing, and has no load, so it draws calls. */
+    @Test
+    void anInstanceThatSaysThatItCannotServeIsLeftOut() throws Exception {
+        try (FakeServer bad = fake(
+                1 << 20,
+                100,
+                Unpooled.EMPTY_BUFFER,
+                (request, peer) -> peer.error(request.id(), RPCXException.Code.UNAVAILABLE))) {
+            Calls calls = calls(bad);
+            List<CompletableFuture<String>> made = new ArrayList<>();
+            ClientAddress address = List.of(cluster().chooser().all).stream()
+                    .filter(each -> each.endpoint.equals(bad.endpoint()))
+                    .findFirst()
+                    .orElseThrow();
+            await().until(() -> {
+                for (int i = 0; i < 20; i++) {
+                    made.add(calls.echoLater("x"));
+                }
+                return address.health().isOut();
+            });
+            for (CompletableFuture<String> call : made) {
+                call.handle((reply, failure) -> reply).get(20, TimeUnit.SECONDS);
+            }
+            // calls of the time until then may have failed; those of now do not
+            int asked = bad.requests.get();
+            for (int i = 0; i < CALLS / 2; i++) {
+                assertThat(calls.echo("x")).isEqualTo("x");
+            }
+            assertThat(bad.requests.get() - asked).isLessThanOrEqualTo(CALLS / 4);
+        }
+    }
+
     @Test
     void aCallThatNoInstanceTakesFailsAndNoInstanceIsLeftOutForIt() throws Exception {
         String large = "x".repeat(Wire.MAX_MESSAGE_BYTES + 1);

@@ -11,6 +11,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -89,6 +90,21 @@ class MethodShapeTest {
         String answered(String text) {
             return executed(text);
         }
+
+        @Method
+        int counted(int number) {
+            return executed(number);
+        }
+
+        @Method
+        CompletableFuture<Integer> countedLater(int number) {
+            return executed(CompletableFuture.completedFuture(number < 0 ? null : number));
+        }
+
+        @Method
+        Flow.Publisher<Long> countedOneByOne(int number) {
+            return executed(new StreamsTest.Made<>(number, i -> (long) i));
+        }
     }
 
     @RPCXClient(remoteServerName = "people")
@@ -118,6 +134,22 @@ class MethodShapeTest {
         @OneWay
         @Method("nullableParameter")
         void notice(Person person);
+
+        @Nullable
+        @Method("answered")
+        String nullableText(String text);
+
+        @Method("answered")
+        String takesNull(@Nullable String text);
+
+        @Method("counted")
+        Integer boxed(int number);
+
+        @Method("counted")
+        Optional<Integer> optional(int number);
+
+        @Method("counted")
+        int takesBox(Integer number);
     }
 
     @RPCXClient(remoteServerName = "people")
@@ -131,11 +163,22 @@ class MethodShapeTest {
         @Method("answered")
         void notice(String text);
 
-        @Method("answered")
-        @Nullable
-        String nullable(@Nullable String text);
-
         String notThere(String text);
+    }
+
+    /** A generic type has no room for a primitive one: what is in it is as on the other side. */
+    @RPCXClient(remoteServerName = "people")
+    interface Boxing {
+        @Method("counted")
+        CompletableFuture<Integer> later(int number);
+
+        @Method("countedLater")
+        int blocking(int number);
+
+        @Method("countedLater")
+        CompletableFuture<Integer> laterOnBothSides(int number);
+
+        Flow.Publisher<Long> countedOneByOne(int number);
     }
 
     private final People people = new People();
@@ -210,10 +253,38 @@ class MethodShapeTest {
         assertThat(calls.evolved(new Person("Bob"), 3)).isEqualTo(new Person("Bob"));
         calls.withoutResult(new Person("Bob"), 3, "x");
         calls.notice("taken");
-        assertThat(calls.nullable("text")).isEqualTo("text");
         assertThatThrownBy(() -> calls.notThere("x"))
                 .isInstanceOfSatisfying(
                         RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.NOT_FOUND));
+    }
+
+    /** The bytes of 0 and "" are those of null for who can read null. */
+    @Test
+    void whatCanBeNullOnOneSideOnlyIsRefused() {
+        Differing calls = client.create(Differing.class, "127.0.0.1", server.port());
+        for (ThrowingCallable call : List.<ThrowingCallable>of(
+                () -> calls.nullableText(""),
+                () -> calls.takesNull(""),
+                () -> calls.boxed(0),
+                () -> calls.optional(0),
+                () -> calls.takesBox(0))) {
+            assertThatThrownBy(call).hasMessageContaining("another shape").hasMessageContaining("can be null");
+        }
+        assertThat(people.executed).hasValue(0);
+    }
+
+    @Test
+    void aBoxThatOnlyStandsForItsPrimitiveTypeIsRead() throws Exception {
+        Boxing calls = client.create(Boxing.class, "127.0.0.1", server.port());
+        for (int number : new int[] {0, 7}) {
+            assertThat(calls.later(number).join()).isEqualTo(number);
+            assertThat(calls.blocking(number)).isEqualTo(number);
+            assertThat(calls.laterOnBothSides(number).join()).isEqualTo(number);
+        }
+        assertThatThrownBy(() -> calls.blocking(-1)).hasMessageContaining("null");
+        StreamsTest.Collected<Long> collected = new StreamsTest.Collected<>(3);
+        calls.countedOneByOne(3).subscribe(collected);
+        assertThat(collected.all()).containsExactly(0L, 1L, 2L);
     }
 
     @Test

@@ -11,8 +11,10 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import java.io.IOException;
+import java.lang.annotation.ElementType;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -25,6 +27,7 @@ import org.junit.jupiter.api.Test;
 /** The bodies that {@code rpcx/spec/wire.md} shows are what the codecs write, and are read as what they were. */
 class WireBodiesTest {
     @Retention(RetentionPolicy.RUNTIME)
+    @Target({ElementType.TYPE_USE, ElementType.PARAMETER})
     @interface Nullable {}
 
     record Person(@Field(1) String name) {}
@@ -41,6 +44,10 @@ class WireBodiesTest {
         void box(Integer number);
 
         CompletableFuture<Integer> stage();
+
+        CompletableFuture<@Nullable Integer> nullableStage();
+
+        int result();
 
         void person(Person person);
 
@@ -94,11 +101,13 @@ class WireBodiesTest {
                     compare("nullableText", row, text);
                 }
                 case "f(int, int)" -> compare("numbers", row, 3, 0);
-                case "f(Integer), and the result of CompletableFuture<Integer> f()" -> {
+                case "f(Integer), and the result of CompletableFuture<@Nullable Integer> f()" -> {
                     compare("box", row, 0);
-                    ByteBuf out = Unpooled.buffer();
-                    codecs.result(method("stage")).write(0, out);
-                    assertThat(ByteBufUtil.hexDump(out)).isEqualTo(row.get(2).replace(" ", ""));
+                    assertThat(resultOf("nullableStage", 0)).isEqualTo(bytes(row));
+                }
+                case "the result of int f() and of CompletableFuture<Integer> f()" -> {
+                    assertThat(resultOf("result", 0)).isEqualTo(bytes(row));
+                    assertThat(resultOf("stage", 0)).isEqualTo(bytes(row));
                 }
                 case "f(Person), with Person(String name)" -> compare("person", row, person);
                 case "f(Optional<Person>), f(@Nullable Person)" -> {
@@ -111,14 +120,23 @@ class WireBodiesTest {
             }
             compared++;
         }
-        assertThat(compared).isEqualTo(13);
+        assertThat(compared).isEqualTo(14);
+    }
+
+    private static String bytes(List<String> row) {
+        return row.get(2).equals("empty") ? "" : row.get(2).replace(" ", "");
+    }
+
+    private String resultOf(String name, Object value) {
+        ByteBuf out = Unpooled.buffer();
+        codecs.result(method(name)).write(value, out);
+        return ByteBufUtil.hexDump(out);
     }
 
     private void compare(String name, List<String> row, Object... values) {
         ByteBuf out = Unpooled.buffer();
         codecs.parameters(method(name)).write(values, out);
-        String body = row.get(2).equals("empty") ? "" : row.get(2).replace(" ", "");
-        assertThat(ByteBufUtil.hexDump(out)).as(name + row).isEqualTo(body);
+        assertThat(ByteBufUtil.hexDump(out)).as(name + row).isEqualTo(bytes(row));
         assertThat(codecs.parameters(method(name)).read(out)).as(name + row).isEqualTo(values);
     }
 }

@@ -57,7 +57,11 @@ abstract class ElementCodec {
     /** What a null of a plain field is, which is refused; null where a null is what an absent value is read as. */
     @Nullable
     String refusesNull() {
-        return null;
+        Object absent = absent();
+        // a future of a box, which stands for the primitive type
+        return absent instanceof Number || absent instanceof Boolean || absent instanceof Character
+                ? "a number or a boolean"
+                : null;
     }
 
     /**

@@ -1,8 +1,9 @@
 package dev.rpcx.schema;
 
 import dev.rpcx.schema.FieldType.Holder;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.AnnotatedElement;
-import java.lang.reflect.AnnotatedType;
+import java.lang.reflect.AnnotatedParameterizedType;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
@@ -136,20 +137,31 @@ public final class Schema {
     public synchronized MessageType result(Method method) {
         String where = "result of " + method.getDeclaringClass().getName() + "." + method.getName();
         Use use = Use.of(method.getGenericReturnType(), Map.of(), where);
+        boolean nullable = nullable(method, method.getAnnotatedReturnType());
         if (use.args().size() == 1
                 && (use.raw() == Flow.Publisher.class
                         || use.raw() == Future.class
                         || CompletionStage.class.isAssignableFrom(use.raw()))) {
-            use = use.args().get(0);
+            nullable |= method.getAnnotatedReturnType() instanceof AnnotatedParameterizedType of
+                    && nullable(of.getAnnotatedActualTypeArguments()[0]);
+            use = nullable ? use.args().get(0) : unboxed(use.args().get(0));
         }
-        return message(
-                use, nullable(method, method.getAnnotatedReturnType()), capital(method.getName()) + "Reply", where);
+        return message(use, nullable, capital(method.getName()) + "Reply", where);
     }
 
     /** The message that carries one value of this type. */
     public synchronized MessageType value(Type type) {
-        Use use = Use.of(type, Map.of(), type.getTypeName());
+        Use use = unboxed(Use.of(type, Map.of(), type.getTypeName()));
         return message(use, false, use.simpleName() + "Value", type.getTypeName());
+    }
+
+    /**
+     * A box stands for its primitive type where Java has room for nothing else: a {@code CompletableFuture<Integer>} is
+     * the other side's {@code int}.
+     */
+    private static Use unboxed(Use use) {
+        Class<?> raw = MethodType.methodType(use.raw()).unwrap().returnType();
+        return raw == use.raw() || raw == void.class ? use : Use.of(raw, Map.of(), raw.getName());
     }
 
     private MessageType message(Use use, boolean nullable, String wrapperName, String where) {
@@ -206,7 +218,7 @@ public final class Schema {
     }
 
     /** Whether absence is null for this shape without being told so. */
-    private static boolean hasNull(Shape shape) {
+    public static boolean hasNull(Shape shape) {
         return shape instanceof MessageType
                 || shape instanceof WellKnown
                 || shape == Scalar.UUID
@@ -464,8 +476,8 @@ public final class Schema {
     }
 
     /** Any annotation of that name counts: JSpecify's, Jakarta's, Spring's, one of the user's own, if it is kept at run time. */
-    private static boolean nullable(AnnotatedElement element, AnnotatedType type) {
-        for (AnnotatedElement each : List.of(element, type)) {
+    private static boolean nullable(AnnotatedElement... elements) {
+        for (AnnotatedElement each : elements) {
             for (var annotation : each.getAnnotations()) {
                 if (annotation.annotationType().getSimpleName().equals("Nullable")) {
                     return true;

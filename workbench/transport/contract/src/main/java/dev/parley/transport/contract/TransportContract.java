@@ -574,7 +574,8 @@ public abstract class TransportContract {
         Leftovers leftovers = new Leftovers();
         useAndClose();
         useAndClose();
-        await().atMost(Duration.ofSeconds(20))
+        // longer than a library waits for the answer to its close: Tomcat's WebSocket client 30 s
+        await().atMost(Duration.ofSeconds(60))
                 .untilAsserted(() -> assertThat(leftovers.found()).allMatch(this::isKeptByItsLibrary));
     }
 
