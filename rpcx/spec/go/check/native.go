@@ -325,7 +325,7 @@ var frameChecks = []check{
 		p.replies(id(0, 3), nil)
 		t.step("END with a payload and flags")
 		p.frames(p.numbered(0, id(0, 4), "total"), wire.Frame{Type: wire.END, Flags: 0xf0, ID: id(0, 4), Payload: []byte{7}})
-		p.afterCredit(id(0, 4), []byte{8, 0})
+		p.afterCredit(id(0, 4), nil)
 		p.settled()
 	}},
 	{"frame: another generation's", "A frame for a call that is not under way is passed over", func(t *T) {
@@ -1196,7 +1196,7 @@ var streamChecks = []check{
 		defer p.close()
 		for i, body := range [][]byte{number(5), {0xff}} {
 			p.frames(p.numbered(0, id(0, uint16(i+1)), "total", body), wire.Frame{Type: wire.END, ID: id(0, uint16(i+1))})
-			p.afterCredit(id(0, uint16(i+1)), []byte{8, 0})
+			p.afterCredit(id(0, uint16(i+1)), nil)
 		}
 		p.settled()
 	}},
@@ -1231,7 +1231,7 @@ var streamChecks = []check{
 		t.step("END at once")
 		k = id(0, 2)
 		p.frames(p.numbered(0, k, "total"), wire.Frame{Type: wire.END, ID: k})
-		p.afterCredit(k, []byte{8, 0})
+		p.afterCredit(k, nil)
 		t.step("items in parts")
 		k = id(0, 3)
 		p.frames(p.numbered(0, k, "total"))
