@@ -102,7 +102,8 @@ public final class ConsulRegistration implements AutoCloseable {
                     known = sign.statusCode() == HttpURLConnection.HTTP_OK;
                 }
                 failures = 0;
-            } catch (IOException | RuntimeException e) {
+            } catch (Throwable e) {
+                // an Error too: a server that stops giving its sign drops out of Consul for good
                 failures++;
                 agent.pause(failures);
             }

@@ -7,6 +7,8 @@ import java.net.HttpURLConnection;
 import java.net.http.HttpResponse;
 import java.util.ArrayList;
 import java.util.List;
+import tools.jackson.core.StreamReadConstraints;
+import tools.jackson.core.json.JsonFactory;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -16,7 +18,16 @@ import tools.jackson.databind.json.JsonMapper;
  * for less often.
  */
 final class HealthWatch implements Endpoints.Watch, Runnable {
-    private static final JsonMapper JSON = JsonMapper.shared();
+    /** Tokens of JSON of one answer: an instance has some hundred. */
+    private static final long MAX_TOKENS = 1_000_000;
+
+    /** A tree takes up to 100 bytes for each token of two characters, so that bytes alone bound nothing. */
+    private static final JsonMapper JSON = JsonMapper.builder(JsonFactory.builder()
+                    .streamReadConstraints(StreamReadConstraints.builder()
+                            .maxTokenCount(MAX_TOKENS)
+                            .build())
+                    .build())
+            .build();
 
     private static final int WAIT_SECONDS = 30;
 
@@ -87,15 +98,25 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
                 }
                 index = now < index ? 0 : Math.max(1, now);
                 failures = 0;
-            } catch (IOException | RuntimeException e) {
-                if (!agent.isClosed()) {
-                    listener.failed(e);
-                    index = 0;
-                    failures++;
-                    agent.pause(failures);
-                }
+            } catch (Throwable e) {
+                // an Error too: a list of instances must not stand still for ever because the heap was full once
+                index = 0;
+                failures++;
+                failed(e, failures);
             }
         }
+    }
+
+    private void failed(Throwable why, int failures) {
+        if (agent.isClosed()) {
+            return;
+        }
+        try {
+            listener.failed(why);
+        } catch (Throwable e) {
+            System.getLogger(HealthWatch.class.getName()).log(System.Logger.Level.WARNING, "a listener has failed", e);
+        }
+        agent.pause(failures);
     }
 
     private void limitRate() {

@@ -108,4 +108,65 @@ class HostileRegistryTest {
     void anEndlessAnswerIsAFailureAndNothingIsLeftBehind() throws Exception {
         hears(List.of("["), List.of("{\"Service\":{\"Address\":\"10.0.0.1\",\"Port\":9000}},"));
     }
+
+    @Test
+    void aListenerThatFailsHearsTheNextAnswerAllTheSame() throws Exception {
+        AtomicInteger index = new AtomicInteger();
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext("/", exchange -> {
+            exchange.getResponseHeaders().set("X-Consul-Index", String.valueOf(index.incrementAndGet()));
+            byte[] none = "[]".getBytes(StandardCharsets.UTF_8);
+            exchange.sendResponseHeaders(200, none.length);
+            exchange.getResponseBody().write(none);
+            exchange.close();
+        });
+        server.start();
+        AtomicInteger told = new AtomicInteger();
+        Endpoints.Listener failing = new Endpoints.Listener() {
+            @Override
+            public void found(List<Endpoint> all) {
+                if (told.incrementAndGet() == 1) {
+                    throw new StackOverflowError("injected");
+                }
+            }
+
+            @Override
+            public void failed(Throwable why) {
+                throw new StackOverflowError("injected");
+            }
+        };
+        try {
+            URI uri = URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+            try (Endpoints.Watch watch = ConsulEndpoints.of(uri, "counted").watch(failing)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> told.get() > 2);
+            }
+        } finally {
+            server.stop(0);
+        }
+    }
+
+    /** Bytes within the limit, and a tree of them that would fill a small heap. */
+    @Test
+    void anAnswerOfManySmallPartsIsAFailure() throws Exception {
+        byte[] parts = ("[" + "{},".repeat(1_000_000) + "{}]").getBytes(StandardCharsets.UTF_8);
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext("/", exchange -> {
+            exchange.getResponseHeaders().set("X-Consul-Index", "7");
+            exchange.sendResponseHeaders(200, parts.length);
+            exchange.getResponseBody().write(parts);
+            exchange.close();
+        });
+        server.start();
+        try {
+            URI uri = URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+            try (Endpoints.Watch watch = ConsulEndpoints.of(uri, "counted").watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> !failures.isEmpty());
+            }
+            assertThat(failures.peek()).hasMessageContaining("oken count");
+        } finally {
+            server.stop(0);
+        }
+    }
 }

@@ -19,6 +19,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
+import tools.jackson.core.StreamReadConstraints;
+import tools.jackson.core.exc.StreamConstraintsException;
+import tools.jackson.core.json.JsonFactory;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.MappingIterator;
 import tools.jackson.databind.json.JsonMapper;
@@ -28,7 +31,21 @@ import tools.jackson.databind.json.JsonMapper;
  * was. Source: Kubernetes, <i>API Concepts</i>, efficient detection of changes.
  */
 final class SliceWatch implements Endpoints.Watch, Runnable {
-    private static final JsonMapper JSON = JsonMapper.shared();
+    /** Tokens of JSON of one answer: an endpoint has some fifty. */
+    private static final long MAX_TOKENS = 500_000;
+
+    /** Of one service so many slices are kept, with so many endpoints in all: a slice has a hundred of them. */
+    private static final int MAX_SLICES = 1_024;
+
+    private static final int MAX_ENDPOINTS = 65_536;
+
+    /** A tree takes up to 100 bytes for each token of two characters, so that bytes alone bound nothing. */
+    private static final JsonMapper JSON = JsonMapper.builder(JsonFactory.builder()
+                    .streamReadConstraints(StreamReadConstraints.builder()
+                            .maxTokenCount(MAX_TOKENS)
+                            .build())
+                    .build())
+            .build();
 
     /** After this the server ends a watch, and it is begun anew from where it was: so a connection that is dead is noticed. */
     private static final int WATCH_SECONDS = 60;
@@ -44,6 +61,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private final @Nullable String port;
     private final Endpoints.Listener listener;
     private final Map<String, Slice> slices = new LinkedHashMap<>();
+    private int endpoints;
     private final CountDownLatch closed = new CountDownLatch(1);
 
     /** Ends what is being read. */
@@ -85,25 +103,37 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
             try {
                 client = server.client();
                 String version = list(client);
-                failures = 0;
                 while (version != null && !isClosed()) {
                     long began = System.nanoTime();
                     version = watch(client, version);
+                    failures = 0;
                     if (System.nanoTime() - began < TimeUnit.MILLISECONDS.toNanos(FIRST_PAUSE_MILLIS)) {
                         // a server, or something between, that ends each watch at once must not be stormed
                         pause(1);
                     }
                 }
-            } catch (IOException | RuntimeException e) {
-                if (!isClosed()) {
-                    listener.failed(e);
-                    failures++;
-                    pause(failures);
-                }
+            } catch (Throwable e) {
+                // an Error too: a list of instances must not stand still for ever because the heap was full once
+                failures++;
+                failed(e, failures);
             } finally {
                 end(client);
             }
         }
+    }
+
+    private void failed(Throwable why, int failures) {
+        // what is kept of a server that says too much is not kept on
+        clear();
+        if (isClosed()) {
+            return;
+        }
+        try {
+            listener.failed(why);
+        } catch (Throwable e) {
+            System.getLogger(SliceWatch.class.getName()).log(System.Logger.Level.WARNING, "a listener has failed", e);
+        }
+        pause(failures);
     }
 
     /** Ends its threads; before Java 21 they end when it is collected. */
@@ -143,14 +173,35 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
             expectOk(answer.statusCode());
             list = JSON.readTree(in);
         } catch (JacksonException e) {
-            throw new IOException("the list broke off: " + e.getOriginalMessage(), e);
+            throw broken("list", e);
         }
-        slices.clear();
+        clear();
         for (JsonNode item : list.path("items")) {
-            slices.put(name(item), Slice.of(item, port));
+            put(item);
         }
         listener.found(Slice.all(slices.values()));
         return version(list);
+    }
+
+    /** Watches follow each other without a list between them, so their sizes do not bound what is kept. */
+    private void put(JsonNode object) throws IOException {
+        Slice put = Slice.of(object, port);
+        Slice before = slices.put(name(object), put);
+        endpoints += put.ready().size() - (before == null ? 0 : before.ready().size());
+        if (slices.size() > MAX_SLICES || endpoints > MAX_ENDPOINTS) {
+            throw new IOException(server.base() + path + ": more than " + MAX_SLICES + " slices or " + MAX_ENDPOINTS
+                    + " endpoints of one service");
+        }
+    }
+
+    private void remove(JsonNode object) {
+        Slice removed = slices.remove(name(object));
+        endpoints -= removed == null ? 0 : removed.ready().size();
+    }
+
+    private void clear() {
+        slices.clear();
+        endpoints = 0;
     }
 
     /** @return where the watch has got to; null if the list has to be read again */
@@ -200,12 +251,15 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
 
     private @Nullable String read(MappingIterator<JsonNode> events, String from) throws IOException {
         String version = from;
-        while (!isClosed() && hasNext(events)) {
-            JsonNode event = events.next();
+        while (!isClosed()) {
+            JsonNode event = next(events);
+            if (event == null) {
+                break;
+            }
             JsonNode object = event.path("object");
             switch (event.path("type").asString("")) {
-                case "ADDED", "MODIFIED" -> slices.put(name(object), Slice.of(object, port));
-                case "DELETED" -> slices.remove(name(object));
+                case "ADDED", "MODIFIED" -> put(object);
+                case "DELETED" -> remove(object);
                 case "BOOKMARK" -> {
                     version = version(object);
                     continue;
@@ -229,12 +283,18 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     }
 
     /** Jackson wraps what reading throws; a connection that breaks is not a watch that has ended. */
-    private static boolean hasNext(MappingIterator<JsonNode> events) throws IOException {
+    private static @Nullable JsonNode next(MappingIterator<JsonNode> events) throws IOException {
         try {
-            return events.hasNextValue();
+            return events.hasNextValue() ? events.nextValue() : null;
         } catch (JacksonException e) {
-            throw new IOException("the watch broke off: " + e.getOriginalMessage(), e);
+            throw broken("watch", e);
         }
+    }
+
+    private static IOException broken(String what, JacksonException why) {
+        return why instanceof StreamConstraintsException
+                ? new IOException("the " + what + " has more than " + MAX_TOKENS + " tokens of JSON, or one that is too long", why)
+                : new IOException("the " + what + " broke off: " + why.getOriginalMessage(), why);
     }
 
     private <T> HttpResponse<T> ask(HttpClient client, String more, HttpResponse.BodyHandler<T> handler)

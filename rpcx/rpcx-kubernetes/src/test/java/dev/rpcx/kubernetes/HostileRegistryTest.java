@@ -107,4 +107,81 @@ class HostileRegistryTest {
                 List.of("{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}", "{\"object\":["),
                 List.of("", "{\"endpoints\":[]},"));
     }
+
+    private static void answer(HttpExchange exchange, int status, String body) throws IOException {
+        byte[] whole = body.getBytes(StandardCharsets.UTF_8);
+        exchange.sendResponseHeaders(status, whole.length);
+        exchange.getResponseBody().write(whole);
+        exchange.close();
+    }
+
+    /** Watches of a few names each, one after the other, with no list between them. */
+    @Test
+    void slicesWithoutEndAreAFailure() throws Exception {
+        AtomicInteger asked = new AtomicInteger();
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext("/", exchange -> {
+            int time = asked.getAndIncrement();
+            if (!exchange.getRequestURI().getQuery().contains("watch=1")) {
+                answer(exchange, 200, "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
+                return;
+            }
+            StringBuilder events = new StringBuilder();
+            for (int i = 0; i < 400; i++) {
+                events.append("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"s")
+                        .append(time * 400 + i)
+                        .append("\",\"resourceVersion\":\"2\"}}}\n");
+            }
+            answer(exchange, 200, events.toString());
+        });
+        server.start();
+        try {
+            URI uri = URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+            try (Endpoints.Watch watch =
+                    KubernetesEndpoints.of("counted").in("shop").from(uri).watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> !failures.isEmpty());
+            }
+            assertThat(failures.peek()).hasMessageContaining("more than 1024 slices");
+        } finally {
+            server.stop(0);
+        }
+    }
+
+    @Test
+    void aListenerThatFailsHearsTheNextListAllTheSame() throws Exception {
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext("/", exchange -> {
+            if (exchange.getRequestURI().getQuery().contains("watch=1")) {
+                answer(exchange, 410, "");
+            } else {
+                answer(exchange, 200, "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
+            }
+        });
+        server.start();
+        AtomicInteger told = new AtomicInteger();
+        Endpoints.Listener failing = new Endpoints.Listener() {
+            @Override
+            public void found(List<Endpoint> all) {
+                if (told.incrementAndGet() == 1) {
+                    throw new StackOverflowError("injected");
+                }
+            }
+
+            @Override
+            public void failed(Throwable why) {
+                throw new StackOverflowError("injected");
+            }
+        };
+        try {
+            URI uri = URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+            try (Endpoints.Watch watch =
+                    KubernetesEndpoints.of("counted").in("shop").from(uri).watch(failing)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> told.get() > 2);
+            }
+        } finally {
+            server.stop(0);
+        }
+    }
 }

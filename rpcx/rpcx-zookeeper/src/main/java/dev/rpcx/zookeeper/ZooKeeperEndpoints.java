@@ -79,7 +79,8 @@ public final class ZooKeeperEndpoints implements Endpoints {
         }
 
         private void answered(int code, String asked, Object context, @Nullable List<String> children) {
-            switch (KeeperException.Code.get(code)) {
+            KeeperException.Code said = KeeperException.Code.get(code);
+            switch (said == null ? KeeperException.Code.SYSTEMERROR : said) {
                 case OK -> found(children == null ? List.of() : children);
                 case NONODE -> {
                     failed(new IllegalStateException("ZooKeeper has no " + path));
@@ -94,8 +95,17 @@ public final class ZooKeeperEndpoints implements Endpoints {
                             },
                             null);
                 }
-                // asked again when the connection stands
-                default -> failed(KeeperException.create(KeeperException.Code.get(code), path));
+                default -> {
+                    if (ZooKeeperSession.mayAskAgain(said)) {
+                        // a refusal on a connection that stands: nothing else would ask again
+                        ZooKeeper zooKeeper = (ZooKeeper) context;
+                        ZooKeeperSession.later(() -> ask(zooKeeper));
+                    }
+                    failed(
+                            said == null
+                                    ? new IllegalStateException("ZooKeeper answers " + code + " for " + path)
+                                    : KeeperException.create(said, path));
+                }
             }
         }
 

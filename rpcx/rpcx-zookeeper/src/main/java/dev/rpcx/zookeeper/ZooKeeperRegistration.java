@@ -63,13 +63,17 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                 access.acl(),
                 CreateMode.EPHEMERAL,
                 (code, asked, context, made) -> {
-                    switch (KeeperException.Code.get(code)) {
+                    KeeperException.Code said = KeeperException.Code.get(code);
+                    switch (said == null ? KeeperException.Code.SYSTEMERROR : said) {
                         case OK -> registered.complete(null);
                         case NONODE -> makeParent(zooKeeper, 1);
                         case NODEEXISTS -> takeOver(zooKeeper);
                         case NOAUTH, INVALIDACL, AUTHFAILED -> refused(code, node);
-                        // tried again when the connection stands
-                        default -> {}
+                        default -> {
+                            if (ZooKeeperSession.mayAskAgain(said)) {
+                                ZooKeeperSession.later(() -> register(zooKeeper));
+                            }
+                        }
                     }
                 },
                 null);
@@ -123,7 +127,18 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                             && stat.getEphemeralOwner() == zooKeeper.getSessionId()) {
                         registered.complete(null);
                     } else if (said == KeeperException.Code.OK) {
-                        zooKeeper.delete(node, stat.getVersion(), (deleted, d, c) -> register(zooKeeper), null);
+                        zooKeeper.delete(
+                                node,
+                                stat.getVersion(),
+                                (deleted, d, c) -> {
+                                    if (deleted == KeeperException.Code.OK.intValue()) {
+                                        register(zooKeeper);
+                                    } else if (ZooKeeperSession.mayAskAgain(KeeperException.Code.get(deleted))) {
+                                        // who may not delete it waits until its session is over
+                                        ZooKeeperSession.later(() -> register(zooKeeper));
+                                    }
+                                },
+                                null);
                     }
                 },
                 null);

@@ -2,7 +2,10 @@ package dev.rpcx.zookeeper;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher;
 import org.apache.zookeeper.ZooKeeper;
@@ -11,6 +14,9 @@ import org.jspecify.annotations.Nullable;
 /** A connection to ZooKeeper that is made again for ever: by ZooKeeper's client within a session, here with a new one when it has expired. */
 final class ZooKeeperSession implements AutoCloseable {
     private static final int TIMEOUT_MILLIS = 10_000;
+
+    /** Between a refusal and the next attempt. */
+    private static final long PAUSE_MILLIS = 1_000;
 
     private final String servers;
     private final ZooKeeperAccess access;
@@ -33,18 +39,42 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     private synchronized void open() {
-        if (closed) {
+        if (closed || zooKeeper != null) {
             return;
         }
         try {
-            zooKeeper = new ZooKeeper(servers, TIMEOUT_MILLIS, this::changed);
-            access.introduce(zooKeeper);
+            ZooKeeper opened = new ZooKeeper(servers, TIMEOUT_MILLIS, this::changed);
+            zooKeeper = opened;
+            access.introduce(opened);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    private void changed(WatchedEvent event) {
+    /** Runs this after a pause, on a thread of the JDK's. */
+    static void later(Runnable task) {
+        CompletableFuture.delayedExecutor(PAUSE_MILLIS, TimeUnit.MILLISECONDS).execute(task);
+    }
+
+    /** Says whether asking again on the same connection may help. A connection that is lost, or for good over, is asked when the next one stands. */
+    static boolean mayAskAgain(KeeperException.@Nullable Code said) {
+        return said != KeeperException.Code.CONNECTIONLOSS
+                && said != KeeperException.Code.SESSIONEXPIRED
+                && said != KeeperException.Code.AUTHFAILED;
+    }
+
+    private void openAgain() {
+        try {
+            open();
+        } catch (Throwable e) {
+            // the next attempt first: a listener may fail
+            later(this::openAgain);
+            failed.accept(e);
+        }
+    }
+
+    /** ZooKeeper's client says how its connection stands, on its event thread. */
+    void changed(WatchedEvent event) {
         if (event.getType() != Watcher.Event.EventType.None) {
             return;
         }
@@ -55,12 +85,24 @@ final class ZooKeeperSession implements AutoCloseable {
                     connected.accept(now);
                 }
             }
+            // a good login, while the connection stands
+            case SaslAuthenticated -> {}
             case Expired -> {
                 end();
-                open();
+                openAgain();
             }
-            default -> failed.accept(new IllegalStateException("ZooKeeper at " + servers + ": " + event.getState()));
+            case AuthFailed -> {
+                // this session is over; who answers for logins may be back later
+                end();
+                later(this::openAgain);
+                failed.accept(failure(event));
+            }
+            default -> failed.accept(failure(event));
         }
+    }
+
+    private IllegalStateException failure(WatchedEvent event) {
+        return new IllegalStateException("ZooKeeper at " + servers + ": " + event.getState());
     }
 
     private synchronized @Nullable ZooKeeper current() {

@@ -27,6 +27,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException;
+import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
@@ -270,5 +271,25 @@ class ZooKeeperTest {
         assertThatThrownBy(() -> ZooKeeperEndpoints.of("localhost:2181", "greeter"))
                 .hasMessageContaining("absolute");
         assertThat(ZooKeeperEndpoints.of("a:1", "/b")).isEqualTo(ZooKeeperEndpoints.of("a:1", "/b"));
+    }
+
+    @Test
+    void aGoodLoginIsNoFailureAndARefusedOneIsTriedAgain() throws Exception {
+        ConcurrentLinkedQueue<ZooKeeper> connected = new ConcurrentLinkedQueue<>();
+        ConcurrentLinkedQueue<Throwable> failed = new ConcurrentLinkedQueue<>();
+        try (ZooKeeperProcess zooKeeper = new ZooKeeperProcess(folder);
+                ZooKeeperSession session = new ZooKeeperSession(
+                        zooKeeper.servers(), ZooKeeperAccess.open(), connected::add, failed::add)) {
+            await().atMost(Duration.ofSeconds(30)).until(() -> !connected.isEmpty());
+            failed.clear();
+            // as ZooKeeper's client says it
+            session.changed(new WatchedEvent(
+                    Watcher.Event.EventType.None, Watcher.Event.KeeperState.SaslAuthenticated, null));
+            assertThat(failed).isEmpty();
+            session.changed(
+                    new WatchedEvent(Watcher.Event.EventType.None, Watcher.Event.KeeperState.AuthFailed, null));
+            assertThat(failed).isNotEmpty();
+            await().atMost(Duration.ofSeconds(30)).until(() -> connected.stream().distinct().count() == 2);
+        }
     }
 }
