@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.core.ConditionTimeoutException;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
@@ -42,6 +43,7 @@ public final class LedgerCheck implements AfterEachCallback, AfterAllCallback {
     }
 
     void look() {
+        AtomicInteger looks = new AtomicInteger();
         try {
             await().atMost(patience).pollDelay(Duration.ZERO).untilAsserted(() -> {
                 if (!Ledger.auditAll().isEmpty()) {

@@ -293,7 +293,9 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
 
     private static IOException broken(String what, JacksonException why) {
         return why instanceof StreamConstraintsException
-                ? new IOException("the " + what + " has more than " + MAX_TOKENS + " tokens of JSON, or one that is too long", why)
+                ? new IOException(
+                        "the " + what + " has more than " + MAX_TOKENS + " tokens of JSON, or one that is too long",
+                        why)
                 : new IOException("the " + what + " broke off: " + why.getOriginalMessage(), why);
     }
 

@@ -283,13 +283,13 @@ class ZooKeeperTest {
             await().atMost(Duration.ofSeconds(30)).until(() -> !connected.isEmpty());
             failed.clear();
             // as ZooKeeper's client says it
-            session.changed(new WatchedEvent(
-                    Watcher.Event.EventType.None, Watcher.Event.KeeperState.SaslAuthenticated, null));
-            assertThat(failed).isEmpty();
             session.changed(
-                    new WatchedEvent(Watcher.Event.EventType.None, Watcher.Event.KeeperState.AuthFailed, null));
+                    new WatchedEvent(Watcher.Event.EventType.None, Watcher.Event.KeeperState.SaslAuthenticated, null));
+            assertThat(failed).isEmpty();
+            session.changed(new WatchedEvent(Watcher.Event.EventType.None, Watcher.Event.KeeperState.AuthFailed, null));
             assertThat(failed).isNotEmpty();
-            await().atMost(Duration.ofSeconds(30)).until(() -> connected.stream().distinct().count() == 2);
+            await().atMost(Duration.ofSeconds(30))
+                    .until(() -> connected.stream().distinct().count() == 2);
         }
     }
 }
