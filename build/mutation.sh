@@ -25,6 +25,11 @@ client    ClientConnection*,ClientStream*                            ClientWireT
 classic   ClassicFrames*,ClassicWire*,ClassicConnection*             ClassicFramesTest,ClassicWireTest,ClassicConnectionTest,ClassicClientTest
 classic2  ClassicServer*                                             ClassicServingTest,ClassicServerConnectionTest
 classic3  ClassicClientConnection*,ClassicMethod*                    ClassicClientConnectionTest,ClassicMethodTest,ClassicClientTest
+claims    Claim,Claim$*,Claims,Claims$*                              ClaimsTest
+sockets   SocketQueue,HalfClose,TlsRecords,TlsRecords$*,LoopTasks    SocketQueueAloneTest,HalfCloseTest,TlsRecordsTest,LoopTasksAloneTest
+stages    Stages,Stages$*,Awaited,OwnStage,OwnStage$*,LostCalls      StagesTest,AwaitedTest,OwnStageTest
+begins    PostponedCalls,RunningHandlers,Uncharged                   PostponedCallsTest,RunningHandlersTest,UnchargedTest
+instances Coming,Openings,Openings$*,SharedWatch,SharedWatch$*,Health,Health$* ComingTest,OpeningsTest,SharedWatchTest,HealthTest
 PARTS
 }
 

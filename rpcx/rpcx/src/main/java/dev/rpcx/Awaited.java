@@ -65,7 +65,7 @@ final class Awaited extends Stages.Waiter {
     @Override
     public void accept(@Nullable Object value, @Nullable Throwable thrown) {
         // a thread whose stack is nearly at its end fails here, where nothing has been taken: the call ends at its time
-        reserveStack(RESERVED_FRAMES);
+        Threads.reserveStack(RESERVED_FRAMES);
         Call waiting = take();
         if (waiting == null) {
             return;
@@ -82,11 +82,6 @@ final class Awaited extends Stages.Waiter {
             }
             throw t;
         }
-    }
-
-    /** Goes so many frames down, and comes back. @return how many */
-    private static int reserveStack(int frames) {
-        return frames == 0 ? 0 : reserveStack(frames - 1) + 1;
     }
 
     /** Says whether the result has come, and the call has not ended by it, nor ever will. */
@@ -139,7 +134,25 @@ final class Awaited extends Stages.Waiter {
      */
     boolean leave(Account account, List<OwnStage> own, long chargedBytes, int requestBytes, int metadataBytes) {
         // the thread that ended the stage may have failed before it came to the hook
-        Stages.Hook hook = Stages.isDone(stage) ? null : hook(own);
+        if (Stages.isDone(stage)) {
+            account.give(Resource.OBJECT_BYTES, chargedBytes);
+            return false;
+        }
+        Stages.Hook hook = hook(own);
+        return leave(account, hook == null ? hook(stage) : hook, chargedBytes, requestBytes, metadataBytes);
+    }
+
+    /**
+     * As {@link #leave(Account, List, long, int, int)}, for a call that its interceptors have ended while the handler's
+     * stage has not.
+     */
+    static boolean leaveOwn(
+            Account account, List<OwnStage> own, long chargedBytes, int requestBytes, int metadataBytes) {
+        return leave(account, hook(own), chargedBytes, requestBytes, metadataBytes);
+    }
+
+    private static boolean leave(
+            Account account, Stages.@Nullable Hook hook, long chargedBytes, int requestBytes, int metadataBytes) {
         if (hook == null) {
             account.give(Resource.OBJECT_BYTES, chargedBytes);
             return false;
@@ -152,14 +165,14 @@ final class Awaited extends Stages.Waiter {
         return !isCharged;
     }
 
-    /** What is on a stage because of this call: on the handler's own rather than on one that interceptors have made. */
-    private Stages.@Nullable Hook hook(List<OwnStage> own) {
+    /** What is on a handler's own stage because of this call, rather than on one that interceptors have made. */
+    private static Stages.@Nullable Hook hook(List<OwnStage> own) {
         for (OwnStage seen : own) {
             Stages.Hook hook = seen.hook();
             if (hook != null) {
                 return hook;
             }
         }
-        return hook(stage);
+        return null;
     }
 }

@@ -268,9 +268,9 @@ public final class CallContext {
     }
 
     /**
-     * The call's result is not waited for any more.
+     * The call has its result, or it is not waited for any more.
      *
-     * @return stages that interceptors have been given, which have to be told
+     * @return stages that interceptors have been given and whose source has not ended, which have to be told
      */
     synchronized List<OwnStage> giveUp() {
         isGivenUp = true;
@@ -280,7 +280,7 @@ public final class CallContext {
         }
         List<OwnStage> stages = new ArrayList<>();
         for (Runnable task : all) {
-            if (task instanceof OwnStage own) {
+            if (task instanceof OwnStage own && own.isOpen()) {
                 own.giveUp();
                 stages.add(own);
             }

@@ -74,7 +74,7 @@ final class CallSlots {
             }
             if (before == trims && (before & 1) == 0) {
                 throw RPCXException.unsent(
-                        RPCXException.Unsent.FULL,
+                        RPCXException.Own.FULL,
                         RPCXException.Code.OVERLOADED,
                         limit + " calls are under way on one connection (expected: fewer, or more connections)");
             }
@@ -130,6 +130,33 @@ final class CallSlots {
             hasOrphans = true;
         }
         return isDone;
+    }
+
+    /**
+     * Wakes callers whose calls should have ended before this time. From any thread.
+     *
+     * @return whether any caller waits
+     */
+    boolean wakeOverdue(long latestNanos) {
+        boolean isAny = false;
+        for (int slot = 0, top = made.get(); slot < top; slot++) {
+            ClientCall call = calls[slot];
+            if (call != null && call.hasCaller()) {
+                isAny = true;
+                call.wakeIfOverdue(latestNanos);
+            }
+        }
+        return isAny;
+    }
+
+    /** Wakes all callers, which then wait on their own. From any thread. */
+    void wakeCallers() {
+        for (int slot = 0, top = made.get(); slot < top; slot++) {
+            ClientCall call = calls[slot];
+            if (call != null && call.hasCaller()) {
+                call.wake();
+            }
+        }
     }
 
     /** Nothing is called behind the exchange: what this throws has taken nothing off. */

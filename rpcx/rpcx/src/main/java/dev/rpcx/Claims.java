@@ -58,6 +58,11 @@ final class Claims {
         all.remove(claim);
     }
 
+    /** Connections that have held something and are not over. For tests. */
+    int size() {
+        return all.size();
+    }
+
     /** So much is about to be given back, and may be taken already. */
     long leaving() {
         return chosenBytes;

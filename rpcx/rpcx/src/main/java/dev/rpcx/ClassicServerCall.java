@@ -39,6 +39,19 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
     /** Whether a thread of the call has failed before it could end it: see {@link LostCalls}. */
     private boolean isOrphan;
 
+    /**
+     * What the reply has been charged by where it was more than a little; set by who ends the call, before the
+     * connection hears of it.
+     */
+    @Nullable
+    Charge replyBytes;
+
+    /**
+     * Whether the place of this call stays charged for what it leaves behind; set by who ends the call, before the
+     * connection hears of it.
+     */
+    boolean isPlaceLeft;
+
     /** Whether what the call held has been given back. The connection's own. */
     boolean isAnswered;
 
@@ -112,6 +125,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
     /** The call is ended by the connection, as nobody else will. */
     void end() {
         ended.set(true);
+        leaveStages();
         AdmissionLimit admission = admitted;
         if (!entered) {
             leaveUnbegun();
@@ -231,9 +245,6 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
     private Object[] arguments() {
         List<ByteBuf> values = request.values();
         List<Codec<Object>> codecs = method.arguments();
-        if (values.size() != codecs.size()) {
-            throw new IllegalArgumentException(values.size() + " parameters (expected: " + codecs.size() + ")");
-        }
         Object[] arguments = new Object[values.size()];
         for (int i = 0; i < arguments.length; i++) {
             requestLength += values.get(i).readableBytes();
@@ -377,7 +388,17 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
             admitted = null;
             admission.leave(beganNanos, deadlineNanos, connection.nanoTime(), isDone);
         }
+        leaveStages();
         connection.ended(this, frame);
+    }
+
+    /** As {@link ServerCall#leaveStages}. */
+    private void leaveStages() {
+        List<OwnStage> seen = method.chain() == null ? List.of() : context.giveUp();
+        if (!seen.isEmpty()) {
+            isPlaceLeft = Awaited.leaveOwn(account, seen, objectBytes.handOver(), requestLength, 0);
+            connection.tell(method.place(), List.copyOf(seen));
+        }
     }
 
     /** What the request held; its handler has ended. By the connection, on the event loop or under its lock. */

@@ -28,11 +28,14 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** So many keepAlive times without a call end the connection. */
     private static final int IDLE_KEEPALIVES = 5;
 
-    /** Requests and replies below this are not counted: there are as many as calls under way, and counting would cost more than it saves. */
-    private static final int COUNTED_BYTES = 4 * 1024;
-
     private final Server server;
     private final Account account;
+
+    /**
+     * Requests and replies up to this are not charged: there are as many as calls under way, and charging would cost
+     * more than it saves.
+     */
+    private final int unchargedBytes;
 
     /** Calls whose handlers have not ended, those that nobody waits for any more among them. */
     private final Charge places;
@@ -61,6 +64,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** Set for the first of {@link #away}, and its charge. */
     private @Nullable ScheduledFuture<?> awayTimer;
 
+    /** The channel is gone; handlers may be under way. */
+    private boolean isOver;
+
     private final Charge awayTimers;
 
     private boolean leaving;
@@ -75,6 +81,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 IDLE_KEEPALIVES * server.keepAliveNanos());
         this.server = server;
         this.account = account;
+        this.unchargedBytes = account.uncharged().bodyBytes();
         this.places = account.charge(Resource.CALLS);
         this.running = new RunningHandlers(account);
         this.callNanos = Math.min(CALL_NANOS, server.maxCallNanos());
@@ -104,7 +111,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     @Override
     public boolean hold(int bytes) {
-        if (arrivingBytes + bytes > COUNTED_BYTES && !arriving.set(arrivingBytes + bytes)) {
+        if (arrivingBytes + bytes > unchargedBytes && !arriving.set(arrivingBytes + bytes)) {
             return false;
         }
         arrivingBytes += bytes;
@@ -167,6 +174,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         if (method.brings() || method.items() != null) {
             return refuse(id, RPCXException.Code.INVALID, "a stream needs the native wire");
         }
+        int values = request.values().size();
+        int parameters = method.arguments().size();
+        if (values != parameters) {
+            return refuse(id, RPCXException.Code.INVALID, values + " parameters (expected: " + parameters + ")");
+        }
         if (leaving) {
             return refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
         }
@@ -176,14 +188,30 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         if (!places.add(1)) {
             return refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way");
         }
-        AdmissionLimit admission = method.admission();
-        if (admission != null && !running.enter(method, admission)) {
-            places.release(1);
-            return refuse(id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
+        ClassicServerCall call = null;
+        AdmissionLimit entered = null;
+        boolean isTaken = false;
+        try {
+            AdmissionLimit admission = method.admission();
+            if (admission != null && !running.enter(method, admission)) {
+                return refuse(
+                        id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
+            }
+            entered = admission;
+            long now = nanoTime();
+            call = new ClassicServerCall(this, account, method, request, charge, now, now + callNanos);
+            calls.put(id, call);
+            isTaken = true;
+        } finally {
+            if (!isTaken) {
+                // refused, or there was no memory for it, and the connection ends
+                places.release(1);
+                if (entered != null) {
+                    running.left(method);
+                    entered.leave();
+                }
+            }
         }
-        long now = nanoTime();
-        ClassicServerCall call = new ClassicServerCall(this, account, method, request, charge, now, now + callNanos);
-        calls.put(id, call);
         start(method, call);
         return true;
     }
@@ -228,13 +256,24 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     // ---- replies
 
-    /** The handler has ended, and this is its reply. From any thread, at most once for each call that was started. */
+    /**
+     * The handler has ended, and this is its reply. From any thread, at most once for each call that was started. A
+     * large reply is charged before it waits for the event loop: all threads make more in the meantime than the heap
+     * may hold.
+     */
     void ended(ClassicServerCall call, byte[] frame) {
         if (loop().inEventLoop()) {
             answer(call, frame);
-        } else {
-            inLoopOrHere(() -> answer(call, frame));
+            return;
         }
+        boolean isKept = true;
+        if (frame.length > unchargedBytes) {
+            Charge charge = account.charge(Resource.REPLY_BYTES);
+            call.replyBytes = charge;
+            isKept = charge.add(frame.length);
+        }
+        byte[] kept = isKept ? frame : unkept(call.id());
+        inLoopOrHere(() -> answer(call, kept));
     }
 
     private void inLoopOrHere(Runnable task) {
@@ -251,19 +290,40 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         if (call.isAnswered) {
             return;
         }
+        Charge charge = call.replyBytes;
         call.isAnswered = true;
         dropped.remove(call);
         call.release();
         uncount(call);
-        places.release(1);
+        if (call.isPlaceLeft) {
+            places.handOver(1);
+        } else {
+            places.release(1);
+        }
         if (places.held() == 0) {
             // those that are away have ended too
             away.clear();
             stopLookingAway();
+            endIfOver();
         }
         if (forget(call)) {
-            reply(call.id(), frame);
+            reply(call.id(), frame, charge);
             closeIfDone();
+        } else {
+            release(charge);
+        }
+    }
+
+    private void endIfOver() {
+        if (isOver && places.held() == 0) {
+            stopLookingAway();
+            server.ended(this);
+        }
+    }
+
+    private static void release(@Nullable Charge charge) {
+        if (charge != null) {
+            charge.release();
         }
     }
 
@@ -288,6 +348,16 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         } else {
             dropped.add(call);
         }
+    }
+
+    @Override
+    public void lookLast() {
+        inLoopOrHere(() -> {
+            endLost();
+            for (ClassicServerCall call = away.poll(); call != null; call = away.poll()) {
+                giveUp(call);
+            }
+        });
     }
 
     /** Ends calls that the threads which were about to end them could not. */
@@ -330,20 +400,27 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             return;
         }
         call.awayUntilNanos = nanoTime() + Awaited.GRACE_NANOS;
+        if (away.isEmpty()) {
+            // a look at what is dropped may be due later
+            stopLookingAway();
+        }
         away.add(call);
         watchAway();
     }
 
     private void watchAway() {
         ClassicServerCall first = away.peek();
-        if (first != null && awayTimer == null) {
+        boolean isWatched = first != null || isOver && !dropped.isEmpty();
+        if (isWatched && awayTimer == null && !loop().isShuttingDown()) {
+            long wait = first == null ? ServerConnection.LOST_LOOK_NANOS : first.awayUntilNanos - nanoTime();
             awayTimers.add(1);
-            awayTimer = loop().schedule(this::lookAway, first.awayUntilNanos - nanoTime(), TimeUnit.NANOSECONDS);
+            awayTimer = loop().schedule(this::lookAway, wait, TimeUnit.NANOSECONDS);
         }
     }
 
     private void lookAway() {
         stopLookingAway();
+        endLost();
         long now = nanoTime();
         for (ClassicServerCall call = away.peek(); call != null && call.awayUntilNanos - now <= 0; call = away.peek()) {
             away.remove();
@@ -363,6 +440,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private void giveUp(ClassicServerCall call) {
         if (call.giveUp(places)) {
             uncount(call);
+            endIfOver();
         } else if (!call.isAnswered) {
             dropped.add(call);
         }
@@ -374,30 +452,38 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     private void reply(long id, byte[] frame) {
+        reply(id, frame, null);
+    }
+
+    /** @param charged what the reply has been charged by; null if it has not been */
+    private void reply(long id, byte[] frame, @Nullable Charge charged) {
         if (isEnding()) {
+            release(charged);
             return;
         }
-        if (frame.length <= COUNTED_BYTES && channel.isWritable()) {
+        if (charged == null && frame.length <= unchargedBytes && channel.isWritable()) {
             write(frame, left -> {});
             return;
         }
-        Charge charge = account.charge(Resource.REPLY_BYTES);
-        if (charge.add(frame.length)) {
+        Charge charge = charged == null ? account.charge(Resource.REPLY_BYTES) : charged;
+        if (charged != null || charge.add(frame.length)) {
             write(frame, left -> {
                 // all of it with the last byte: a part gives back whole steps only
-                charge.set(charge.held() - left);
+                charge.set(Math.max(0, charge.held() - left));
             });
         } else {
-            write(
-                    ClassicWire.reply(
-                            id,
-                            null,
-                            new RPCXException(
-                                    RPCXException.Code.OVERLOADED,
-                                    "the reply could not be kept: too many bytes of replies wait to be read",
-                                    RPCXException.Executed.EXECUTED)),
-                    left -> {});
+            write(unkept(id), left -> {});
         }
+    }
+
+    private static byte[] unkept(long id) {
+        return ClassicWire.reply(
+                id,
+                null,
+                new RPCXException(
+                        RPCXException.Code.OVERLOADED,
+                        "the reply could not be kept: too many bytes of replies wait to be read",
+                        RPCXException.Executed.EXECUTED));
     }
 
     @Override
@@ -474,6 +560,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     void onOver() {
         cancelAll();
         running.connectionGone();
+        isOver = true;
+        if (places.held() > 0) {
+            server.outlasted(this);
+            watchAway();
+        }
     }
 
     private void cancelAll() {

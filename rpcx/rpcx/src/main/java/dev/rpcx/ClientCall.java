@@ -224,6 +224,13 @@ final class ClientCall extends Outbound {
         replyBytes = 0;
     }
 
+    /** What has come of a reply is not kept: nobody waits for it any more. */
+    private void forgetParts() {
+        trim();
+        shrinkBody();
+        forgetReply();
+    }
+
     private void forgetKept() {
         connection.account.give(Resource.KEPT_BYTES, keptBytes);
         keptBytes = 0;
@@ -263,12 +270,11 @@ final class ClientCall extends Outbound {
             connection.readTurn.read(this);
         }
         while ((state & COMPLETED) == 0) {
-            long left = deadlineNanos - connection.nanoTime();
-            if (left < -MARGIN_NANOS) {
+            park();
+            if ((state & COMPLETED) == 0 && connection.nanoTime() - deadlineNanos > MARGIN_NANOS) {
                 cancel(serial);
                 return withoutAWord();
             }
-            LockSupport.parkNanos(this, Math.min(Math.max(left, 0), MAX_PARK_NANOS) + MARGIN_NANOS);
             if (Thread.currentThread().isInterrupted() && (state & COMPLETED) == 0) {
                 cancel(serial);
                 return new RPCXException(
@@ -276,6 +282,32 @@ final class ClientCall extends Outbound {
             }
         }
         return error;
+    }
+
+    private void park() {
+        if (connection.overdueCallers.lookAfterCallers()) {
+            LockSupport.park(this);
+        } else {
+            long left = deadlineNanos - connection.nanoTime();
+            LockSupport.parkNanos(this, Math.min(Math.max(left, 0), MAX_PARK_NANOS) + MARGIN_NANOS);
+        }
+    }
+
+    /** Whether somebody waits for the call, or has its reply and is not done with it. From any thread. */
+    boolean hasCaller() {
+        return (state & CALLER_DONE) == 0;
+    }
+
+    /** From any thread: a caller that is woken for nothing parks again. */
+    void wakeIfOverdue(long latestNanos) {
+        if (deadlineNanos - latestNanos < 0) {
+            wake();
+        }
+    }
+
+    /** As {@link #wakeIfOverdue}. */
+    void wake() {
+        LockSupport.unpark(waiter);
     }
 
     /** The end of a call that the event loop has not ended in its time: it is held up, and the caller waits no longer. */
@@ -579,11 +611,8 @@ final class ClientCall extends Outbound {
             return true;
         }
         end(
-                new RPCXException(
-                        RPCXException.Code.OVERLOADED,
-                        "too many bytes of replies and items on their way to this client"
-                                + " (expected: fewer calls with large results at once)",
-                        RPCXException.Executed.EXECUTED),
+                RPCXException.noRoom("too many bytes of replies and items on their way to this client"
+                        + " (expected: fewer calls with large results at once)"),
                 isFinal);
         return false;
     }
@@ -732,6 +761,10 @@ final class ClientCall extends Outbound {
             } else {
                 givenUpNanos = connection.nanoTime();
                 connection.onGivenUp();
+                if (arriving == Wire.REPLY) {
+                    // its last part may never come, and nobody reads it
+                    forgetParts();
+                }
             }
             endUpload();
             if (call != null && arriving == Wire.ITEM && replyBytes > 0) {

@@ -55,7 +55,7 @@ final class ClientConnection extends WireConnection {
 
     // how calls end where there is no memory to say it better
     private static final RPCXException LEFT =
-            RPCXException.unsent(RPCXException.Unsent.LEFT, RPCXException.Code.UNAVAILABLE, NO_MEMORY);
+            RPCXException.unsent(RPCXException.Own.LEFT, RPCXException.Code.UNAVAILABLE, NO_MEMORY);
     private static final RPCXException LOST =
             new RPCXException(RPCXException.Code.UNAVAILABLE, NO_MEMORY, RPCXException.Executed.MAYBE);
     private static final RPCXException LOST_UNSENT =
@@ -77,6 +77,7 @@ final class ClientConnection extends WireConnection {
 
     final CallSlots slots = new CallSlots(this);
     final ReadTurn readTurn = new ReadTurn(this);
+    final OverdueCallers overdueCallers = new OverdueCallers(this);
     private final ClientAddress address;
     private final String peer;
     private final long defaultNanos;
@@ -224,7 +225,7 @@ final class ClientConnection extends WireConnection {
         }
         if (difference != null) {
             throw RPCXException.unsent(
-                    RPCXException.Unsent.UNFIT,
+                    RPCXException.Own.UNFIT,
                     RPCXException.Code.INVALID,
                     method + " at " + peer + " has another shape: " + difference
                             + " (expected: the same, up to what one of the two has in addition)");
@@ -320,7 +321,7 @@ final class ClientConnection extends WireConnection {
 
     /** The end of a call of which no byte has left: it may go to another connection as if it had not been here. */
     RPCXException leftError() {
-        return RPCXException.unsent(RPCXException.Unsent.LEFT, RPCXException.Code.UNAVAILABLE, whyLost());
+        return RPCXException.unsent(RPCXException.Own.LEFT, RPCXException.Code.UNAVAILABLE, whyLost());
     }
 
     private String whyLost() {

@@ -174,10 +174,13 @@ final class ClientMethod {
         int key = key(arguments);
         boolean trial = route.called();
         boolean mayHaveRun = false;
+        ClientAddress refusing = null;
         for (int attempt = 1; ; attempt++) {
             ClientCall call;
             try {
-                call = prepare(route.await(key, deadline, trial), arguments, metadata, deadline);
+                ClientConnection beside = refusing == null ? null : route.readyBeside(List.of(refusing));
+                call = prepare(
+                        beside == null ? route.await(key, deadline, trial) : beside, arguments, metadata, deadline);
             } catch (RPCXException unsent) {
                 throw mayHaveRun ? unsent.afterAnother() : unsent;
             }
@@ -193,6 +196,9 @@ final class ClientMethod {
                 }
                 error = call.await();
                 connection.address().ended(error, trial);
+                if (refusing != null) {
+                    compare(refusing, connection.address(), error);
+                }
                 if (error == null) {
                     try {
                         return decode(call.body);
@@ -214,16 +220,33 @@ final class ClientMethod {
                 throw mayHaveRun ? error.afterAnother() : error;
             }
             mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
+            refusing = isRefusal(error) ? connection.address() : null;
+        }
+    }
+
+    private static boolean isRefusal(RPCXException error) {
+        return Health.Outcome.of(error) == Health.Outcome.REFUSED;
+    }
+
+    /** What one instance has refused, and another one takes, counts as failed at the one; what both refuse does not. */
+    private static void compare(ClientAddress refusing, ClientAddress other, @Nullable RPCXException error) {
+        if (refusing != other && Health.Outcome.of(error) == Health.Outcome.ANSWERED) {
+            refusing.refused();
         }
     }
 
     private boolean mayTryAgain(RPCXException error, int attempt) {
         boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
         boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
-        if (items != null || error.code() != RPCXException.Code.UNAVAILABLE && !overloaded) {
+        if (items == null && isRefusal(error)) {
+            return attempt == 1 && route.hasOthers() && route.budget().spend();
+        }
+        if (items != null
+                || error.code() != RPCXException.Code.UNAVAILABLE && !overloaded
+                || error.own() == RPCXException.Own.NO_ROOM) {
             return false;
         }
-        if (error.unsent() == RPCXException.Unsent.LEFT) {
+        if (error.own() == RPCXException.Own.LEFT) {
             // as this side knows by itself: it has cost no server anything
             return attempt < MAX_ATTEMPTS;
         }
@@ -244,7 +267,7 @@ final class ClientMethod {
         try {
             return prepareOn(on, arguments, metadata, deadline, List.of());
         } catch (RPCXException refused) {
-            if (refused.unsent() == null) {
+            if (refused.own() == null) {
                 throw refused;
             }
             return prepareElsewhere(on, refused, arguments, metadata, deadline);
@@ -259,7 +282,7 @@ final class ClientMethod {
         RPCXException refused = first;
         while (true) {
             asked.add(last.address());
-            if (refused.unsent() == RPCXException.Unsent.UNFIT) {
+            if (refused.own() == RPCXException.Own.UNFIT) {
                 unfit.add(last.address());
             }
             ClientConnection next = asked.size() < MAX_ATTEMPTS ? route.readyBeside(asked) : null;
@@ -269,7 +292,7 @@ final class ClientMethod {
             try {
                 return prepareOn(next, arguments, metadata, deadline, unfit);
             } catch (RPCXException again) {
-                if (again.unsent() == null) {
+                if (again.own() == null) {
                     throw again;
                 }
                 last = next;
@@ -340,7 +363,7 @@ final class ClientMethod {
             int bytes = out.writerIndex() - prelude;
             if (bytes > connection.maxBytesTaken()) {
                 throw RPCXException.unsent(
-                        RPCXException.Unsent.UNFIT,
+                        RPCXException.Own.UNFIT,
                         RPCXException.Code.TOO_LARGE,
                         "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
             }
@@ -466,6 +489,9 @@ final class ClientMethod {
         /** An earlier attempt may have been executed; so the call may have been, whatever becomes of this one. */
         private boolean mayHaveRun;
 
+        /** The instance that has refused the attempt before this one; null if none has. */
+        private @Nullable ClientAddress refusing;
+
         private volatile @Nullable ClientConnection connection;
 
         /** Has a call of the same kind under way already. */
@@ -496,9 +522,18 @@ final class ClientMethod {
         }
 
         RPCXFuture<@Nullable Object> start() {
+            return start(false);
+        }
+
+        /** The same call has been made once already. */
+        RPCXFuture<@Nullable Object> startAgain() {
+            return start(true);
+        }
+
+        private RPCXFuture<@Nullable Object> start(boolean isAgain) {
             try {
                 key = method.key(arguments);
-                trial = method.route.called();
+                trial = isAgain ? method.route.calledAgain() : method.route.called();
             } catch (RPCXException refused) {
                 future.completeExceptionally(refused);
                 return future;
@@ -507,7 +542,8 @@ final class ClientMethod {
         }
 
         private RPCXFuture<@Nullable Object> attempt() {
-            ClientConnection ready = method.route.readyElsewhere(key, avoided);
+            ClientConnection beside = refusing == null ? null : method.route.readyBeside(List.of(refusing));
+            ClientConnection ready = beside == null ? method.route.readyElsewhere(key, avoided) : beside;
             if (ready != null) {
                 trySendOn(ready);
             } else {
@@ -573,6 +609,9 @@ final class ClientMethod {
             ClientConnection used = connection;
             if (used != null) {
                 used.address().ended(error, trial);
+                if (refusing != null) {
+                    compare(refusing, used.address(), error);
+                }
             }
         }
 
@@ -587,6 +626,7 @@ final class ClientMethod {
             ended(error);
             if (method.mayTryAgain(error, attempt)) {
                 mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
+                refusing = isRefusal(error) ? address() : null;
                 try {
                     attempt();
                 } catch (Throwable e) {

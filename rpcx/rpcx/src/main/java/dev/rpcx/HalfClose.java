@@ -90,7 +90,7 @@ final class HalfClose {
             timer.cancel(false);
         }
         if (channel.isOpen()) {
-            timer = channel.eventLoop().schedule(() -> channel.close(), nanos, TimeUnit.NANOSECONDS);
+            timer = channel.eventLoop().schedule(() -> SocketQueue.closeNow(channel), nanos, TimeUnit.NANOSECONDS);
         }
     }
 }

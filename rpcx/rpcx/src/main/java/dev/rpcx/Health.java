@@ -35,6 +35,11 @@ final class Health {
     enum Outcome {
         ANSWERED,
         FAILED,
+        /**
+         * It is there, and has refused what may be its own fault: it is of another service or an older version, or
+         * cannot check who calls. Counts as failed once another instance takes the call.
+         */
+        REFUSED,
         /** Says nothing: the caller gave up, or this side has not sent the request. */
         UNTOLD;
 
@@ -44,14 +49,18 @@ final class Health {
                 return ANSWERED;
             }
             return switch (error.code()) {
-                case DEADLINE_EXCEEDED, OVERLOADED, PROTOCOL -> FAILED;
+                case DEADLINE_EXCEEDED, PROTOCOL -> FAILED;
+                // this side's own want of memory says nothing either
+                case OVERLOADED -> error.own() != null ? UNTOLD : FAILED;
                 // a call that never left because the instance closes in peace says nothing against it; the server's own
                 // word that it cannot serve does, though it has executed nothing
-                case UNAVAILABLE -> error.unsent() != null ? UNTOLD : FAILED;
+                case UNAVAILABLE -> error.own() != null ? UNTOLD : FAILED;
                 case CANCELLED -> UNTOLD;
                 // without the server's word: this side could not send what belongs to the call
                 case INVALID, TOO_LARGE -> error.executed() == RPCXException.Executed.MAYBE ? UNTOLD : ANSWERED;
-                case NOT_FOUND, HANDLER_FAILED, UNAUTHENTICATED -> ANSWERED;
+                case NOT_FOUND, UNAUTHENTICATED ->
+                    error.executed() == RPCXException.Executed.NOT_EXECUTED ? REFUSED : ANSWERED;
+                case HANDLER_FAILED -> ANSWERED;
             };
         }
     }
@@ -112,7 +121,7 @@ final class Health {
                 boolean isTooMuch = failures.incrementAndGet() >= FAILURES | isShareTooLarge(now);
                 return isTooMuch && !isOut();
             }
-            case UNTOLD -> {}
+            case REFUSED, UNTOLD -> {}
         }
         return false;
     }

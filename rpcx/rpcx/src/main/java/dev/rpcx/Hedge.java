@@ -37,7 +37,7 @@ final class Hedge {
             first = one;
         }
         result.onCancel(this::cancelAll);
-        begin(one);
+        begin(one, false);
         if (!result.isDone()) {
             Future<?> timer = method.route().timer(this::again, afterNanos);
             if (timer != null) {
@@ -63,16 +63,16 @@ final class Hedge {
             // ended before there was a second to be cancelled
             return;
         }
-        begin(other);
+        begin(other, true);
     }
 
-    private void begin(ClientMethod.Async call) {
+    private void begin(ClientMethod.Async call, boolean isAgain) {
         synchronized (this) {
             underWay++;
         }
         RPCXFuture<@Nullable Object> answered;
         try {
-            answered = call.start();
+            answered = isAgain ? call.startAgain() : call.start();
         } catch (Throwable e) {
             ended(null, e);
             return;

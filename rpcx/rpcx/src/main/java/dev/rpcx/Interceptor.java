@@ -17,8 +17,9 @@ import org.jspecify.annotations.Nullable;
  * has ended with a failure: then {@link Next#proceed} throws, and the handler is not begun.
  *
  * <p>Where a handler returns a stage that has not ended, the interceptors of a server see one of the call's own, which
- * ends with the handler's. When the call is given up, a second after its caller has gone, it ends as {@code CANCELLED}:
- * nothing that is hung on it stays with a stage that outlasts the call, or that many calls share.
+ * ends with the handler's. When the call has ended before that, because an interceptor has answered it, or is given up,
+ * a second after its caller has gone, it ends as {@code CANCELLED}: nothing that is hung on it stays with a stage that
+ * outlasts the call, or that many calls share.
  */
 @FunctionalInterface
 public interface Interceptor {

@@ -23,6 +23,9 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     /** A loop that takes no more tasks is about to end: it runs those that it has. */
     private static final long MAX_END_NANOS = TimeUnit.SECONDS.toNanos(1);
 
+    /** Whoever gives a loop its first task starts its thread, which takes fewer frames, though larger ones. */
+    private static final int START_FRAMES = 500;
+
     /**
      * A thread whose stack ends within {@code offer} leaves this queue as it was, or with its task in it. Netty's usual
      * one would have a place without a task then, and the loop would wait for that task for ever.
@@ -36,18 +39,31 @@ final class LoopTasks extends AbstractQueue<Runnable> {
 
     private @Nullable EventExecutor loop;
 
+    /** The loop runs. Whoever does not see it yet takes care in vain. */
+    private boolean isPolled;
+
     /** Before the first task comes. */
     void of(EventExecutor of) {
         loop = of;
     }
 
+    /**
+     * Where the stack of whoever gives a loop its first task ends while it starts the loop's thread, Netty takes the
+     * loop for started, and it never is. So such a thread does not come to it.
+     */
     @Override
     public boolean offer(Runnable task) {
+        if (!isPolled) {
+            Threads.reserveStack(START_FRAMES);
+        }
         return tasks.offer(task);
     }
 
     @Override
     public @Nullable Runnable poll() {
+        if (!isPolled) {
+            isPolled = true;
+        }
         Runnable task = tasks.poll();
         EventExecutor of = loop;
         if (of == null || !of.isTerminated()) {

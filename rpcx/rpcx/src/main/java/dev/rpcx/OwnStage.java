@@ -8,13 +8,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * What the interceptors of one call see of the stage that its handler has returned: what they hang on it is held by
  * this, and not by a stage that others may share, or that never ends. It ends with the handler's stage, or as cancelled
- * when the call is given up. Thread-safe.
+ * when the call has ended before that or is given up. Thread-safe.
  */
 final class OwnStage extends CompletableFuture<@Nullable Object> implements Runnable {
     private final CompletionStage<?> source;
     private final Stages.Waiter waiter = new Stages.Waiter() {
         @Override
         public void accept(@Nullable Object value, @Nullable Throwable thrown) {
+            isBrought = true;
             if (thrown == null) {
                 complete(value);
             } else {
@@ -22,6 +23,9 @@ final class OwnStage extends CompletableFuture<@Nullable Object> implements Runn
             }
         }
     };
+
+    /** Whether the handler's stage has ended. This may have ended before, by an interceptor of the call. */
+    private volatile boolean isBrought;
 
     OwnStage(CompletionStage<?> source) {
         this.source = source;
@@ -36,11 +40,16 @@ final class OwnStage extends CompletableFuture<@Nullable Object> implements Runn
         waiter.leave();
     }
 
-    /** Tells those who have hung something on this that the call has been given up. */
+    /** Says whether the handler's stage has not ended. */
+    boolean isOpen() {
+        return !isBrought;
+    }
+
+    /** Tells those who have hung something on this that nobody waits for the handler's stage any more. */
     @Override
     public void run() {
         completeExceptionally(
-                new RPCXException(RPCXException.Code.CANCELLED, "the caller is gone", RPCXException.Executed.EXECUTED));
+                new RPCXException(RPCXException.Code.CANCELLED, "the call is over", RPCXException.Executed.EXECUTED));
     }
 
     /** Passes a cancel on to a call of the handler's own: see {@link Awaited#cancel}. */
@@ -58,7 +67,11 @@ final class OwnStage extends CompletableFuture<@Nullable Object> implements Runn
     @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
         if (source instanceof Future<?> future) {
-            future.cancel(mayInterruptIfRunning);
+            try {
+                future.cancel(mayInterruptIfRunning);
+            } catch (UnsupportedOperationException minimal) {
+                // a stage that can only be waited for goes on, as it does where its caller is gone
+            }
         }
         return super.cancel(mayInterruptIfRunning);
     }

@@ -75,21 +75,23 @@ public final class RPCXException extends RuntimeException {
         }
     }
 
-    /** Why this side has not sent a call, where the reason is the connection and not the call alone. */
-    enum Unsent {
+    /** What this side knows by itself of a call's end, without the server's word. */
+    enum Own {
         /** The connection takes no new calls, or has ended; no byte of the request has left. */
         LEFT,
         /** As many calls are under way on the connection as its server takes. */
         FULL,
         /** The server takes no such call: its messages are smaller, or its method has another shape. */
-        UNFIT
+        UNFIT,
+        /** The server has answered, and this side has no memory for that. */
+        NO_ROOM
     }
 
     private final Code code;
     private final Executed executed;
 
-    /** Null for all that a server says and a handler throws: only {@link #unsent} sets it. */
-    private final transient @Nullable Unsent unsent;
+    /** Null for all that a server says and a handler throws: only {@link #unsent} and {@link #noRoom} set it. */
+    private final transient @Nullable Own own;
 
     /** For a handler: ends the call with this code and message. */
     public RPCXException(Code code, String message) {
@@ -113,16 +115,15 @@ public final class RPCXException extends RuntimeException {
         this(code, message, executed, cause, null);
     }
 
-    private RPCXException(
-            Code code, String message, Executed executed, @Nullable Throwable cause, @Nullable Unsent unsent) {
+    private RPCXException(Code code, String message, Executed executed, @Nullable Throwable cause, @Nullable Own own) {
         super(message, cause, false, false);
         this.code = Objects.requireNonNull(code);
         this.executed = Objects.requireNonNull(executed);
-        this.unsent = unsent;
+        this.own = own;
     }
 
     /** A call that one connection does not take, and another one may. Never for what the server has said of the call. */
-    static RPCXException unsent(Unsent why, Code code, String message) {
+    static RPCXException unsent(Own why, Code code, String message) {
         return new RPCXException(code, message, Executed.NOT_EXECUTED, null, Objects.requireNonNull(why));
     }
 
@@ -136,10 +137,15 @@ public final class RPCXException extends RuntimeException {
         return executed;
     }
 
-    /** Null unless this side knows that the request has not left, for a reason of its connection. */
+    /** The server has answered in vain. That says nothing against it, and to ask it once more would not help. */
+    static RPCXException noRoom(String message) {
+        return new RPCXException(Code.OVERLOADED, message, Executed.EXECUTED, null, Own.NO_ROOM);
+    }
+
+    /** Null where the server has said how the call ended, or this side knows nothing of it. */
     @Nullable
-    Unsent unsent() {
-        return unsent;
+    Own own() {
+        return own;
     }
 
     /** The same end of a call of which an earlier attempt may have been executed. */

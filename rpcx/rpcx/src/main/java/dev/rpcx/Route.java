@@ -44,13 +44,19 @@ abstract class Route {
         return client.timer(task, nanos);
     }
 
+    /** A call begins. As {@link #calledAgain}, and it earns a part of a retry. */
+    final boolean called() {
+        boolean trial = calledAgain();
+        budget.called();
+        return trial;
+    }
+
     /**
-     * A call begins.
+     * A call begins that has been made once already.
      *
      * @return whether it decides on an open circuit, to be told to {@link #counted} with how it ends
      */
-    final boolean called() {
-        budget.called();
+    final boolean calledAgain() {
         if (breaker == null) {
             return false;
         }

@@ -7,4 +7,7 @@ interface ServedConnection {
 
     /** Gives back the places for calls that it keeps and that no call has. From any thread. */
     void giveUpIdlePlaces();
+
+    /** Waits for no handler's future any longer, as the timers are about to end. From any thread. */
+    void lookLast();
 }

@@ -69,6 +69,10 @@ public final class Server implements AutoCloseable {
     private final Map<Channel, ServedConnection> connections = new ConcurrentHashMap<>();
 
     private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
+
+    /** Connections that are over, and whose handlers are not. */
+    private final Set<ServedConnection> outlasted = ConcurrentHashMap.newKeySet();
+
     private @Nullable Loops loops;
     private @Nullable Threads threads;
     private @Nullable Channel listening;
@@ -136,6 +140,16 @@ public final class Server implements AutoCloseable {
         }
         frames.add(frame);
         return frames;
+    }
+
+    /** The connection is over, and handlers of its calls are under way. On its event loop. */
+    void outlasted(ServedConnection connection) {
+        outlasted.add(connection);
+    }
+
+    /** The last of them has ended. */
+    void ended(ServedConnection connection) {
+        outlasted.remove(connection);
     }
 
     /**
@@ -236,6 +250,7 @@ public final class Server implements AutoCloseable {
             return;
         }
         drain(time).join();
+        outlasted.forEach(ServedConnection::lookLast);
         group.close();
         if (threads != null) {
             threads.close();
@@ -539,12 +554,13 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Bytes of a request; standard 4 MiB, or a 64th of the heap where that is less. The server has room for four
-         * such messages, of each kind, also where a share of its heap would be less: with more than a 64th of the heap
-         * it may be too small for what its peers send.
+         * Bytes of a request, from 1 to 4 MiB, which is the most that the wire has; standard 4 MiB, or a 64th of the
+         * heap where that is less. The server has room for four such messages, of each kind, also where a share of its
+         * heap would be less: with more than a 64th of the heap it may be too small for what its peers send. Larger
+         * data goes as a stream.
          */
         public Builder maxMessageBytes(int bytes) {
-            maxMessageBytes = checked("maxMessageBytes", bytes, 1, 1 << 30);
+            maxMessageBytes = checked("maxMessageBytes", bytes, 1, Wire.MAX_MESSAGE_BYTES);
             return this;
         }
 

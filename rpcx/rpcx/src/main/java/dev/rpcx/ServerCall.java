@@ -462,6 +462,21 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         return true;
     }
 
+    /**
+     * The call has ended. Where that was its interceptors' doing, and the handler's stage has not ended, what that may
+     * hold stays charged, and they wait for it no longer.
+     */
+    void leaveStages() {
+        List<OwnStage> seen = context().giveUp();
+        if (seen.isEmpty()) {
+            return;
+        }
+        CallCharges own = charges;
+        long charged = own == null ? 0 : own.objects.handOver();
+        isPlaceLeft = Awaited.leaveOwn(account, seen, charged, requestLength, metadataCost);
+        connection.tell(method().place(), List.copyOf(seen));
+    }
+
     boolean isCancelled() {
         return context().isCancelled();
     }
@@ -616,6 +631,9 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
 
     private void end(@Nullable Object result, @Nullable RPCXException error) {
         leave(error == null);
+        if (method().chain() != null) {
+            leaveStages();
+        }
         releaseObjects();
         clearBody();
         if (error == null) {

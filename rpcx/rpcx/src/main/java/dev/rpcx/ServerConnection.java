@@ -40,7 +40,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private static final int ALLOWED_STALLS = 3;
 
     /** Handlers that outlast their connection are looked at so often, in case that one has failed to end its call. */
-    private static final long LOST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(10);
+    static final long LOST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     /** Places kept for the calls that come next. What a burst has made beyond them is given back. */
     private static final int MAX_FREE = 512;
@@ -448,8 +448,24 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (nanos > server.maxCallNanos() && !method.brings() && method.items() == null) {
             nanos = server.maxCallNanos();
         }
-        long now = nanoTime();
-        call.begin(id, method, metadata, now, now + nanos, notice);
+        long now;
+        boolean hasBegun = false;
+        try {
+            now = nanoTime();
+            call.begin(id, method, metadata, now, now + nanos, notice);
+            hasBegun = true;
+        } finally {
+            if (!hasBegun) {
+                // there was no memory for it, and the connection ends
+                call.releaseCharges();
+                call.releaseKept();
+                places.release(1);
+                if (!more && admission != null) {
+                    running.left(method);
+                    admission.leave();
+                }
+            }
+        }
         call.metadataCost = metadataCost;
         if (!more && admission != null) {
             entered(call, admission);
@@ -507,7 +523,20 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (!isPlaced || account.isHalfTaken(Resource.CALLS)) {
             server.placesAreFew(nanoTime());
         }
-        return isPlaced ? new ServerCall(this, account) : null;
+        return isPlaced ? newCall() : null;
+    }
+
+    private ServerCall newCall() {
+        boolean isMade = false;
+        try {
+            ServerCall made = new ServerCall(this, account);
+            isMade = true;
+            return made;
+        } finally {
+            if (!isMade) {
+                places.release(1);
+            }
+        }
     }
 
     private @Nullable ServerMethod method(int head, ByteBuf payload) {
@@ -578,7 +607,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         Codec<Object> items = call.method().items();
         if (items != null) {
-            call.receiver = new StreamReceiver(items, new Incoming(call.id), account, placeOf(call.method()));
+            StreamReceiver receiver = new StreamReceiver(items, new Incoming(call.id), account, placeOf(call.method()));
+            if (!receiver.hold()) {
+                refuseStream(call);
+                return;
+            }
+            call.receiver = receiver;
         }
         if (call.notice) {
             takeNotice(call);
@@ -668,6 +702,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         int id = call.id;
         drop(call);
         refuseOverloaded(id);
+    }
+
+    private void refuseStream(ServerCall call) {
+        int id = call.id;
+        drop(call);
+        refuse(id, RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
     }
 
     private void entered(ServerCall call, AdmissionLimit admission) {
@@ -966,6 +1006,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     @Override
+    public void lookLast() {
+        inLoopOrHere(() -> {
+            endLost();
+            for (ServerCall call = away.first(); call != null; call = away.first()) {
+                giveUp(call);
+            }
+        });
+    }
+
+    @Override
     void endLost() {
         if (!lost.take()) {
             return;
@@ -998,6 +1048,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         int id = call.id;
         boolean isExecuted = call.isExecuted();
         boolean hasBegun = call.hasBegun();
+        call.leaveStages();
         handled(call);
         if (call.abandoned) {
             call.leave();
@@ -1289,6 +1340,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         call.releaseCharges();
         if (isClosed() && away.isEmpty() && dropped.isEmpty()) {
             stopLooking();
+            server.ended(this);
         }
         if (call.isPlaceLeft) {
             // this object has no other use, as its place is not this connection's any more
@@ -1413,6 +1465,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         if (!dropped.isEmpty() && !loop().isShuttingDown()) {
             watch(nanoTime() + LOST_LOOK_NANOS);
+        }
+        if (!away.isEmpty() || !dropped.isEmpty()) {
+            server.outlasted(this);
         }
         underWay = 0;
         giveUpPlaces(free.size());

@@ -37,7 +37,8 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
     public void channelActive(ChannelHandlerContext ctx) {
         takenNanos = ctx.channel().eventLoop().ticker().nanoTime();
         timers.add(1);
-        timer = ctx.executor().schedule(() -> ctx.close(), silentNanos(server), TimeUnit.NANOSECONDS);
+        timer = ctx.executor()
+                .schedule(() -> SocketQueue.closeNow(ctx.channel()), silentNanos(server), TimeUnit.NANOSECONDS);
     }
 
     static long silentNanos(Server server) {

@@ -82,7 +82,8 @@ final class Stages {
             return hang(stage, null);
         }
 
-        private synchronized boolean isAdded(Entry entry) {
+        /** @return false if the stage has ended */
+        final synchronized boolean isAdded(Entry entry) {
             if (isAway) {
                 return true;
             }
@@ -151,6 +152,12 @@ final class Stages {
         return HUNG.size();
     }
 
+    /** Those who wait for this stage. For tests. */
+    static int waiting(CompletionStage<?> stage) {
+        Entry entry = HUNG.get(new Probe(stage));
+        return entry == null ? 0 : entry.count();
+    }
+
     /** Finds an entry by its stage. */
     private static final class Probe {
         private final CompletionStage<?> stage;
@@ -171,7 +178,7 @@ final class Stages {
     }
 
     /** Those who wait for one stage, in the order in which they came. Guarded by itself. */
-    private static final class Entry extends WeakReference<CompletionStage<?>> {
+    static final class Entry extends WeakReference<CompletionStage<?>> {
         private final int hash;
         private @Nullable Waiter first;
         private @Nullable Waiter last;
@@ -232,6 +239,14 @@ final class Stages {
             }
             waiter.previous = null;
             waiter.following = null;
+        }
+
+        synchronized int count() {
+            int count = 0;
+            for (Waiter each = first; each != null; each = each.following) {
+                count++;
+            }
+            return count;
         }
 
         /** @return the next to be told; from here on nobody can be added */

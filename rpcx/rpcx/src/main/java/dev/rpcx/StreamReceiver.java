@@ -92,7 +92,11 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         this.bytes = account.charge(Resource.ITEM_BYTES_IN);
         this.objects = account.charge(Resource.OBJECT_BYTES);
         this.stream = account.charge(Resource.STREAMS);
-        this.stream.add(1);
+    }
+
+    /** Before anything else. @return false if there are too many streams, and this one is not to be */
+    boolean hold() {
+        return stream == null || stream.add(1);
     }
 
     @Override

@@ -68,6 +68,15 @@ class Threads {
         }
     }
 
+    /**
+     * Goes so many frames down, and comes back: what follows finds that much of the stack, or is not begun.
+     *
+     * @return how many
+     */
+    static int reserveStack(int frames) {
+        return frames == 0 ? 0 : reserveStack(frames - 1) + 1;
+    }
+
     static boolean isVirtual(Thread thread) {
         MethodHandle isVirtual = IS_VIRTUAL;
         if (isVirtual == null) {

@@ -17,6 +17,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** One instance of several that takes no calls, or only says so: what becomes of the calls that are given to it. */
 @Timeout(120)
@@ -48,6 +50,8 @@ class BadInstancesTest {
         CompletableFuture<String> echoLater(String text);
 
         Flow.Publisher<String> items(int n);
+
+        String nowhere(String text);
     }
 
     private final Good good = new Good();
@@ -184,6 +188,44 @@ class BadInstancesTest {
                 assertThat(calls.echo("x")).isEqualTo("x");
             }
             assertThat(bad.requests.get() - asked).isLessThanOrEqualTo(CALLS / 4);
+        }
+    }
+
+    /** It is of another service, or of an older version, or the secrets of its tokens are out of reach. */
+    @ParameterizedTest
+    @EnumSource(
+            value = RPCXException.Code.class,
+            names = {"NOT_FOUND", "UNAUTHENTICATED"})
+    void callsThatOneInstanceRefusesGoToAnotherAndTheInstanceIsLeftOut(RPCXException.Code code) throws Exception {
+        try (FakeServer bad =
+                fake(1 << 20, 100, Unpooled.EMPTY_BUFFER, (request, peer) -> peer.error(request.id(), code))) {
+            Calls calls = calls(bad);
+            becomesLeftOut(calls, bad);
+            int asked = bad.requests.get();
+            for (int i = 0; i < CALLS / 2; i++) {
+                assertThat(calls.echo("x" + i)).isEqualTo("x" + i);
+                assertThat(calls.echoLater("y" + i).get(20, TimeUnit.SECONDS)).isEqualTo("y" + i);
+            }
+            assertThat(bad.requests.get() - asked).isLessThanOrEqualTo(CALLS / 4);
+        }
+    }
+
+    @Test
+    void whatAllInstancesRefuseIsHeldAgainstNone() throws Exception {
+        try (FakeServer bad = fake(
+                1 << 20,
+                100,
+                Unpooled.EMPTY_BUFFER,
+                (request, peer) -> peer.error(request.id(), RPCXException.Code.NOT_FOUND))) {
+            Calls calls = calls(bad);
+            for (int i = 0; i < 50; i++) {
+                assertThatThrownBy(() -> calls.nowhere("x"))
+                        .isInstanceOfSatisfying(
+                                RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.NOT_FOUND));
+            }
+            for (ClientAddress address : cluster().chooser().all) {
+                assertThat(address.health().isOut()).isFalse();
+            }
         }
     }
 

@@ -320,7 +320,7 @@ class CallsTest {
         Thread caller = new Thread(() -> ended.complete(thrown(() -> greeter.block())));
         caller.start();
         greetings.blocks.await();
-        await().until(() -> caller.getState() == Thread.State.TIMED_WAITING);
+        await().until(() -> caller.getState() == Thread.State.WAITING);
         caller.interrupt();
         assertThat(ended.get(10, TimeUnit.SECONDS).code()).isEqualTo(RPCXException.Code.CANCELLED);
         await().until(() -> greetings.interrupted.get() == 1);
@@ -356,7 +356,7 @@ class CallsTest {
         Thread caller = new Thread(() -> ended.complete(thrown(() -> greeter.block())));
         caller.start();
         greetings.blocks.await();
-        await().until(() -> caller.getState() == Thread.State.TIMED_WAITING);
+        await().until(() -> caller.getState() == Thread.State.WAITING);
         client.close();
         assertThat(ended.get(10, TimeUnit.SECONDS).code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
         assertThat(thrown(() -> greeter.hello("after")).code()).isEqualTo(RPCXException.Code.UNAVAILABLE);

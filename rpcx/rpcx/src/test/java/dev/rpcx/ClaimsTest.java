@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.netty.channel.DefaultEventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -249,6 +250,7 @@ class ClaimsTest {
             pass(1);
         }
         assertThat(taken).isEqualTo(2 * FRAMES);
+        assertThat(claims().leaving()).isEqualTo((long) FRAMES * FRAME);
         loops.forEach(EmbeddedChannel::runPendingTasks);
         assertThat(held()).isLessThanOrEqualTo((long) FRAMES * FRAME);
         assertThat(new Peer("10.0.0.1").claim.set(FRAME, now)).isTrue();
@@ -330,6 +332,300 @@ class ClaimsTest {
         assertThat(held()).isZero();
         peer.begin();
         assertThat(peer.sinceNanos()).isEqualTo(now);
+    }
+
+    private Claims claims() {
+        return ledger.claims(Resource.FRAME_BYTES);
+    }
+
+    /** So many frames of the pool belong to nobody who could be ended. */
+    private Charge taken(int frames) {
+        Charge charge = new Peer("10.255.0.1").account.charge(Resource.FRAME_BYTES);
+        assertThat(charge.set((long) frames * FRAME)).isTrue();
+        return charge;
+    }
+
+    /** A connection that begins with so many frames. */
+    private Peer begin(String address, int frames) {
+        Peer peer = new Peer(address);
+        assertThat(peer.claim.set((long) frames * FRAME, now)).isTrue();
+        return peer;
+    }
+
+    @Test
+    void whereThereIsJustEnoughRoomNobodyEnds() {
+        List<Peer> others = begin(FRAMES - 2, i -> "10.0.0.1");
+        pass(1_000);
+        assertThat(claims().makeRoom(new Peer("10.1.0.1").claim, 2 * FRAME, now))
+                .isTrue();
+        settle();
+        assertThat(ends(others)).isZero();
+    }
+
+    @Test
+    void asMuchAsThePoolCanBeAskedForAndNotOneByteMore() {
+        List<Peer> others = begin(FRAMES, i -> "10.0.0.1");
+        pass(1_000);
+        Peer asks = new Peer("10.1.0.1");
+        assertThat(claims().makeRoom(asks.claim, (long) FRAMES * FRAME + 1, now))
+                .isFalse();
+        assertThat(ends(others)).isZero();
+        assertThat(claims().makeRoom(asks.claim, (long) FRAMES * FRAME, now)).isTrue();
+        assertThat(ends(others)).isEqualTo(FRAMES);
+    }
+
+    /** More than what one look frees anyway. */
+    @Test
+    void noMoreEndThanWereNeededWhereManyAre() {
+        List<Peer> others = begin(FRAMES, i -> "10.0.0.1");
+        pass(1_000);
+        assertThat(claims().makeRoom(new Peer("10.1.0.1").claim, 2 * AT_ONCE * FRAME, now))
+                .isTrue();
+        assertThat(ends(others)).isEqualTo(2 * AT_ONCE);
+    }
+
+    @Test
+    void whoAsksWhereNobodyCanBeEndedIsRefused() {
+        Charge all = taken(FRAMES);
+        assertThat(claims().makeRoom(new Peer("10.0.0.1").claim, FRAME, now)).isFalse();
+        all.release();
+    }
+
+    @Test
+    void whoIsTheGreediestItselfFindsNoRoom() {
+        Charge most = taken(FRAMES - 8);
+        Peer asks = begin("10.0.0.1", 4);
+        pass(1_000);
+        Peer recent = begin("10.1.0.1", 4);
+        pass(1);
+        assertThat(claims().makeRoom(asks.claim, FRAME, now)).isFalse();
+        assertThat(recent.ends).isZero();
+        most.release();
+    }
+
+    /** There is room enough when it would be its turn, and only the next ones are looked for. */
+    @Test
+    void whoAsksIsPassedOverWhereThereIsRoomAlready() {
+        Charge most = taken(FRAMES - 3 * AT_ONCE);
+        Peer greedy = begin("10.0.0.1", 1);
+        pass(100_000);
+        Peer asks = begin("10.1.0.1", 1);
+        pass(50_000);
+        List<Peer> recent = begin(3 * AT_ONCE - 2, i -> "10.2.0." + i);
+        pass(1);
+        assertThat(claims().makeRoom(asks.claim, FRAME, now)).isTrue();
+        assertThat(greedy.ends).isEqualTo(1);
+        assertThat(asks.ends).isZero();
+        assertThat(ends(recent)).isEqualTo(AT_ONCE - 1);
+        most.release();
+    }
+
+    /** It costs what is left then: less than another address, whose turn it is. */
+    @Test
+    void anAddressThatHasLostAConnectionIsComparedByTheOthers() {
+        Charge most = taken(FRAMES - 3 * AT_ONCE);
+        Peer first = begin("10.0.0.1", AT_ONCE);
+        pass(1_000);
+        Peer other = begin("10.1.0.1", AT_ONCE);
+        pass(1_000);
+        Peer second = begin("10.0.0.1", AT_ONCE);
+        pass(1_000);
+        assertThat(claims().makeRoom(new Peer("10.2.0.1").claim, 2 * AT_ONCE * FRAME, now))
+                .isTrue();
+        assertThat(first.ends).isEqualTo(1);
+        assertThat(other.ends).isEqualTo(1);
+        assertThat(second.ends).isZero();
+        most.release();
+    }
+
+    @Test
+    void ofAConnectionsManyThePartThatCostsMostEnds() {
+        List<Peer> all = new ArrayList<>();
+        for (int i = 0; i < FRAMES; i++) {
+            all.add(new Peer("10.0.0.1").begin());
+            pass(1);
+        }
+        assertThat(claims().makeRoom(new Peer("10.1.0.1").claim, FRAME, now)).isTrue();
+        assertThat(all.subList(0, AT_ONCE)).allMatch(peer -> peer.ends == 1);
+        assertThat(all.subList(AT_ONCE, FRAMES)).allMatch(peer -> peer.ends == 0);
+    }
+
+    /** Another loop has chosen them, and one that asks does not go on beside what is due. */
+    @Test
+    void whatIsDueOnTheLoopThatAsksEndsBeforeAnyOtherIsChosen() {
+        List<Peer> early = begin(FRAMES, i -> "10.0.0.1");
+        pass(1_000);
+        beginElsewhere(AT_ONCE, i -> "10.1.0.1");
+        assertThat(ends(early)).as("their loop has not asked").isZero();
+        assertThat(claims().leaving()).isEqualTo((long) AT_ONCE * FRAME);
+        new Peer("10.2.0.1").begin();
+        assertThat(ends(early)).isEqualTo(2 * AT_ONCE);
+        assertThat(claims().leaving()).isZero();
+        assertThat(held()).isLessThanOrEqualTo((long) FRAMES * FRAME);
+    }
+
+    @Test
+    void whoIsChosenItselfDoesNotEndInTheMidstOfItsOwnAsking() {
+        List<Peer> early = begin(AT_ONCE, i -> "10.0.0.1");
+        pass(100_000);
+        List<Peer> recent = begin(FRAMES - AT_ONCE, i -> "10.2." + i / 250 + "." + i % 250);
+        pass(1);
+        beginElsewhere(AT_ONCE, i -> "10.1.0.1");
+        Peer asks = early.get(0);
+        assertThat(asks.claim.set(2 * FRAME, now)).isTrue();
+        assertThat(asks.ends).isZero();
+        assertThat(ends(early)).as("the others").isEqualTo(AT_ONCE - 1);
+        settle();
+        assertThat(asks.ends).isEqualTo(1);
+        assertThat(ends(recent)).isLessThan(2 * AT_ONCE);
+    }
+
+    /** What ends at once is not promised away: of other loops as much may be chosen as if it were gone already. */
+    @Test
+    void whatEndsAtOnceLeavesItsRoomForThoseOfOtherLoops() {
+        List<Peer> chosen = beginElsewhere(FRAMES - AT_ONCE, i -> "10.0.0.1");
+        pass(1_000);
+        List<Peer> own = begin(AT_ONCE / 2, i -> "10.0.0.1");
+        pass(1_000);
+        List<Peer> elsewhere = beginElsewhere(AT_ONCE / 2, i -> "10.0.0.1");
+        pass(1_000);
+        List<Peer> late = begin(FRAMES - AT_ONCE, i -> "10.0.0.1");
+        pass(1_000);
+        assertThat(claims().leaving()).isEqualTo((long) (FRAMES - AT_ONCE) * FRAME);
+        new Peer("10.0.0.1").begin();
+        assertThat(ends(own)).isEqualTo(AT_ONCE / 2);
+        assertThat(ends(late)).isZero();
+        settle();
+        assertThat(ends(elsewhere)).isEqualTo(AT_ONCE / 2);
+        assertThat(ends(chosen)).isEqualTo(FRAMES - AT_ONCE);
+    }
+
+    @Test
+    void whoGrowsEndsAsManyAsItLacksAndNotAsItHolds() {
+        List<Peer> early = begin(FRAMES - 300, i -> "10.0.0.1");
+        pass(100_000);
+        Peer grows = begin("10.1.0.1", 300);
+        pass(1);
+        assertThat(grows.claim.set(301 * FRAME, now)).isTrue();
+        assertThat(ends(early)).isEqualTo(AT_ONCE);
+    }
+
+    /** It is not known when the end comes, and nobody waits for that. */
+    @Test
+    void whatWasPromisedIsPromisedNoMoreWhenItIsGivenBackOrRenewed() {
+        List<Peer> early = beginElsewhere(FRAMES, i -> "10.0.0.1");
+        pass(1_000);
+        Peer late = new Peer("10.1.0.1").begin();
+        late.claim.release();
+        assertThat(claims().leaving()).isEqualTo((long) AT_ONCE * FRAME);
+        List<Peer> chosen = early.stream()
+                .filter(peer -> Objects.requireNonNull(peer.claim.hold()).isChosen())
+                .toList();
+        assertThat(chosen).hasSize(AT_ONCE);
+        chosen.get(0).claim.release();
+        assertThat(claims().leaving()).isEqualTo((long) (AT_ONCE - 1) * FRAME);
+        chosen.get(1).claim.renew(now);
+        assertThat(claims().leaving()).isEqualTo((long) (AT_ONCE - 2) * FRAME);
+    }
+
+    @Test
+    void whatIsRenewedIsStillHeld() {
+        Peer peer = new Peer("10.0.0.1").begin();
+        pass(1);
+        peer.claim.renew(now);
+        assertThat(peer.sinceNanos()).isEqualTo(now);
+        assertThat(peer.claim.bytes()).isEqualTo(FRAME);
+        assertThat(held()).isEqualTo(FRAME);
+        new Peer("10.0.0.1").claim.renew(now);
+        assertThat(held()).isEqualTo(FRAME);
+    }
+
+    @Test
+    void whoAsksIsRefusedWhereTheEndOfAnotherHasEndedIt() {
+        Charge most = taken(FRAMES - 2);
+        Peer asks = new Peer("10.1.0.1");
+        Account greedy = Objects.requireNonNull(ledger.open(null));
+        Claim[] claim = new Claim[1];
+        claim[0] = new Claim(greedy, Resource.FRAME_BYTES, channel.eventLoop(), () -> {
+            asks.claim.close();
+            claim[0].close();
+        });
+        assertThat(claim[0].set(2 * FRAME, now)).isTrue();
+        pass(1_000);
+        assertThat(asks.claim.set(FRAME, now)).isFalse();
+        assertThat(asks.claim.bytes()).isZero();
+        greedy.close();
+        most.release();
+    }
+
+    /** Its end has thrown before it came to the claim. */
+    @Test
+    void aConnectionThatFailsToEndHoldsNothingAllTheSameAndWhoAskedHasItsRoom() {
+        Charge most = taken(FRAMES - 2);
+        Account failing = Objects.requireNonNull(ledger.open(null));
+        RuntimeException injected = new IllegalStateException("by the test");
+        Claim claim = new Claim(failing, Resource.FRAME_BYTES, channel.eventLoop(), () -> {
+            throw injected;
+        });
+        assertThat(claim.set(2 * FRAME, now)).isTrue();
+        pass(1_000);
+        List<Throwable> reported = new ArrayList<>();
+        Thread thread = Thread.currentThread();
+        Thread.UncaughtExceptionHandler before = thread.getUncaughtExceptionHandler();
+        thread.setUncaughtExceptionHandler((where, thrown) -> reported.add(thrown));
+        try {
+            new Peer("10.1.0.1").begin();
+        } finally {
+            thread.setUncaughtExceptionHandler(before);
+        }
+        assertThat(reported).containsExactly(injected);
+        assertThat(claim.bytes()).isZero();
+        assertThat(claim.set(1, now)).as("it is over").isFalse();
+        failing.close();
+        most.release();
+    }
+
+    @Test
+    void aClaimIsOverThoughItsEndHasForgottenIt() {
+        Charge most = taken(FRAMES - 2);
+        Account forgetful = Objects.requireNonNull(ledger.open(null));
+        Claim claim = new Claim(forgetful, Resource.FRAME_BYTES, channel.eventLoop(), () -> {});
+        assertThat(claim.set(2 * FRAME, now)).isTrue();
+        pass(1_000);
+        new Peer("10.1.0.1").begin();
+        assertThat(claim.hold()).isNull();
+        assertThat(claim.set(1, now)).isFalse();
+        forgetful.close();
+        most.release();
+    }
+
+    @Test
+    void whatWasChosenOnALoopThatHasEndedIsNotPromised() {
+        Charge most = taken(FRAMES - 1);
+        DefaultEventLoop ended = new DefaultEventLoop();
+        Account account = Objects.requireNonNull(ledger.open(null));
+        Claim claim = new Claim(account, Resource.FRAME_BYTES, ended, () -> {});
+        assertThat(claim.set(FRAME, now)).isTrue();
+        ended.shutdownGracefully(0, 0, TimeUnit.SECONDS).syncUninterruptibly();
+        pass(1_000);
+        claims().makeRoom(new Peer("10.1.0.1").claim, FRAME, now);
+        assertThat(claims().leaving()).isZero();
+        claim.close();
+        account.close();
+        most.release();
+    }
+
+    @Test
+    void connectionsThatAreOverAreNotLookedAtAnyMore() {
+        assertThat(claims().size()).isZero();
+        Peer peer = new Peer("10.0.0.1").begin();
+        Peer other = new Peer("10.0.0.2").begin();
+        peer.claim.release();
+        assertThat(claims().size()).as("it may hold something again").isEqualTo(2);
+        peer.claim.close();
+        assertThat(claims().size()).isEqualTo(1);
+        other.claim.close();
+        assertThat(claims().size()).isZero();
     }
 
     /** Loops of their own, which begin, end and push each other out as they like. */

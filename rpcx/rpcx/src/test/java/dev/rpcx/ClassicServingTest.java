@@ -560,11 +560,10 @@ class ClassicServingTest {
     @Test
     void argumentsThatCannotBeReadAreRefused() {
         call(1, "echo");
-        handle();
         expectRefusal(1, RPCXException.Code.INVALID, "0 parameters (expected: 1)");
         call(2, "echo", text("a"), text("b"));
-        handle();
         expectRefusal(2, RPCXException.Code.INVALID, "2 parameters (expected: 1)");
+        assertThat(hand.handle(0)).as("a handler waits").isFalse();
         call(3, "reads", text("read"));
         handle();
         expectRefusal(3, RPCXException.Code.INVALID, "cannot be read");
@@ -724,7 +723,7 @@ class ClassicServingTest {
         for (int i = 4; i <= MAX_CALLS; i++) {
             call(i, "laterHere");
         }
-        call(99, "laterHere", large);
+        call(99, "here", large);
         expectRefusal(99, RPCXException.Code.OVERLOADED, "on this connection");
         connection.leave();
         channel.runPendingTasks();
@@ -732,6 +731,20 @@ class ClassicServingTest {
         expectRefusal(99, RPCXException.Code.UNAVAILABLE, "closing");
         assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
         assertThat(server.ledger().audit()).contains("a connection has 6 calls under way");
+    }
+
+    /** The heap is full when a call comes in: its connection ends, and nothing of it stays counted. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4})
+    void nothingIsKeptOfACallForWhichThereWasNoMemory(int readings) {
+        hand.ticker.failAt(readings);
+        channel.pipeline().fireChannelRead(ClassicWire.request(1, "hand", "echo", List.of("any"), List.of(text("a"))));
+        hand.ticker.failAt(0);
+        channel.runPendingTasks();
+        hand.handleAll(channel);
+        assertThat(server.running()).isZero();
+        assertThat(account.held(Resource.CALLS)).isZero();
+        assertThat(account.held(Resource.HANDLERS)).isZero();
     }
 
     @Test

@@ -1,8 +1,10 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.netty.buffer.Unpooled;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,6 +45,12 @@ class ClientMemoryTest {
         CompletableFuture<String> together(int bytes);
 
         String echo(String text);
+
+        @Method(timeoutMillis = 300)
+        CompletableFuture<byte[]> never();
+
+        @Method(value = "never", timeoutMillis = 300)
+        byte[] neverHere();
     }
 
     private Server server;
@@ -113,6 +121,26 @@ class ClientMemoryTest {
         client.close();
         assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
         assertThat(bytes(connection)).isLessThanOrEqualTo(CALLS * 4L * 1024);
+    }
+
+    /** A server begins a reply, and never ends it. */
+    @Test
+    void theBeginOfAReplyIsHeldNoLongerThanItsCall() throws Exception {
+        Settings settings = new Settings(1 << 22, 100, 10_000_000);
+        try (FakeServer half = new FakeServer(settings, Unpooled.EMPTY_BUFFER, (request, peer) -> {
+            peer.send(Wire.REPLY | Wire.MORE, request.id(), Unpooled.buffer().writeZero(16_000));
+            for (int i = 0; i < 60; i++) {
+                peer.send(Wire.PART | Wire.MORE, request.id(), Unpooled.buffer().writeZero(16_000));
+            }
+        })) {
+            Calls halves =
+                    client.create(Calls.class, "127.0.0.1", half.endpoint().port());
+            CompletableFuture<byte[]> later = halves.never();
+            await().until(() -> client.ledger().held(Resource.REPLY_BYTES) > 900_000);
+            assertThatThrownBy(halves::neverHere).isInstanceOf(RPCXException.class);
+            assertThat(later).failsWithin(Duration.ofSeconds(20));
+            await().until(() -> client.ledger().held(Resource.REPLY_BYTES) == 0);
+        }
     }
 
     @Test

@@ -44,6 +44,9 @@ class EachCallEndsTest {
         @Method(value = "echo", idempotent = true, hedgeMillis = 1, timeoutMillis = 100)
         String echoHedgedSoon(String text);
 
+        @Method(value = "echo", timeoutMillis = 100)
+        String echoSoon(String text);
+
         @Method(value = "length", idempotent = true, hedgeMillis = 60_000)
         CompletableFuture<Integer> lengthHedged(byte[] bytes);
 
@@ -161,7 +164,7 @@ class EachCallEndsTest {
 
     /** A loop that is held up ends nothing; whoever blocks sees that the time is over, also where others make the call. */
     @Test
-    void aBlockingCallThatIsHedgedOrClassicEndsThoughItsEventLoopIsHeldUp() throws Exception {
+    void blockingCallsEndThoughTheirEventLoopIsHeldUp() throws Exception {
         Server server = Server.builder(RegistryServer.registry(new Service()))
                 .port(0)
                 .classic(true)
@@ -180,9 +183,12 @@ class EachCallEndsTest {
                 each.channels.keySet().iterator().next().eventLoop().execute(() -> hold(blocked, free));
             }
             blocked.await();
-            List<CompletableFuture<String>> callers = List.of(
-                    CompletableFuture.supplyAsync(() -> calls.echoHedgedSoon("x"), OWN_THREADS),
-                    CompletableFuture.supplyAsync(() -> classicCalls.echoSoon("x"), OWN_THREADS));
+            List<CompletableFuture<String>> callers = new ArrayList<>();
+            callers.add(CompletableFuture.supplyAsync(() -> calls.echoHedgedSoon("x"), OWN_THREADS));
+            callers.add(CompletableFuture.supplyAsync(() -> classicCalls.echoSoon("x"), OWN_THREADS));
+            for (int i = 0; i < 8; i++) {
+                callers.add(CompletableFuture.supplyAsync(() -> calls.echoSoon("x"), OWN_THREADS));
+            }
             for (CompletableFuture<String> caller : callers) {
                 RPCXException late = failure(caller);
                 assertThat(late.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);

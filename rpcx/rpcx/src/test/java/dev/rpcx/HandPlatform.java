@@ -38,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  * out is kept. Nothing happens by itself, so that the same input gives the same course of things, which a fuzzer needs.
  */
 final class HandPlatform implements Platform {
-    final MockTicker ticker = Ticker.newMockTicker();
+    final HandTicker ticker = new HandTicker();
 
     /** Allocator of all channels, whose buffers are counted. */
     final UnpooledByteBufAllocator buffers = new UnpooledByteBufAllocator(false, true);
@@ -51,6 +51,40 @@ final class HandPlatform implements Platform {
             EmbeddedChannel.builder().ticker(ticker).build();
     private final RandomGenerator random = new SplittableRandom(1);
     private @Nullable ChannelHandler accepting;
+
+    /** Stands for whatever fails for want of memory, at the places where the clock is read. */
+    static final class HandTicker implements MockTicker {
+        private final MockTicker hand = Ticker.newMockTicker();
+        private int untilFailure;
+
+        /** @param readings the last of so many from now on fails; none for 0 */
+        void failAt(int readings) {
+            untilFailure = readings;
+        }
+
+        @Override
+        public long nanoTime() {
+            if (untilFailure > 0 && --untilFailure == 0) {
+                throw new OutOfMemoryError("of the clock, in this test");
+            }
+            return hand.nanoTime();
+        }
+
+        @Override
+        public void advance(long amount, TimeUnit unit) {
+            hand.advance(amount, unit);
+        }
+
+        @Override
+        public long initialNanoTime() {
+            return hand.initialNanoTime();
+        }
+
+        @Override
+        public void sleep(long delay, TimeUnit unit) throws InterruptedException {
+            hand.sleep(delay, unit);
+        }
+    }
 
     /** A connection that a server has taken. */
     EmbeddedChannel accept() {

@@ -45,7 +45,8 @@ public final class LedgerCheck implements AfterEachCallback, AfterAllCallback {
     void look() {
         AtomicInteger looks = new AtomicInteger();
         try {
-            await().atMost(patience).pollDelay(Duration.ZERO).untilAsserted(() -> {
+            // in this thread, so that a slow collection does not end the wait before the first look has ended
+            await().pollInSameThread().atMost(patience).pollDelay(Duration.ZERO).untilAsserted(() -> {
                 if (!Ledger.auditAll().isEmpty()) {
                     // what a future has that never ends stays charged until nobody can reach the future
                     System.gc();

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class LeftoverTest {
     static final int ID = 1 << 16;
-    private static final int LARGE = 100_000;
+    static final int LARGE = 100_000;
 
     @RPCXServer("left")
     static final class Service {
@@ -60,7 +60,7 @@ class LeftoverTest {
 
     final HandPlatform platform = new HandPlatform();
     final Service service = new Service();
-    private final Server server = built(Server.builder(RegistryServer.registry(service)))
+    final Server server = built(Server.builder(RegistryServer.registry(service)))
             .platform(platform)
             .build()
             .start();
@@ -126,12 +126,12 @@ class LeftoverTest {
         HandPlatform.written(channel);
     }
 
-    private long held(Resource kind) {
+    long held(Resource kind) {
         return server.ledger().held(kind);
     }
 
     /** Takes so much of this that not even the smallest amount is left. */
-    private List<Charge> takeAll(Resource kind) {
+    List<Charge> takeAll(Resource kind) {
         List<Charge> taken = new ArrayList<>();
         for (long part = server.ledger().most(kind); part > 0; ) {
             Charge charge = Objects.requireNonNull(server.ledger().open(null)).charge(kind);

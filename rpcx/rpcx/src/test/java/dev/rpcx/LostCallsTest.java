@@ -32,10 +32,12 @@ class LostCallsTest {
     @RPCXServer("lost")
     static final class Service {
         final Queue<CompletableFuture<String>> given = new ConcurrentLinkedQueue<>();
+        final Queue<CompletableFuture<String>> all = new ConcurrentLinkedQueue<>();
 
         @Method
         CompletableFuture<String> later(String text) {
             CompletableFuture<String> reply = new CompletableFuture<>();
+            all.add(reply);
             given.add(reply);
             return reply;
         }
@@ -217,6 +219,8 @@ class LostCallsTest {
                     completeAtTheEndOfAStack(service.given, round++);
                 }
                 assertThat(lost.echo("alive")).isEqualTo("alive");
+                // a stack may have ended before its thread had completed the one that it had taken
+                service.all.forEach(reply -> reply.complete("late"));
                 await().until(() -> replies.stream().allMatch(CompletableFuture::isDone));
             }
             await().untilAsserted(() -> assertThat(server.running()).isZero());

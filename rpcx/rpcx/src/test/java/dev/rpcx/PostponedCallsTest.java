@@ -30,6 +30,7 @@ class PostponedCallsTest {
     private static final int GIVEN_MILLIS = 2_000;
     private static final int STREAMS = 300;
     private static final int ITEM_CHARS = 60_000;
+    private static final long MEBIBYTE = 1 << 20;
     private static final long ALL_THERE_IS = 1L << 62;
 
     /** Streams that begin before enough of what they bring is seen: a mebibyte of items, and some under way. */
@@ -157,6 +158,17 @@ class PostponedCallsTest {
             platform.reads(channel, true);
         }
 
+        ServerConnection connection() {
+            return Objects.requireNonNull(channel.pipeline().get(ServerConnection.class));
+        }
+
+        /** So much is unread beside what the server has made. */
+        Charge unread(long bytes) {
+            Charge charge = connection().account.charge(Resource.REPLY_BYTES);
+            assertThat(charge.set(bytes)).isTrue();
+            return charge;
+        }
+
         /** What each call was told at its end, by slot: REPLY, or the error's code. */
         Map<Integer, Object> ends() {
             Map<Integer, Object> ends = new HashMap<>();
@@ -234,6 +246,7 @@ class PostponedCallsTest {
         assertThat(service.waiting).isEmpty();
         assertThat(server.running()).isZero();
         peer.read();
+        assertThat(server.running()).as("no thread has come to them").isEqualTo(MAX_AT_ONCE);
         platform.handleAll(peer.channel);
         assertThat(service.waiting).hasSize(MANY);
         assertThat(server.running()).isEqualTo(MANY);
@@ -485,5 +498,124 @@ class PostponedCallsTest {
         assertThat(service.begun).isEqualTo(STREAMS);
         assertThat(tasks).isLessThan(4 * STREAMS);
         assertThat(peer.ends()).isEmpty();
+    }
+
+    /** How many of many calls run when their caller has read all but this, and none of them has ended. */
+    private int begunWithUnread(long bytes) {
+        Peer peer = new Peer();
+        peer.stopReading();
+        peer.requests(MANY, "waits");
+        Charge unread = peer.unread(bytes);
+        peer.read();
+        platform.handleAll(peer.channel);
+        assertThat(server.ledger().held(Resource.REPLY_BYTES)).isEqualTo(bytes);
+        int begun = service.waiting.size();
+        if (begun > 0) {
+            service.endAll();
+            platform.handleAll(peer.channel);
+            assertThat(service.waiting).as("those that come behind the first").hasSize(Math.min(begun, MANY - begun));
+        }
+        service.endAll();
+        unread.release();
+        peer.channel.close();
+        platform.handleAll(peer.channel);
+        service.endAll();
+        platform.handleAll(peer.channel);
+        return begun;
+    }
+
+    @Test
+    void whoHasReadAllButAQuarterOfAMebibyteIsNotHeldBackAndWhoHasReadLessRunsAFewAtOnce() {
+        assertThat(begunWithUnread(MEBIBYTE / 4)).isEqualTo(MANY);
+        assertThat(begunWithUnread(MEBIBYTE / 4 + Charge.STEP_BYTES)).isEqualTo(MAX_AT_ONCE);
+        assertThat(begunWithUnread(MEBIBYTE)).isEqualTo(MAX_AT_ONCE);
+        assertThat(begunWithUnread(MEBIBYTE + Charge.STEP_BYTES)).isZero();
+    }
+
+    @Test
+    void aStreamWaitsFromTheFirstByteBeyondAMebibyte() {
+        Peer peer = new Peer();
+        Charge unread = peer.unread(MEBIBYTE);
+        peer.streams(1, 1, 0);
+        platform.handleAll(peer.channel);
+        assertThat(service.begun).isEqualTo(1);
+        assertThat(unread.add(Charge.STEP_BYTES)).isTrue();
+        peer.streams(1, 1, 0);
+        platform.handleAll(peer.channel);
+        assertThat(service.begun).isEqualTo(1);
+        unread.release();
+    }
+
+    /** Whoever reads a little again and again is not kept from beginning by what is made for it all the time. */
+    @Test
+    void eachTimeThatTheSocketTakesMoreOneStreamBeginsHoweverMuchIsUnread() {
+        Peer peer = new Peer();
+        Charge unread = peer.unread(3 * MEBIBYTE);
+        peer.streams(MANY, 1, 0);
+        platform.handleAll(peer.channel);
+        assertThat(service.begun).isZero();
+        for (int i = 1; i <= 3; i++) {
+            platform.reads(peer.channel, false);
+            assertThat(server.running()).isZero();
+            peer.read();
+            assertThat(server.running()).isEqualTo(1);
+            platform.handleAll(peer.channel);
+            assertThat(service.begun).isEqualTo(i);
+        }
+        for (int i = 1; i <= MAX_AT_ONCE + 3; i++) {
+            platform.reads(peer.channel, false);
+            peer.read();
+            assertThat(server.running()).isEqualTo(Math.min(i, MAX_AT_ONCE));
+        }
+        platform.handleAll(peer.channel);
+        unread.release();
+    }
+
+    @Test
+    void whereNoStreamWaitsNoneBeginsAsTheSocketTakesMore() {
+        Peer peer = new Peer();
+        platform.reads(peer.channel, false);
+        peer.read();
+        peer.requests(1, "quick");
+        assertThat(peer.ends()).containsEntry(0, "REPLY");
+    }
+
+    @Test
+    void aCallThatFindsThatItsCallerHasReadMeanwhileBeginsAtOnce() {
+        Peer peer = new Peer();
+        Charge unread = peer.unread(2 * MEBIBYTE);
+        peer.connection().replyHeld();
+        unread.release();
+        peer.requests(1, "waits");
+        assertThat(service.waiting).hasSize(1);
+    }
+
+    @Test
+    void whatComesFromACallerThatHasReadShowsThatNothingHasToWait() {
+        Peer peer = new Peer();
+        ServerMethod quick = Objects.requireNonNull(server.method(MethodDictionary.key("postponed", "quick")));
+        Charge unread = peer.unread(2 * MEBIBYTE);
+        peer.connection().replyHeld();
+        assertThat(peer.connection().isCongested(quick)).isTrue();
+        unread.release();
+        peer.send(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER));
+        assertThat(peer.connection().isCongested(quick)).isFalse();
+    }
+
+    @Test
+    void allCallsForWhichThereIsNoPlaceAreRefusedTogether() {
+        server = server(4);
+        Peer peer = new Peer();
+        peer.stopReading();
+        peer.requests(3, "quick");
+        new Peer().requests(3, "waits");
+        new Peer().requests(1, "waits");
+        assertThat(server.running()).isEqualTo(4);
+        peer.read();
+        RPCXException.Code refused = RPCXException.Code.OVERLOADED;
+        assertThat(peer.ends())
+                .containsEntry(0, refused)
+                .containsEntry(1, refused)
+                .containsEntry(2, refused);
     }
 }

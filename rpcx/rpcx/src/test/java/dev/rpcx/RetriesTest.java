@@ -7,8 +7,6 @@ import static org.awaitility.Awaitility.await;
 import dev.rpcx.CircuitBreaker.Permit;
 import dev.rpcx.Health.Outcome;
 import io.netty.buffer.Unpooled;
-import io.netty.util.concurrent.MockTicker;
-import io.netty.util.concurrent.Ticker;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -159,6 +157,38 @@ class RetriesTest {
         }
     }
 
+    private static int left(RetryBudget budget) {
+        int left = 0;
+        while (budget.spend()) {
+            left++;
+        }
+        return left;
+    }
+
+    @Test
+    void whatAnOpenCircuitRefusesEarnsNoRetry() throws Exception {
+        try (Instances instances = new Instances(1);
+                Client client = Client.builder().circuitBreaker(0.5).build()) {
+            Instances.Who who = client.create(Instances.Who.class, Endpoints.of(instances.endpoints()));
+            assertThat(who.who("x")).isZero();
+            ClientCluster route = client.clusters.values().iterator().next();
+            for (int i = 0; i < 40; i++) {
+                route.counted(Health.Outcome.FAILED, false);
+            }
+            left(route.budget());
+            int refused = 0;
+            for (int i = 0; i < 50; i++) {
+                try {
+                    who.who("x");
+                } catch (RPCXException open) {
+                    refused++;
+                }
+            }
+            assertThat(refused).isGreaterThan(40);
+            assertThat(left(route.budget())).isZero();
+        }
+    }
+
     @Test
     void theCircuitOpensAfterFailuresAndClosesAfterATrial() {
         AtomicLong clock = new AtomicLong();
@@ -210,70 +240,6 @@ class RetriesTest {
         assertThat(breaker.permit()).as("the next one").isEqualTo(Permit.TRIAL);
         breaker.ended(Outcome.ANSWERED, true);
         assertThat(breaker.permit()).isEqualTo(Permit.GIVEN);
-    }
-
-    @Test
-    void failuresOfLongAgoAreForgotten() {
-        MockTicker clock = Ticker.newMockTicker();
-        Health health = new Health(clock);
-        for (int i = 0; i < 20; i++) {
-            assertThat(health.ended(Outcome.FAILED)).isFalse();
-            clock.advance(1, TimeUnit.MINUTES);
-        }
-        for (int i = 0; i < 4; i++) {
-            assertThat(health.ended(Outcome.FAILED)).isFalse();
-            health.ended(Outcome.UNTOLD);
-        }
-        assertThat(health.ended(Outcome.FAILED)).isTrue();
-    }
-
-    @Test
-    void anInstanceThatWasWellForAWhileIsLeftOutAsBrieflyAsTheFirstTime() {
-        MockTicker clock = Ticker.newMockTicker();
-        Health health = new Health(clock);
-        assertThat(secondsOut(health, clock)).isEqualTo(2);
-        assertThat(secondsOut(health, clock)).isEqualTo(4);
-        assertThat(secondsOut(health, clock)).isEqualTo(6);
-        clock.advance(1, TimeUnit.MINUTES);
-        assertThat(secondsOut(health, clock)).isEqualTo(2);
-    }
-
-    @Test
-    void anInstanceThatFailsMostOfItsCallsIsLeftOutThoughNeverFiveInARow() {
-        Health health = new Health(Ticker.newMockTicker());
-        int calls = 0;
-        boolean isTooMuch = false;
-        while (!isTooMuch && calls < 1000) {
-            isTooMuch = health.ended(++calls % 3 == 0 ? Outcome.ANSWERED : Outcome.FAILED);
-        }
-        // the first one opens the window
-        assertThat(calls).isEqualTo(1 + 21);
-    }
-
-    @Test
-    void anInstanceThatFailsHalfOfItsCallsStaysAndOldFailuresDoNotCount() {
-        MockTicker clock = Ticker.newMockTicker();
-        Health half = new Health(clock);
-        for (int i = 0; i < 1000; i++) {
-            assertThat(half.ended(Outcome.FAILED)).isFalse();
-            half.ended(Outcome.ANSWERED);
-        }
-        Health slow = new Health(clock);
-        for (int i = 1; i < 1000; i++) {
-            assertThat(slow.ended(i % 3 == 0 ? Outcome.ANSWERED : Outcome.FAILED))
-                    .isFalse();
-            clock.advance(600, TimeUnit.MILLISECONDS);
-        }
-    }
-
-    private static int secondsOut(Health health, MockTicker clock) {
-        health.leaveOut();
-        int seconds = 0;
-        while (health.isOut()) {
-            clock.advance(1, TimeUnit.SECONDS);
-            seconds++;
-        }
-        return seconds;
     }
 
     @RPCXServer("sick")
@@ -340,18 +306,6 @@ class RetriesTest {
                 subscription.cancel();
             }
         });
-    }
-
-    @Test
-    void whatThisSideFindsTooLargeSaysNothingOfTheServer() {
-        for (RPCXException.Code code : List.of(RPCXException.Code.TOO_LARGE, RPCXException.Code.INVALID)) {
-            assertThat(Outcome.of(new RPCXException(code, "here", RPCXException.Executed.MAYBE)))
-                    .isEqualTo(Outcome.UNTOLD);
-            assertThat(Outcome.of(new RPCXException(code, "there", RPCXException.Executed.EXECUTED)))
-                    .isEqualTo(Outcome.ANSWERED);
-            assertThat(Outcome.of(new RPCXException(code, "there", RPCXException.Executed.NOT_EXECUTED)))
-                    .isEqualTo(Outcome.ANSWERED);
-        }
     }
 
     private static StreamsTest.Collected<String> collected(SickClient calls) {

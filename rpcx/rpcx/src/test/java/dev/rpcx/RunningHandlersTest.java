@@ -2,6 +2,8 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -100,5 +102,76 @@ class RunningHandlersTest {
         account.close();
         running.connectionGone();
         assertThat(ledger.audit()).isEmpty();
+    }
+
+    @Test
+    void theTableGrowsToTwiceTheNumberThatIsCalledAndIsPaidForBeyondAFewMethods() {
+        assertThat(running.enter(method(8), limit)).isTrue();
+        assertThat(running.enter(method(16), limit)).isTrue();
+        assertThat(running.enter(method(32), limit)).isTrue();
+        assertThat(held()).isZero();
+        assertThat(running.enter(method(64), limit)).isTrue();
+        assertThat(held()).isEqualTo(Integer.BYTES * (2 * 64 - 64));
+        assertThat(running.enter(method(127), limit)).isTrue();
+        assertThat(held()).isEqualTo(Integer.BYTES * (2 * 64 - 64));
+        assertThat(running.all()).isEqualTo(5);
+    }
+
+    @Test
+    void whatAnAddressLeftRunningIsInTheShareOfItsNextConnection() {
+        InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
+        Account before = Objects.requireNonNull(ledger.open(address));
+        before.charge(Resource.ORPHANS).add(3);
+        Account now = Objects.requireNonNull(ledger.open(address));
+        RunningHandlers again = new RunningHandlers(now);
+        // of four places two are free for whoever runs three already: one too few
+        AtomicInteger all = new AtomicInteger(2);
+        AdmissionLimit few = new AdmissionLimit(4, all, 0);
+        assertThat(again.enter(method(1), few)).isFalse();
+        all.set(1);
+        assertThat(again.enter(method(1), few)).isTrue();
+        assertThat(again.all()).isEqualTo(1);
+        all.set(0);
+        // and now it runs four
+        assertThat(again.enter(method(1), few)).isTrue();
+        all.set(0);
+        assertThat(again.enter(method(1), few)).isFalse();
+    }
+
+    /** Places of all methods do not matter here: there is any number of them. */
+    private static AdmissionLimit ofMethod(int most) {
+        return new AdmissionLimit(most, new AtomicInteger(-1_000), 0);
+    }
+
+    @Test
+    void aConnectionHasItsShareOfEachMethodWhereAnotherIsThere() {
+        AdmissionLimit ten = ofMethod(10);
+        assertThat(ten.enter()).as("another connection's").isTrue();
+        ServerMethod called = method(1);
+        int entered = 0;
+        while (entered < 20 && running.enter(called, ten)) {
+            entered++;
+        }
+        assertThat(entered).isEqualTo(5);
+        AdmissionLimit others = ofMethod(10);
+        assertThat(others.enter()).isTrue();
+        assertThat(running.enter(method(2), others)).as("of another method").isTrue();
+    }
+
+    @Test
+    void aHandlerThatHasLeftIsInNoShare() {
+        AdmissionLimit two = ofMethod(2);
+        two.enter();
+        two.enter();
+        ServerMethod called = method(1);
+        assertThat(running.enter(called, two)).as("from here on it is shared").isFalse();
+        two.leave();
+        two.leave();
+        for (int i = 0; i < 10; i++) {
+            assertThat(running.enter(called, two)).isTrue();
+            two.leave();
+            running.left(called);
+            assertThat(running.all()).isZero();
+        }
     }
 }

@@ -428,6 +428,43 @@ class ServingBoundsTest {
         expectReply(3 * FIRST);
     }
 
+    /** The heap is full when a call comes in: its connection ends, and nothing of it stays counted. */
+    @Test
+    void nothingIsKeptOfACallForWhichThereWasNoMemory() {
+        serve();
+        for (String method : List.of("later", "laterHere")) {
+            for (int readings = 1; readings <= 12; readings++) {
+                EmbeddedChannel peer = hand.accept();
+                peer.pipeline().fireChannelRead(RawPeer.preface());
+                hand.ticker.failAt(readings);
+                peer.pipeline().fireChannelRead(request(FIRST, method));
+                hand.ticker.failAt(0);
+                peer.runPendingTasks();
+                handleAll();
+                peer.close();
+                service.waiting.forEach(result -> result.complete("over"));
+                handleAll();
+                hand.pass(peer, 5, TimeUnit.SECONDS);
+                peer.releaseOutbound();
+                assertThat(server().running()).as(method + " " + readings).isZero();
+                assertThat(server().ledger().audit())
+                        .as(method + " " + readings)
+                        .isEmpty();
+            }
+        }
+    }
+
+    @Test
+    void aStreamForWhichThereIsNoRoomIsRefused() {
+        serve();
+        takeAll(Resource.STREAMS);
+        call(FIRST, "takesHere", Unpooled.buffer());
+        expectRefusal(FIRST, Code.OVERLOADED, "too many streams");
+        giveAll();
+        call(FIRST + 1, "takesHere", Unpooled.buffer());
+        assertThat(next().head()).isEqualTo(Wire.CREDIT);
+    }
+
     @Test
     void asManyPlacesAreKeptAsABurstIsSmall() {
         serve();

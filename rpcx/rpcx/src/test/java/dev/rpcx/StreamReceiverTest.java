@@ -368,6 +368,7 @@ class StreamReceiverTest {
     @Test
     void aStreamIsCountedUntilItsEnd() {
         StreamReceiver stream = serverAtOnce();
+        assertThat(stream.hold()).isTrue();
         assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
         subscribed(stream, 1);
         stream.onEnd();

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -11,12 +12,13 @@ import org.junit.jupiter.api.Test;
 class WatchedLeftoverTest extends LeftoverTest {
     private static final class Watching implements Interceptor {
         final List<String> seen = new ArrayList<>();
+        boolean answers;
 
         @Override
         public Object intercept(Invocation call, Next next) throws Throwable {
             CompletableFuture<?> future = (CompletableFuture<?>) next.proceed(call);
             future.whenComplete((value, thrown) -> seen.add(call.method() + " " + value + " " + thrown));
-            return future;
+            return answers ? CompletableFuture.completedFuture(0) : future;
         }
     }
 
@@ -38,7 +40,7 @@ class WatchedLeftoverTest extends LeftoverTest {
                 .singleElement()
                 .asString()
                 .startsWith("shared null")
-                .contains("the caller is gone");
+                .contains("the call is over");
         service.next.complete(1);
         assertThat(watching.seen).hasSize(1);
     }
@@ -48,5 +50,48 @@ class WatchedLeftoverTest extends LeftoverTest {
         start(ID, "shared", 1);
         service.next.complete(1);
         assertThat(watching.seen).containsExactly("shared 1 null");
+    }
+
+    @Test
+    void aCallThatAnInterceptorAnswersLeavesNothingAtAStageThatManyShare() {
+        watching.answers = true;
+        start(ID, "shared", LARGE);
+        start(2 * ID, "shared", LARGE);
+        platform.handleAll(channel);
+        assertThat(Stages.waiting(service.next)).isZero();
+        assertThat(watching.seen).hasSize(2).allSatisfy(end -> assertThat(end).contains("the call is over"));
+        // the first one's hook is at the stage, and the stage may hold its request
+        assertThat(held(Resource.OBJECT_BYTES)).isBetween((long) LARGE, 2L * LARGE);
+        service.next.complete(1);
+        assertThat(watching.seen).hasSize(2);
+        assertThat(held(Resource.OBJECT_BYTES)).isZero();
+    }
+
+    @Test
+    void whatTheStageOfAnAnsweredCallMayHoldStaysChargedUntilNobodyCanReachIt() {
+        watching.answers = true;
+        int calls = 20;
+        for (int i = 1; i <= calls; i++) {
+            start(i * ID, "loses", 1);
+        }
+        platform.handleAll(channel);
+        assertThat(server.running()).isZero();
+        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(calls * Awaited.LEFTOVER_BYTES);
+        await().until(() -> {
+            System.gc();
+            return server.ledger().audit().isEmpty();
+        });
+    }
+
+    @Test
+    void aPlaceStaysForAnAnsweredCallWhereNothingElseCanBeCharged() {
+        watching.answers = true;
+        List<Charge> all = takeAll(Resource.OBJECT_BYTES);
+        start(ID, "keeps", 1);
+        platform.handleAll(channel);
+        assertThat(held(Resource.CALLS)).isEqualTo(1);
+        service.kept.remove().complete(1);
+        assertThat(server.ledger().audit()).doesNotContain("CALLS");
+        all.forEach(Charge::release);
     }
 }

@@ -1,0 +1,285 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A result that a handler brings later, and what stays charged where nobody waits for it. */
+@Timeout(60)
+class AwaitedTest {
+    private static final long POOL_BYTES = 1024 * 1024;
+
+    private final CompletableFuture<String> stage = new CompletableFuture<>();
+    private final List<String> told = new ArrayList<>();
+    private int looks;
+    private final LostCalls lost = new LostCalls(() -> looks++);
+    private final Ledger ledger =
+            new Ledger("awaited", Map.of(Resource.OBJECT_BYTES, POOL_BYTES), Map.of(), Integer.MAX_VALUE);
+    private final Account account = Objects.requireNonNull(ledger.open(null));
+
+    @AfterEach
+    void nothingIsLeft() {
+        account.close();
+        assertThat(ledger.audit()).isEmpty();
+    }
+
+    private Awaited awaited(CompletionStage<?> of) {
+        return new Awaited(
+                (value, thrown) ->
+                        told.add(thrown == null ? String.valueOf(value) : String.valueOf(thrown.getMessage())),
+                of,
+                lost);
+    }
+
+    private long held() {
+        return ledger.held(Resource.OBJECT_BYTES);
+    }
+
+    @Test
+    void theFirstResultIsTakenAndNoOther() {
+        Awaited awaited = awaited(stage);
+        assertThat(awaited.isOpen()).isTrue();
+        awaited.begin();
+        assertThat(awaited.isOpen()).isTrue();
+        stage.complete("1");
+        assertThat(told).containsExactly("1");
+        assertThat(awaited.isOpen()).isFalse();
+        awaited.accept("2", null);
+        assertThat(told).containsExactly("1");
+        assertThat(awaited.giveUp()).as("it has come").isFalse();
+        assertThat(awaited.isLost()).isFalse();
+        assertThat(lost.isAny).isFalse();
+    }
+
+    @Test
+    void aFailureIsAResultToo() {
+        awaited(stage).begin();
+        stage.completeExceptionally(new IllegalStateException("failed"));
+        assertThat(told).containsExactly("failed");
+    }
+
+    @Test
+    void noResultIsTakenOfACallThatHasBeenGivenUpAndNothingOfItIsAtTheStage() {
+        Awaited awaited = awaited(stage);
+        awaited.begin();
+        assertThat(Stages.waiting(stage)).isEqualTo(1);
+        assertThat(awaited.giveUp()).isTrue();
+        assertThat(Stages.waiting(stage)).isZero();
+        assertThat(awaited.isOpen()).isFalse();
+        assertThat(awaited.giveUp()).as("a second time").isFalse();
+        stage.complete("1");
+        assertThat(told).isEmpty();
+    }
+
+    /** One of a handler's own making. */
+    private static final class Unwaitable extends CompletableFuture<String> {
+        @Override
+        public CompletableFuture<String> whenComplete(BiConsumer<? super String, ? super Throwable> action) {
+            throw new IllegalStateException("nobody waits for this");
+        }
+    }
+
+    @Test
+    void aStageThatCannotBeWaitedForFailsItsCall() {
+        awaited(new Unwaitable()).begin();
+        assertThat(told).containsExactly("nobody waits for this");
+    }
+
+    @Test
+    void aCallIsFoundThoughWhoeverFailsOverItCannotTell() {
+        RuntimeException injected = new IllegalStateException("by the test");
+        LostCalls untold = new LostCalls(() -> {
+            throw new StackOverflowError("injected");
+        });
+        Awaited awaited = new Awaited(
+                (value, thrown) -> {
+                    throw injected;
+                },
+                stage,
+                untold);
+        assertThatThrownBy(() -> awaited.accept("1", null)).isSameAs(injected);
+        assertThat(awaited.isLost()).isTrue();
+        assertThat(untold.take()).isTrue();
+        assertThat(untold.take()).isFalse();
+    }
+
+    @Test
+    void theLoopIsToldOfACallThatIsLost() {
+        Awaited awaited = new Awaited(
+                (value, thrown) -> {
+                    throw new IllegalStateException("by the test");
+                },
+                stage,
+                lost);
+        assertThatThrownBy(() -> awaited.accept("1", null)).hasMessage("by the test");
+        assertThat(looks).isEqualTo(1);
+        assertThat(lost.take()).isTrue();
+    }
+
+    private static int down(int frames) {
+        return frames == 0 ? 0 : down(frames - 1) + 1;
+    }
+
+    /** Brings one result at the end of the stack, and others at each frame on the way back. */
+    private static void bringUp(Queue<Awaited> calls) {
+        try {
+            bringUp(calls);
+        } catch (StackOverflowError end) {
+            // the frame above has somewhat more
+        }
+        Awaited next = calls.poll();
+        if (next != null) {
+            next.accept("x", null);
+        }
+    }
+
+    @Test
+    void whoseStackIsNearlyAtItsEndFailsBeforeItHasTakenTheCall() throws Exception {
+        List<Awaited> all = new ArrayList<>();
+        for (int i = 0; i < 1_000; i++) {
+            all.add(new Awaited((value, thrown) -> down(5), stage, lost));
+        }
+        // once where there is room, so that nothing is loaded at the end of the stack
+        all.get(0).accept("x", null);
+        Queue<Awaited> calls = new ArrayDeque<>(all);
+        Runnable bring = () -> {
+            try {
+                bringUp(calls);
+            } catch (StackOverflowError end) {
+                // the point of it
+            }
+        };
+        Thread thread = new Thread(null, bring, "deep", 240_000);
+        thread.start();
+        thread.join();
+        assertThat(all).noneMatch(Awaited::isLost);
+        assertThat(all).as("of some the stack was at its end").anyMatch(Awaited::isOpen);
+        assertThat(all.get(all.size() - 1).isOpen()).as("the last had room").isFalse();
+    }
+
+    @Test
+    void aCancelReachesACallOfTheHandlersOwnAndNoOtherStage() {
+        RPCXFuture<String> own = new RPCXFuture<>();
+        awaited(own).cancel();
+        assertThat(own).isCancelled();
+        awaited(stage).cancel();
+        assertThat(stage).isNotDone();
+        RPCXFuture<String> seen = new RPCXFuture<>();
+        awaited(new OwnStage(seen)).cancel();
+        assertThat(seen).isCancelled();
+        awaited(new OwnStage(stage)).cancel();
+        assertThat(stage).isNotDone();
+    }
+
+    // ---- what stays
+
+    /** A call that waits at the stage and has been given up. */
+    private Awaited givenUp(CompletionStage<?> of) {
+        Awaited awaited = awaited(of);
+        awaited.begin();
+        awaited.giveUp();
+        return awaited;
+    }
+
+    @Test
+    void whatALeftCallHoldsIsChargedUntilItsStageEnds() {
+        assertThat(account.take(Resource.OBJECT_BYTES, 5_000)).isTrue();
+        assertThat(givenUp(stage).leave(account, List.of(), 5_000, 100, 7)).isFalse();
+        assertThat(held()).isEqualTo(5_000 + Awaited.LEFTOVER_BYTES + 7 + 16 * 100);
+        stage.complete("1");
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void ofALargeRequestNoMoreIsAddedThanWasNotCharged() {
+        assertThat(account.take(Resource.OBJECT_BYTES, 50_000)).isTrue();
+        assertThat(givenUp(stage).leave(account, List.of(), 50_000, 10_000, 0)).isFalse();
+        assertThat(held()).isEqualTo(50_000 + Awaited.LEFTOVER_BYTES + 16 * 1024);
+        stage.complete("1");
+    }
+
+    @Test
+    void aPlaceIsHandedOverWhereNothingElseCanBeCharged() {
+        assertThat(account.take(Resource.OBJECT_BYTES, 5_000)).isTrue();
+        assertThat(account.take(Resource.CALLS, 1)).isTrue();
+        long free = 0;
+        while (account.take(Resource.OBJECT_BYTES, 100)) {
+            free += 100;
+        }
+        assertThat(givenUp(stage).leave(account, List.of(), 5_000, 100, 0)).isTrue();
+        assertThat(ledger.held(Resource.CALLS)).isEqualTo(1);
+        account.give(Resource.OBJECT_BYTES, free);
+        assertThat(held()).isEqualTo(5_000);
+        stage.complete("1");
+        assertThat(held()).isZero();
+        assertThat(ledger.held(Resource.CALLS)).isZero();
+    }
+
+    @Test
+    void ofAStageThatHasEndedNothingStays() {
+        long free = 0;
+        assertThat(account.take(Resource.OBJECT_BYTES, 5_000)).isTrue();
+        while (account.take(Resource.OBJECT_BYTES, 100)) {
+            free += 100;
+        }
+        Awaited awaited = givenUp(stage);
+        stage.complete("1");
+        assertThat(awaited.leave(account, List.of(), 5_000, 100, 0)).isFalse();
+        assertThat(held()).isEqualTo(free);
+        account.give(Resource.OBJECT_BYTES, free);
+    }
+
+    @Test
+    void whereAnotherCallsHookIsOnTheStageNothingStays() {
+        givenUp(stage);
+        assertThat(account.take(Resource.OBJECT_BYTES, 5_000)).isTrue();
+        assertThat(givenUp(stage).leave(account, List.of(), 5_000, 100, 0)).isFalse();
+        assertThat(held()).isZero();
+    }
+
+    /** Interceptors may make a stage that never ends of one that does. */
+    @Test
+    void whatStaysGoesByTheHandlersOwnStageAndNotByThatOfAnInterceptor() {
+        OwnStage seen = new OwnStage(stage);
+        seen.begin();
+        OwnStage unused = new OwnStage(new CompletableFuture<>());
+        CompletableFuture<@Nullable Object> made = new CompletableFuture<>();
+        Awaited awaited = givenUp(made);
+        seen.giveUp();
+        assertThat(account.take(Resource.OBJECT_BYTES, 5_000)).isTrue();
+        assertThat(awaited.leave(account, List.of(seen, unused), 5_000, 100, 0)).isFalse();
+        assertThat(held()).isPositive();
+        stage.complete("1");
+        assertThat(held()).isZero();
+        assertThat(made).isNotDone();
+    }
+
+    @Test
+    void whatStaysGoesByAnInterceptorsStageWhereTheHandlersHasAnothersHook() {
+        givenUp(stage);
+        OwnStage seen = new OwnStage(stage);
+        seen.begin();
+        CompletableFuture<@Nullable Object> made = new CompletableFuture<>();
+        Awaited awaited = givenUp(made);
+        seen.giveUp();
+        assertThat(account.take(Resource.OBJECT_BYTES, 5_000)).isTrue();
+        assertThat(awaited.leave(account, List.of(seen), 5_000, 100, 0)).isFalse();
+        stage.complete("1");
+        assertThat(held()).isPositive();
+        made.complete("2");
+        assertThat(held()).isZero();
+    }
+}

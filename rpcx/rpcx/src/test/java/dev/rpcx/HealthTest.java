@@ -1,0 +1,294 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.rpcx.Health.Outcome;
+import io.netty.util.concurrent.MockTicker;
+import io.netty.util.concurrent.Ticker;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** When an instance is left out for how its calls have ended, and for how long. */
+class HealthTest {
+    @Test
+    void failuresOfLongAgoAreForgotten() {
+        MockTicker clock = Ticker.newMockTicker();
+        Health health = new Health(clock);
+        for (int i = 0; i < 20; i++) {
+            assertThat(health.ended(Outcome.FAILED)).isFalse();
+            clock.advance(1, TimeUnit.MINUTES);
+        }
+        for (int i = 0; i < 4; i++) {
+            assertThat(health.ended(Outcome.FAILED)).isFalse();
+            health.ended(Outcome.UNTOLD);
+        }
+        assertThat(health.ended(Outcome.FAILED)).isTrue();
+    }
+
+    @Test
+    void anInstanceThatWasWellForAWhileIsLeftOutAsBrieflyAsTheFirstTime() {
+        MockTicker clock = Ticker.newMockTicker();
+        Health health = new Health(clock);
+        assertThat(secondsOut(health, clock)).isEqualTo(2);
+        assertThat(secondsOut(health, clock)).isEqualTo(4);
+        assertThat(secondsOut(health, clock)).isEqualTo(6);
+        clock.advance(1, TimeUnit.MINUTES);
+        assertThat(secondsOut(health, clock)).isEqualTo(2);
+    }
+
+    @Test
+    void anInstanceThatFailsMostOfItsCallsIsLeftOutThoughNeverFiveInARow() {
+        Health health = new Health(Ticker.newMockTicker());
+        int calls = 0;
+        boolean isTooMuch = false;
+        while (!isTooMuch && calls < 1000) {
+            isTooMuch = health.ended(++calls % 3 == 0 ? Outcome.ANSWERED : Outcome.FAILED);
+        }
+        // the first one opens the window
+        assertThat(calls).isEqualTo(1 + 21);
+    }
+
+    @Test
+    void anInstanceThatFailsHalfOfItsCallsStaysAndOldFailuresDoNotCount() {
+        MockTicker clock = Ticker.newMockTicker();
+        Health half = new Health(clock);
+        for (int i = 0; i < 1000; i++) {
+            assertThat(half.ended(Outcome.FAILED)).isFalse();
+            half.ended(Outcome.ANSWERED);
+        }
+        Health slow = new Health(clock);
+        for (int i = 1; i < 1000; i++) {
+            assertThat(slow.ended(i % 3 == 0 ? Outcome.ANSWERED : Outcome.FAILED))
+                    .isFalse();
+            clock.advance(600, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private static int secondsOut(Health health, MockTicker clock) {
+        health.leaveOut();
+        return secondsLeft(health, clock);
+    }
+
+    @Test
+    void whatThisSideFindsTooLargeSaysNothingOfTheServer() {
+        for (RPCXException.Code code : List.of(RPCXException.Code.TOO_LARGE, RPCXException.Code.INVALID)) {
+            assertThat(Outcome.of(new RPCXException(code, "here", RPCXException.Executed.MAYBE)))
+                    .isEqualTo(Outcome.UNTOLD);
+            assertThat(Outcome.of(new RPCXException(code, "there", RPCXException.Executed.EXECUTED)))
+                    .isEqualTo(Outcome.ANSWERED);
+            assertThat(Outcome.of(new RPCXException(code, "there", RPCXException.Executed.NOT_EXECUTED)))
+                    .isEqualTo(Outcome.ANSWERED);
+        }
+    }
+
+    private static RPCXException error(RPCXException.Code code, RPCXException.Executed executed) {
+        return new RPCXException(code, "by the test", executed);
+    }
+
+    @Test
+    void whatTheEndOfACallSaysOfItsInstance() {
+        assertThat(Outcome.of(null)).isEqualTo(Outcome.ANSWERED);
+        for (RPCXException.Code code : RPCXException.Code.values()) {
+            Outcome expected = switch (code) {
+                case DEADLINE_EXCEEDED, OVERLOADED, PROTOCOL, UNAVAILABLE -> Outcome.FAILED;
+                case CANCELLED -> Outcome.UNTOLD;
+                case INVALID, TOO_LARGE, NOT_FOUND, HANDLER_FAILED, UNAUTHENTICATED -> Outcome.ANSWERED;
+            };
+            assertThat(Outcome.of(error(code, RPCXException.Executed.EXECUTED)))
+                    .as(code.name())
+                    .isEqualTo(expected);
+        }
+    }
+
+    @Test
+    void aCallThatHasNotLeftSaysNothingOfItsInstance() {
+        for (RPCXException.Own why : RPCXException.Own.values()) {
+            assertThat(Outcome.of(RPCXException.unsent(why, RPCXException.Code.UNAVAILABLE, "by the test")))
+                    .isEqualTo(Outcome.UNTOLD);
+        }
+    }
+
+    @Test
+    void wantOfMemoryHereSaysNothingOfTheInstance() {
+        assertThat(Outcome.of(RPCXException.noRoom("by the test"))).isEqualTo(Outcome.UNTOLD);
+    }
+
+    @Test
+    void whatAnInstanceRefusesSaysNothingUntilAnotherTakesIt() {
+        for (RPCXException.Code code : List.of(RPCXException.Code.NOT_FOUND, RPCXException.Code.UNAUTHENTICATED)) {
+            assertThat(Outcome.of(error(code, RPCXException.Executed.NOT_EXECUTED)))
+                    .isEqualTo(Outcome.REFUSED);
+        }
+        Health health = new Health(Ticker.newMockTicker());
+        assertThat(fail(health, 4)).isFalse();
+        assertThat(health.ended(Outcome.REFUSED)).isFalse();
+        assertThat(fail(health, 1)).isTrue();
+    }
+
+    private static boolean fail(Health health, int calls) {
+        boolean isTooMuch = false;
+        for (int i = 0; i < calls; i++) {
+            isTooMuch = health.ended(Outcome.FAILED);
+        }
+        return isTooMuch;
+    }
+
+    @Test
+    void fiveFailuresInARowAreTooManyAndAnAnswerBeginsAnew() {
+        Health health = new Health(Ticker.newMockTicker());
+        assertThat(fail(health, 4)).isFalse();
+        assertThat(health.ended(Outcome.ANSWERED)).isFalse();
+        assertThat(fail(health, 4)).isFalse();
+        assertThat(health.ended(Outcome.UNTOLD)).isFalse();
+        assertThat(fail(health, 1)).isTrue();
+        assertThat(fail(health, 1)).as("nobody has left it out").isTrue();
+    }
+
+    @Test
+    void failuresThirtySecondsApartAreARowAndALittleFurtherTheyAreNone() {
+        for (long more : new long[] {0, 1}) {
+            MockTicker clock = Ticker.newMockTicker();
+            clock.advance(1, TimeUnit.HOURS);
+            Health health = new Health(clock);
+            fail(health, 4);
+            clock.advance(TimeUnit.SECONDS.toNanos(30) + more, TimeUnit.NANOSECONDS);
+            assertThat(fail(health, 1)).isEqualTo(more == 0);
+        }
+    }
+
+    /** Of the twenty calls that are needed this ends with the failure that is one too many. */
+    private static Health almost(MockTicker clock) {
+        Health health = new Health(clock);
+        assertThat(fail(health, 1)).as("this opens the window").isFalse();
+        for (int i = 0; i < 19; i++) {
+            assertThat(health.ended(i % 3 == 2 ? Outcome.ANSWERED : Outcome.FAILED))
+                    .isFalse();
+        }
+        return health;
+    }
+
+    @Test
+    void aShareOfTwentyCallsIsLookedAtAndOfNoFewer() {
+        assertThat(almost(Ticker.newMockTicker()).ended(Outcome.FAILED)).isTrue();
+    }
+
+    @Test
+    void aWindowEndsAfterTenSeconds() {
+        for (long early : new long[] {0, 1}) {
+            MockTicker clock = Ticker.newMockTicker();
+            clock.advance(1, TimeUnit.HOURS);
+            Health health = almost(clock);
+            clock.advance(TimeUnit.SECONDS.toNanos(10) - early, TimeUnit.NANOSECONDS);
+            assertThat(health.ended(Outcome.FAILED)).isEqualTo(early == 1);
+        }
+    }
+
+    @Test
+    void answersOfAWindowThatIsOverDoNotCountInTheNext() {
+        MockTicker clock = Ticker.newMockTicker();
+        clock.advance(1, TimeUnit.HOURS);
+        Health health = new Health(clock);
+        fail(health, 1);
+        clock.advance(10, TimeUnit.SECONDS);
+        for (int i = 0; i < 100; i++) {
+            health.ended(Outcome.ANSWERED);
+        }
+        for (int i = 0; i < 20; i++) {
+            assertThat(health.ended(i % 3 == 2 ? Outcome.ANSWERED : Outcome.FAILED))
+                    .isFalse();
+        }
+        assertThat(health.ended(Outcome.FAILED)).isTrue();
+    }
+
+    @Test
+    void nothingIsTooMuchOfAnInstanceThatIsLeftOutAndItComesBackWithoutAPast() {
+        MockTicker clock = Ticker.newMockTicker();
+        clock.advance(1, TimeUnit.HOURS);
+        Health health = new Health(clock);
+        assertThat(health.isOut()).isFalse();
+        assertThat(fail(health, 5)).isTrue();
+        health.leaveOut();
+        assertThat(health.isOut()).isTrue();
+        assertThat(fail(health, 4)).isFalse();
+        health.leaveOut();
+        assertThat(fail(health, 20)).isFalse();
+        health.leaveOut();
+        clock.advance(1, TimeUnit.MINUTES);
+        assertThat(health.isOut()).isFalse();
+        assertThat(fail(health, 4)).isFalse();
+    }
+
+    @Test
+    void failuresFromBeforeItWasLeftOutAreNotInTheRowBehindIt() {
+        MockTicker clock = Ticker.newMockTicker();
+        clock.advance(1, TimeUnit.HOURS);
+        Health health = new Health(clock);
+        assertThat(fail(health, 5)).isTrue();
+        health.leaveOut();
+        clock.advance(2, TimeUnit.SECONDS);
+        assertThat(health.isOut()).isFalse();
+        assertThat(fail(health, 4)).isFalse();
+        assertThat(fail(health, 1)).isTrue();
+    }
+
+    @Test
+    void anInstanceIsLeftOutForThirtySecondsAtMost() {
+        MockTicker clock = Ticker.newMockTicker();
+        clock.advance(1, TimeUnit.HOURS);
+        Health health = new Health(clock);
+        for (int times = 1; times <= 20; times++) {
+            assertThat(secondsOut(health, clock)).isEqualTo(Math.min(2 * times, 30));
+        }
+    }
+
+    @Test
+    void eachTenSecondsOutsideForgiveOneTime() {
+        MockTicker clock = Ticker.newMockTicker();
+        clock.advance(1, TimeUnit.HOURS);
+        Health health = new Health(clock);
+        for (int times = 1; times <= 5; times++) {
+            secondsOut(health, clock);
+        }
+        clock.advance(TimeUnit.SECONDS.toNanos(10) - 1, TimeUnit.NANOSECONDS);
+        health.leaveOut();
+        assertThat(secondsLeft(health, clock)).isEqualTo(12);
+        clock.advance(30, TimeUnit.SECONDS);
+        health.leaveOut();
+        assertThat(secondsLeft(health, clock)).isEqualTo(2 * (6 - 3 + 1));
+    }
+
+    @Test
+    void whoIsLeftOutWhileItIsOutIsForgivenNothing() {
+        MockTicker clock = Ticker.newMockTicker();
+        clock.advance(1, TimeUnit.HOURS);
+        Health health = new Health(clock);
+        for (int times = 1; times <= 15; times++) {
+            health.leaveOut();
+        }
+        assertThat(secondsLeft(health, clock)).isEqualTo(30);
+    }
+
+    private static int secondsLeft(Health health, MockTicker clock) {
+        int seconds = 0;
+        while (health.isOut()) {
+            clock.advance(1, TimeUnit.SECONDS);
+            seconds++;
+        }
+        return seconds;
+    }
+
+    @Test
+    void theOneThatComesBackFirstIsFirst() {
+        MockTicker clock = Ticker.newMockTicker();
+        clock.advance(1, TimeUnit.HOURS);
+        Health first = new Health(clock);
+        Health second = new Health(clock);
+        first.leaveOut();
+        clock.advance(1, TimeUnit.SECONDS);
+        second.leaveOut();
+        assertThat(first.comesBackBefore(second)).isNegative();
+        assertThat(second.comesBackBefore(first)).isPositive();
+        assertThat(first.comesBackBefore(first)).isZero();
+    }
+}

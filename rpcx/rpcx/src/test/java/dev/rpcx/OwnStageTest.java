@@ -1,0 +1,75 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.junit.jupiter.api.Test;
+
+/** What interceptors see of a handler's stage. */
+class OwnStageTest {
+    private final CompletableFuture<String> source = new CompletableFuture<>();
+    private final OwnStage seen = new OwnStage(source);
+
+    @Test
+    void itEndsWithTheHandlersStageAndAsThatDoes() {
+        seen.begin();
+        assertThat(seen).isNotDone();
+        source.complete("1");
+        assertThat(seen).isCompletedWithValue("1");
+        OwnStage other = new OwnStage(CompletableFuture.failedFuture(new IllegalStateException("failed")));
+        other.begin();
+        assertThatThrownBy(other::join).hasRootCauseMessage("failed");
+    }
+
+    @Test
+    void beforeItsBeginItWaitsForNothing() {
+        source.complete("1");
+        assertThat(seen).isNotDone();
+    }
+
+    @Test
+    void whereItIsGivenUpNothingOfItIsAtTheHandlersStage() {
+        seen.begin();
+        assertThat(Stages.waiting(source)).isEqualTo(1);
+        seen.giveUp();
+        assertThat(Stages.waiting(source)).isZero();
+        source.complete("1");
+        assertThat(seen).isNotDone();
+        seen.run();
+        assertThatThrownBy(seen::join).hasRootCauseInstanceOf(RPCXException.class);
+        assertThat(seen).isCompletedExceptionally();
+    }
+
+    @Test
+    void itsHookIsThatOfTheHandlersStage() {
+        seen.begin();
+        assertThat(seen.hook()).isNotNull();
+        OwnStage second = new OwnStage(source);
+        second.begin();
+        assertThat(second.hook()).isNull();
+    }
+
+    @Test
+    void aCancelOfTheCallReachesOnlyACallOfTheHandlersOwn() {
+        seen.cancelSource();
+        assertThat(source).isNotDone();
+        RPCXFuture<String> own = new RPCXFuture<>();
+        new OwnStage(own).cancelSource();
+        assertThat(own).isCancelled();
+    }
+
+    @Test
+    void anInterceptorMayCancelBoth() {
+        assertThat(seen.cancel(true)).isTrue();
+        assertThat(seen).isCancelled();
+        assertThat(source).isCancelled();
+        assertThat(new OwnStage(new CompletableFuture<>()).cancel(false)).isTrue();
+        CompletionStage<String> unasked = source.minimalCompletionStage();
+        assertThat(new OwnStage(unasked).cancel(true)).isTrue();
+        OwnStage ended = new OwnStage(CompletableFuture.completedFuture("1"));
+        ended.begin();
+        assertThat(ended.cancel(true)).as("it has ended").isFalse();
+    }
+}
