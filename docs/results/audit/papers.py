@@ -153,8 +153,9 @@ class Figure:
 
 
 def plain(load):
-    """A load without its lengths, which a scale changes: users:300:60s:10 and users:300:5s:10:even:shared begin alike."""
-    return [t for t in load.replace("grid:", "rounds:").split(":") if not re.fullmatch(r"[\d.]+(ms|s|m|h)", t)]
+    """A load without its lengths and bursts without their number, which a scale changes: users:300:60s:10 and users:300:5s:10:even:shared begin alike."""
+    tokens = [t for t in load.replace("grid:", "rounds:").split(":") if not re.fullmatch(r"[\d.]+(ms|s|m|h)", t)]
+    return tokens[:2] if tokens[0] == "burst" else tokens
 
 
 def length_ms(load):
@@ -169,7 +170,7 @@ class Part:
         text = self.store.study
         self.topologies = re.findall(r'"([^"]+)"', re.search(r"^topologies: (.*)$", text, re.M)[1])
         planned = {(t["message"], t["load"]) for t in self.store.trials}
-        self.loads = [x for x in dict.fromkeys(re.findall(r'^ *- "([^"]+)"$', text, re.M)) if any(x == load for _, load in planned)]
+        self.loads = [x for x in dict.fromkeys(re.findall(r'"([^"]+)"', text)) if any(x == load for _, load in planned)]
         self.messages = [x for x in dict.fromkeys(re.findall(r'"([^"]+)"', text)) if any(x == m for m, _ in planned)]
         self.planned = planned
         self.is_alone = "alone: true" in text or len(self.messages) == 1
@@ -200,8 +201,10 @@ class Part:
         if metric == "memory_after_load" and not self.is_alone:
             return False
         if load.startswith("staircase:"):
+            if metric == "clients_at_limit" and ":x" in load:
+                return False
             return length_ms(load) >= max(3000, 2 * trial["limit_ns"] / 1e6)
-        if load.startswith("open:") and float(load.split(":")[1]) * trial["window_ns"] / 1e9 < 5:
+        if load.startswith("open:") and float(load.split(":")[1]) * trial["window_ns"] / 1e9 < 16:
             return False
         return load.startswith(("burst:", "rounds:")) or (length_ms(load) or trial["window_ns"] / 1e6) >= 1000
 

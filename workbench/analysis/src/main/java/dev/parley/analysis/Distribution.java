@@ -5,7 +5,6 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.stream.LongStream;
 import java.util.zip.DataFormatException;
 import org.HdrHistogram.Histogram;
 
@@ -31,27 +30,11 @@ public final class Distribution {
 
     /** Of histograms in HdrHistogram's compressed V2 encoding; none is a distribution of nothing. */
     public static Distribution merged(Collection<byte[]> encoded) {
-        if (encoded.size() == 1) {
-            return of(encoded.iterator().next());
-        }
-        TreeMap<Long, Long> merged = new TreeMap<>();
-        encoded.forEach(bytes -> addTo(merged, bytes));
-        return of(merged);
-    }
-
-    /** Without a map between, since a run has tens of thousands of them. */
-    private static Distribution of(byte[] encoded) {
-        if (encoded.length == 0) {
-            return new Distribution(new long[0], new long[0]);
-        }
-        Histogram histogram = decoded(encoded);
-        LongStream.Builder values = LongStream.builder();
-        LongStream.Builder counts = LongStream.builder();
-        for (var bucket : histogram.recordedValues()) {
-            values.add(histogram.highestEquivalentValue(bucket.getValueIteratedTo()));
-            counts.add(bucket.getCountAddedInThisIterationStep());
-        }
-        return new Distribution(values.build().toArray(), counts.build().toArray());
+        return Bins.merged(encoded).orElseGet(() -> {
+            TreeMap<Long, Long> merged = new TreeMap<>();
+            encoded.forEach(bytes -> addTo(merged, bytes));
+            return of(merged);
+        });
     }
 
     static Distribution of(Map<Long, Long> ascending) {

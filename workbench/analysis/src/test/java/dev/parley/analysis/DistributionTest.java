@@ -1,11 +1,13 @@
 package dev.parley.analysis;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.TreeMap;
 import org.HdrHistogram.Histogram;
 import org.junit.jupiter.api.Test;
 
@@ -30,6 +32,58 @@ class DistributionTest {
             assertThat(merged.percentileNs(p)).as("p%s", p).isEqualTo(all.getValueAtPercentile(p));
         }
         assertThat(merged.meanNs()).isCloseTo(all.getMean(), within(all.getMean() / 500));
+    }
+
+    /** Whatever the shape of a histogram: what is read without the library is what the library reads. */
+    @Test
+    void countsAreThoseThatTheLibraryReads() {
+        SplittableRandom random = new SplittableRandom(5);
+        for (int digits = 0; digits <= 5; digits++) {
+            for (long unit : new long[] {1, 1_000}) {
+                List<byte[]> some = new java.util.ArrayList<>(List.of(new byte[0]));
+                for (int n : new int[] {0, 1, 2, 100, 3_000}) {
+                    Histogram one = new Histogram(unit, Math.max(2 * unit, Long.MAX_VALUE / 4), digits);
+                    for (int i = 0; i < n; i++) {
+                        one.recordValueWithCount(
+                                random.nextLong(Long.MAX_VALUE / 4) >> random.nextInt(60), 1L << random.nextInt(50));
+                    }
+                    some.add(Encoded.of(one));
+                }
+                for (byte[] one : some) {
+                    assertReadAsByTheLibrary(List.of(one));
+                }
+                assertReadAsByTheLibrary(some);
+                // of another shape than the others
+                some.add(Encoded.of(7, 7, 1_000_000));
+                assertReadAsByTheLibrary(some);
+            }
+        }
+    }
+
+    private static void assertReadAsByTheLibrary(List<byte[]> encoded) {
+        TreeMap<Long, Long> expected = new TreeMap<>();
+        encoded.forEach(one -> Distribution.addTo(expected, one));
+        Distribution read = Distribution.merged(encoded);
+        assertThat(read.values()).isEqualTo(Distribution.of(expected).values());
+        assertThat(read.counts()).isEqualTo(Distribution.of(expected).counts());
+    }
+
+    @Test
+    void whatIsNoHistogramIsSaidOrReadAsByTheLibrary() {
+        byte[] whole = Encoded.of(1, 5, 1_000_000, 1_000_000_000);
+        for (int at = 0; at < whole.length; at++) {
+            for (int bit = 0; bit < 8; bit++) {
+                byte[] hurt = whole.clone();
+                hurt[at] ^= (byte) (1 << bit);
+                assertThatCode(() -> Distribution.merged(List.of(hurt)))
+                        .satisfiesAnyOf(
+                                e -> assertThat(e).isNull(), e -> assertThat(e).isInstanceOf(RuntimeException.class));
+            }
+        }
+        for (int length = 1; length < whole.length; length++) {
+            byte[] cut = java.util.Arrays.copyOf(whole, length);
+            assertThatThrownBy(() -> Distribution.merged(List.of(cut))).isInstanceOf(RuntimeException.class);
+        }
     }
 
     @Test

@@ -170,12 +170,12 @@ final class Reproduce implements Callable<Integer> {
         }
         Path folder = resumed.isPresent() ? resumed.get() : Job.folder(out);
         Files.writeString(folder.resolve(MARK), asked.mark());
-        Instant began = Instant.now();
+        Sittings.begin(folder, Instant.now(), Lab.commit(), Job.command(spec));
         Outcome outcome;
         // Ctrl-C waits until the sitting is written down
         try (Children.Hold _ = Children.hold()) {
             outcome = carriedOut(papers, asked, folder, catalog, until, true);
-            Sittings.add(folder, began, Job.command(spec));
+            Sittings.end(folder);
         }
         if (outcome.isInterrupted()) {
             return 1;

@@ -61,6 +61,14 @@ record Ceiling(double perSecond) {
         private @Nullable Ceiling last;
         private long measuredNs;
 
+        Kept() {}
+
+        /** @param measuredNs when {@code known} was measured, on the clock that {@link #at} is told */
+        Kept(Ceiling known, long measuredNs) {
+            last = known;
+            this.measuredNs = measuredNs;
+        }
+
         synchronized Ceiling at(long nowNs, Measurement measurement) throws InterruptedException {
             Ceiling known = last;
             if (known == null || nowNs - measuredNs >= MAX_AGE.toNanos()) {
@@ -78,8 +86,8 @@ record Ceiling(double perSecond) {
      *
      * @throws LabException where it cannot be measured
      */
-    static Ceiling current(Installation generator, Path logs) throws InterruptedException {
-        return KEPT.at(System.nanoTime(), () -> measured(generator, logs));
+    static Ceiling current(Kept kept, Installation generator, Path logs) throws InterruptedException {
+        return kept.at(System.nanoTime(), () -> measured(generator, logs));
     }
 
     private static Ceiling measured(Installation installation, Path logs) throws InterruptedException {

@@ -51,6 +51,7 @@ public final class Lab {
     private final LabListener listener;
     private final Map<String, Location.Socket> backends;
     private final boolean isObserved;
+    private final Ceiling.Kept ceilings;
 
     /** Nothing is begun that would end after this; empty where there is time enough. */
     private Optional<Instant> until = Optional.empty();
@@ -73,6 +74,17 @@ public final class Lab {
 
     /** @param isObserved whether services write a log line a call, and Prometheus is told where they are */
     public Lab(Catalog catalog, LabListener listener, Map<String, Location.Socket> backends, boolean isObserved) {
+        this(catalog, listener, backends, isObserved, Ceiling.KEPT);
+    }
+
+    /** @param ceilings what the load generator reaches, measured where it is not known */
+    Lab(
+            Catalog catalog,
+            LabListener listener,
+            Map<String, Location.Socket> backends,
+            boolean isObserved,
+            Ceiling.Kept ceilings) {
+        this.ceilings = ceilings;
         this.isObserved = isObserved;
         this.backends = Map.copyOf(backends);
         this.home = Installations.home();
@@ -321,12 +333,12 @@ public final class Lab {
         }
         listener.planned(plan);
         RehearsalTime rehearsals = new RehearsalTime(plan);
-        Tally tally = new Tally();
+        Tally tally = new Tally(store.trials());
         for (int i = 0; i < plan.boots().size(); i++) {
             Plan.Boot planned = plan.boots().get(i);
             Plan.Boot boot = planned.rehearsing(rehearsals.next(planned));
             Duration rehearsed = Duration.ZERO;
-            if (hasTimeFor(Plan.estimate(boot))) {
+            if (hasTimeFor(tally.times.of(boot))) {
                 listener.booting(boot, i);
                 if (boot.opensBlock()) {
                     emptyService(boot, store, logs);
@@ -352,7 +364,7 @@ public final class Lab {
 
     private Ceiling ceiling(Path logs) throws InterruptedException {
         try {
-            return Ceiling.current(installations.bareGenerator(), logs);
+            return Ceiling.current(ceilings, installations.bareGenerator(), logs);
         } catch (LabException e) {
             if (isToldToEnd()) {
                 throw told(e);
@@ -369,7 +381,7 @@ public final class Lab {
      * @throws LabException where it cannot be measured
      */
     public static double generatorCeiling(Catalog catalog, Path logs) throws InterruptedException {
-        return Ceiling.current(new Installations(Installations.home(), catalog).bareGenerator(), logs)
+        return Ceiling.current(Ceiling.KEPT, new Installations(Installations.home(), catalog).bareGenerator(), logs)
                 .perSecond();
     }
 
@@ -380,6 +392,11 @@ public final class Lab {
         private int voided;
         private int left;
         private Optional<String> firstFailure = Optional.empty();
+        private final TrialTimes times;
+
+        Tally(List<TrialRow> done) {
+            times = new TrialTimes(done);
+        }
     }
 
     private void emptyService(Plan.Boot boot, RunStore store, Path logs) throws InterruptedException {
@@ -439,7 +456,7 @@ public final class Lab {
                 rehearsed = before.plus(deployment.rehearsed());
                 deployment.confine();
                 while (!left.isEmpty()) {
-                    if (!hasTimeFor(Plan.estimate(left.getFirst()))) {
+                    if (!hasTimeFor(tally.times.of(left.getFirst()))) {
                         tally.left += left.size();
                         return rehearsed;
                     }
@@ -449,6 +466,7 @@ public final class Lab {
                     store.append(measured.trial(), measured.seconds(), measured.histograms(), measured.figures());
                     left.removeFirst();
                     tally.finished++;
+                    tally.times.took(measured.trial());
                     tally.voided += measured.trial().isValid() ? 0 : 1;
                     listener.trialEnded(measured.trial(), Optional.of(Glance.of(measured)));
                 }

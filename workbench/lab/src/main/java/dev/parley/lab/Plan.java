@@ -141,10 +141,8 @@ public record Plan(List<Boot> boots) {
         Study.Effort effort = study.effort();
         List<TrialSpec> trials = new ArrayList<>();
         for (Study.Cell cell : serving.cells()) {
-            TrialSpec.Window window = new TrialSpec.Window(
-                    effort.warmUpLeast(),
-                    effort.warmUpMost(),
-                    cell.load().ownLength().orElse(effort.window()));
+            TrialSpec.Window window =
+                    new TrialSpec.Window(effort.warmUpLeast(), effort.warmUpMost(), effort.window(cell.load()));
             trials.add(new TrialSpec(
                     firstId + trials.size(),
                     technology,

@@ -67,6 +67,7 @@ final class Rehearsal {
     private final long leastNs;
     private final boolean isAsked;
     private final Set<Played> played = new HashSet<>();
+    private final Set<Played> warm = new HashSet<>();
     private long spentNs;
     private long leftNs;
     private int messagesLeft;
@@ -142,7 +143,8 @@ final class Rehearsal {
     }
 
     /**
-     * Rehearses a trial at the concurrency that is then measured.
+     * Rehearses a trial at the concurrency that is then measured. Where the services of this boot were already seen
+     * warm for its message at that concurrency, one slice is enough to see that they still are.
      *
      * @return whether the services were seen warm; where not, time was over, and the trial's own window tells
      */
@@ -182,14 +184,17 @@ final class Rehearsal {
     private boolean untilWarm(MessageSpec message, Load load, long beganNs, long leastNs, long mostNs)
             throws InterruptedException {
         // What the criterion needs is played once for each message and load, however little time a scale gives.
-        int needed = played.add(new Played(message, load)) ? QUIET_IN_A_ROW : 0;
+        Played own = new Played(message, load);
+        int needed = played.add(own) ? QUIET_IN_A_ROW : 0;
+        int wanted = warm.contains(own) ? 1 : QUIET_IN_A_ROW;
         int quiet = 0;
         double medianBefore = Double.NaN;
         for (int i = 0; i < needed || isTimeFor(slice, beganNs, mostNs); i++) {
             Slice shown = stage.play(message, load, slice);
             boolean isQuiet = shown.isQuiet() && !Warmth.falls(medianBefore, shown.medianMs());
             quiet = isQuiet ? quiet + 1 : 0;
-            if (quiet >= QUIET_IN_A_ROW && stage.nowNs() - beganNs >= leastNs) {
+            if (quiet >= wanted && stage.nowNs() - beganNs >= leastNs) {
+                warm.add(own);
                 return true;
             }
             if (shown.hasReplies()) {

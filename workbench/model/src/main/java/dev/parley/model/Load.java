@@ -27,23 +27,39 @@ public sealed interface Load {
     }
 
     /**
-     * Closed clients, {@code step} more after each {@code stepLength}, until the last step has {@code to} clients. Source: kazanavicius,
-     * section 3.2 (10 → 200 clients, ten more every 30 s).
+     * Closed clients, after each {@code stepLength} {@code times} as many and {@code step} more, until the last step
+     * has {@code to} clients: even steps, written {@code +10}, or steps that multiply, written {@code x2}. Source:
+     * kazanavicius, section 3.2 (10 → 200 clients, ten more every 30 s).
      */
-    record Staircase(int from, int to, int step, Duration stepLength) implements Load {
+    record Staircase(int from, int to, int step, int times, Duration stepLength) implements Load {
         public Staircase {
-            LoadForm.range("clients", from, to, step);
+            LoadForm.range("clients", from, to, Math.max(step, times - 1));
+            if (times < 1 || times > 1 && step != 0) {
+                throw new BadInput(
+                        "staircase", "x" + times + "+" + step, "either more clients a step or times as many");
+            }
             LoadForm.longer("stepLength", stepLength);
+        }
+
+        /** Even steps. */
+        public Staircase(int from, int to, int step, Duration stepLength) {
+            this(from, to, step, 1, stepLength);
         }
 
         /** How many clients each step has. */
         public List<Integer> steps() {
-            return new Range(from, to, step).values();
+            List<Integer> steps = new ArrayList<>();
+            for (int clients = from; clients < to; clients = clients * times + step) {
+                steps.add(clients);
+            }
+            steps.add(to);
+            return List.copyOf(steps);
         }
 
         @Override
         public String toString() {
-            return "staircase:" + from + "-" + to + ":+" + step + ":" + LoadForm.text(stepLength);
+            return "staircase:" + from + "-" + to + ":" + (times == 1 ? "+" + step : "x" + times) + ":"
+                    + LoadForm.text(stepLength);
         }
     }
 
@@ -332,7 +348,8 @@ public sealed interface Load {
     default Load inTime(double factor) {
         return switch (this) {
             case Closed _, Open _, Burst _ -> this;
-            case Staircase s -> new Staircase(s.from(), s.to(), s.step(), LoadForm.times(s.stepLength(), factor));
+            case Staircase s ->
+                new Staircase(s.from(), s.to(), s.step(), s.times(), LoadForm.times(s.stepLength(), factor));
             case RateRamp r -> new RateRamp(r.from(), r.to(), LoadForm.times(r.length(), factor), r.arrivals());
             case Users u ->
                 new Users(u.from(), u.to(), LoadForm.times(u.length(), factor), u.iterations(), u.arrivals(), u.use());

@@ -27,8 +27,13 @@ final class LoadForm {
                 case "open/3" -> new Load.Open(Double.parseDouble(p[1]), arrivals(p[2]));
                 case "staircase/4" -> {
                     String[] span = p[1].split("-", 2);
+                    boolean isEven = p[2].startsWith("+");
                     yield new Load.Staircase(
-                            Integer.parseInt(span[0]), Integer.parseInt(span[1]), step(p[2]), duration(p[3]));
+                            Integer.parseInt(span[0]),
+                            Integer.parseInt(span[1]),
+                            isEven ? Integer.parseInt(after("+", p[2])) : 0,
+                            isEven ? 1 : Integer.parseInt(after("x", p[2])),
+                            duration(p[3]));
                 }
                 case "ramp/4" -> new Load.RateRamp(first(p[1]), last(p[1]), duration(p[2]), arrivals(p[3]));
                 case "users/4", "users/5", "users/6" ->
@@ -89,10 +94,6 @@ final class LoadForm {
     private static Load.Range range(String text) {
         String[] sides = text.split("[-+]", 3);
         return new Load.Range(Integer.parseInt(sides[0]), Integer.parseInt(sides[1]), Integer.parseInt(sides[2]));
-    }
-
-    private static int step(String text) {
-        return Integer.parseInt(after("+", text));
     }
 
     private static String after(String mark, String text) {
@@ -188,8 +189,9 @@ final class LoadForm {
         return switch (load) {
             case Load.Closed c -> c.clients() + (c.clients() == 1 ? " client" : " clients") + " (closed load)";
             case Load.Staircase s ->
-                s.from() + " to " + s.to() + " clients, " + s.step() + " more every " + text(s.stepLength())
-                        + " (closed load)";
+                s.from() + " to " + s.to() + " clients, "
+                        + (s.times() == 1 ? s.step() + " more every " : s.times() + " times as many every ")
+                        + text(s.stepLength()) + " (closed load)";
             case Load.Open o -> text(o.perSecond()) + " requests/s (open load, " + text(o.arrivals()) + ")";
             case Load.RateRamp r ->
                 text(r.from()) + " to " + text(r.to()) + " requests/s over " + text(r.length()) + " (open load, "

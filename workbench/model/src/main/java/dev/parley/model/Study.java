@@ -67,6 +67,9 @@ public record Study(
 
     public static final int RESTARTS_MOST = 1_000;
 
+    /** Requests that a window of an open load can be asked to hold. */
+    public static final int OPEN_REQUESTS_MOST = 10_000;
+
     /** A trial waits for its last calls, so that a longer one would hold up the run. */
     private static final Duration MAX_CALL_LIMIT = Duration.ofMinutes(30);
 
@@ -80,6 +83,8 @@ public record Study(
      * @param rehearsalLeast after each boot, however warm the services are
      * @param rehearsal after each boot, at the most: it ends when the services are warm for what is to be measured
      * @param warmUpLeast before each window, on top of the rehearsal
+     * @param openRequests that fall due in a window of an open load at the least: at a low rate it is longer than
+     *     {@code window}
      */
     public record Effort(
             String name,
@@ -88,7 +93,8 @@ public record Study(
             Duration rehearsal,
             Duration warmUpLeast,
             Duration warmUpMost,
-            Duration window) {
+            Duration window,
+            int openRequests) {
         /**
          * Three technologies with four cells each, over two services, take under five minutes with this on two cores:
          * nine boots of some four seconds, ten of trials and seventeen of rehearsal each, which boots that are warm
@@ -120,6 +126,30 @@ public record Study(
             if (rehearsal.compareTo(rehearsalLeast) < 0) {
                 throw new BadInput("rehearsal at most", rehearsal, "not under the least, " + rehearsalLeast);
             }
+            if (openRequests < 0 || openRequests > OPEN_REQUESTS_MOST) {
+                throw new BadInput("requests of a window", openRequests, "0 to " + OPEN_REQUESTS_MOST);
+            }
+        }
+
+        /** No open load has a window of its own. */
+        public Effort(
+                String name,
+                int restarts,
+                Duration rehearsalLeast,
+                Duration rehearsal,
+                Duration warmUpLeast,
+                Duration warmUpMost,
+                Duration window) {
+            this(name, restarts, rehearsalLeast, rehearsal, warmUpLeast, warmUpMost, window, 0);
+        }
+
+        /** How long a load is measured. */
+        public Duration window(Load load) {
+            if (load instanceof Load.Open open) {
+                Duration needed = Duration.ofSeconds((long) Math.ceil(openRequests / open.perSecond()));
+                return needed.compareTo(window) > 0 ? needed : window;
+            }
+            return load.ownLength().orElse(window);
         }
 
         /** Rehearsing ends as soon as the services are warm. */

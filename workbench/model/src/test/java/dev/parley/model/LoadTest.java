@@ -81,6 +81,21 @@ class LoadTest {
     }
 
     @Test
+    void aStaircaseMayMultiplyItsClientsInPlaceOfAddingSome() {
+        Load.Staircase doubling = new Load.Staircase(10, 200, 0, 2, Duration.ofSeconds(3));
+        assertThat(doubling).hasToString("staircase:10-200:x2:3s");
+        assertThat(Load.parse("staircase:10-200:x2:3s")).isEqualTo(doubling);
+        assertThat(doubling.steps()).containsExactly(10, 20, 40, 80, 160, 200);
+        assertThat(doubling.inTime(2)).hasToString("staircase:10-200:x2:6s");
+        assertThat(doubling.ownLength()).contains(Duration.ofSeconds(18));
+        for (String wrong : List.of("staircase:10-200:x1:3s", "staircase:10-200:x0:3s", "staircase:10-200:+0:3s")) {
+            assertThatThrownBy(() -> Load.parse(wrong)).as(wrong).isInstanceOf(BadInput.class);
+        }
+        assertThatThrownBy(() -> new Load.Staircase(10, 200, 10, 2, Duration.ofSeconds(3)))
+                .hasMessage("staircase: x2+10 (expected: either more clients a step or times as many)");
+    }
+
+    @Test
     void aScenarioReadsBackAsItself() {
         MessageSpec scenario = MessageSpec.parse("list>add:1k>delete");
         assertThat(scenario).hasToString("list>add:1000>delete");

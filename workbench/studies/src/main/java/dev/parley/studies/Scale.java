@@ -12,8 +12,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * How much of a published plan is carried out. What is compared stays as published, technologies, topologies, messages, clients, rates,
- * threads and requests; only times and repetitions shrink, for all technologies alike.
+ * How much of a published plan is carried out. What is compared stays as published, technologies, topologies, messages,
+ * clients, rates, threads and requests; times and repetitions shrink, for all technologies alike. At the standard scale
+ * a staircase has fewer steps too.
  */
 public enum Scale {
     /** Enough to see the order, and where the interval is narrow to decide on it. */
@@ -25,28 +26,36 @@ public enum Scale {
             Duration.ofMillis(100),
             Duration.ofMillis(400),
             Duration.ofSeconds(1),
+            0,
             Duration.ofMillis(300),
             1 / 500.0,
+            false,
             1 / 60.0,
             1 / 60.0,
             150,
+            Duration.ZERO,
+            2,
             2),
+    /** The least that decides what claims ask for, within some two hours of two cores for each of the papers here. */
     STANDARD(
-            "steps of 30 s cut to a tenth, loads of 60 s to a quarter, users as long as published or until 3 000"
-                    + " scenarios have begun;"
-                    + " windows of at most 30 s; bursts and rounds as published; 5 restarts",
+            "steps of 30 s cut to a tenth, twice the clients with each; loads of 60 s to a quarter, new users until 750"
+                    + " scenarios have begun, but for 1 s or more; windows of at most 5 s, or until five requests were due;"
+                    + " bursts once, or 200 requests in all; rounds as published; 5 restarts",
             5,
             Duration.ofSeconds(90),
-            Duration.ofSeconds(2),
-            Duration.ofSeconds(10),
-            Duration.ofSeconds(30),
+            Duration.ofMillis(200),
+            Duration.ofSeconds(1),
+            Duration.ofSeconds(5),
+            5,
             Duration.ofSeconds(2),
             0.1,
+            true,
             0.25,
             1,
-            // 12 000 requests of iwanowski's, of which its smaller stand answers some hundred a second here: two
-            // minutes
-            3_000,
+            // 3 000 requests of iwanowski's, of which its smaller stand answers some hundred a second
+            750,
+            Duration.ofSeconds(1),
+            1,
             Integer.MAX_VALUE),
     /** To the minute. */
     PAPER(
@@ -56,10 +65,14 @@ public enum Scale {
             Duration.ofDays(1),
             Duration.ofDays(1),
             Duration.ofDays(1),
+            0,
             Duration.ofDays(1),
             1,
+            false,
             1,
             1,
+            Integer.MAX_VALUE,
+            Duration.ZERO,
             Integer.MAX_VALUE,
             Integer.MAX_VALUE);
 
@@ -72,8 +85,11 @@ public enum Scale {
     /** A rate counted over less is one of a few replies and of what was cut at its ends. */
     private static final Duration MIN_WINDOW = Duration.ofSeconds(1);
 
-    /** An open load with fewer requests in its window than this tells nothing of its latency. */
-    private static final int MIN_REQUESTS = 5;
+    /**
+     * With fewer requests in the window of an open load nothing can show that its latency was level: a median of seven
+     * values, in each half, has no interval of 95 %.
+     */
+    private static final int MIN_REQUESTS = 16;
 
     /** Bursts or rounds that make no more requests than this take no time worth saving. */
     private static final int FEW_REQUESTS = 200;
@@ -84,12 +100,17 @@ public enum Scale {
     private final Duration warmUpLeastMost;
     private final Duration warmUpMostMost;
     private final Duration windowMost;
+    private final int openRequestsLeast;
+
     private final Duration countedMost;
     private final double stepFactor;
+    private final boolean hasDoublingSteps;
     private final double lengthFactor;
     private final double usersFactor;
     private final int scenariosMost;
-    private final int timesMost;
+    private final Duration arrivalsLeast;
+    private final int burstsMost;
+    private final int roundsMost;
 
     Scale(
             String rule,
@@ -98,24 +119,32 @@ public enum Scale {
             Duration warmUpLeastMost,
             Duration warmUpMostMost,
             Duration windowMost,
+            int openRequestsLeast,
             Duration countedMost,
             double stepFactor,
+            boolean hasDoublingSteps,
             double lengthFactor,
             double usersFactor,
             int scenariosMost,
-            int timesMost) {
+            Duration arrivalsLeast,
+            int burstsMost,
+            int roundsMost) {
         this.rule = rule;
         this.restarts = restarts;
         this.rehearsalMost = rehearsalMost;
         this.warmUpLeastMost = warmUpLeastMost;
         this.warmUpMostMost = warmUpMostMost;
         this.windowMost = windowMost;
+        this.openRequestsLeast = openRequestsLeast;
         this.countedMost = countedMost;
         this.stepFactor = stepFactor;
+        this.hasDoublingSteps = hasDoublingSteps;
         this.lengthFactor = lengthFactor;
         this.usersFactor = usersFactor;
         this.scenariosMost = scenariosMost;
-        this.timesMost = timesMost;
+        this.arrivalsLeast = arrivalsLeast;
+        this.burstsMost = burstsMost;
+        this.roundsMost = roundsMost;
     }
 
     /**
@@ -150,10 +179,12 @@ public enum Scale {
                             new Effort(
                                     effort.name(),
                                     restarts,
+                                    effort.rehearsalLeast(),
                                     effort.rehearsal(),
                                     effort.warmUpLeast(),
                                     effort.warmUpMost(),
-                                    effort.window()),
+                                    effort.window(),
+                                    effort.openRequests()),
                             restarts,
                             study.limit(),
                             study.callLimit(),
@@ -175,8 +206,8 @@ public enum Scale {
     }
 
     /** Number of bursts or rounds that stand for so many of the paper. */
-    private int times(int published, int requestsEach) {
-        return Math.min(published, Math.max(timesMost, FEW_REQUESTS / requestsEach));
+    private static int times(int published, int most, int requestsEach) {
+        return Math.min(published, Math.max(most, FEW_REQUESTS / requestsEach));
     }
 
     Scaled of(Study published) {
@@ -201,13 +232,15 @@ public enum Scale {
                 new Effort(
                         "own",
                         restarts(published.restarts()),
+                        least(effort.rehearsalLeast(), rehearsalMost),
                         least(effort.rehearsal(), rehearsalMost),
                         least(effort.warmUpLeast(), warmUpLeastMost),
                         // a load that drops its own first round is warmed up by it
                         least(effort.warmUpMost(), dropsFirst ? warmUpLeastMost : warmUpMostMost),
                         // loads that are over when their work is done have no window: about as long as they take, for
                         // the estimate
-                        least(effort.window(), isCounted ? countedMost : windowMost)),
+                        least(effort.window(), isCounted ? countedMost : windowMost),
+                        this == QUICK ? 0 : Math.max(effort.openRequests(), openRequestsLeast)),
                 restarts(published.restarts()),
                 published.limit(),
                 published.callLimit(),
@@ -239,11 +272,21 @@ public enum Scale {
             return Optional.of("users come for " + users.length().toMillis() + " ms, in the paper for "
                     + asPublished.length().toMillis() + " ms, after which others fail");
         }
+        if (metric == Metric.CLIENTS_AT_LIMIT && hasOtherSteps(published, scaled)) {
+            // the first step that gives out says no more than that some number since the step before it does
+            return Optional.of("steps other than the paper's, between which clients may give out");
+        }
         return undecided(scaled, plan);
     }
 
+    private static boolean hasOtherSteps(Load published, Load scaled) {
+        return published instanceof Load.Staircase theirs
+                && scaled instanceof Load.Staircase ours
+                && !theirs.steps().equals(ours.steps());
+    }
+
     private static Optional<String> undecided(Load scaled, Study plan) {
-        Duration window = plan.effort().window();
+        Duration window = plan.effort().window(scaled);
         return switch (scaled) {
             case Load.Staircase s -> {
                 Duration least = longer(MIN_STEP, plan.limit().multipliedBy(2));
@@ -281,12 +324,18 @@ public enum Scale {
 
     private Load of(Load load) {
         return switch (load) {
-            case Load.Staircase _ -> load.inTime(stepFactor);
+            case Load.Staircase s ->
+                (hasDoublingSteps ? new Load.Staircase(s.from(), s.to(), 0, 2, s.stepLength()) : s).inTime(stepFactor);
             case Load.Users u -> users(u);
             case Load.RateRamp _, Load.Held _, Load.HighestRate _ -> load.inTime(lengthFactor);
-            case Load.Burst b -> new Load.Burst(b.atOnce(), times(b.iterations(), b.atOnce()));
+            case Load.Burst b -> new Load.Burst(b.atOnce(), times(b.iterations(), burstsMost, b.atOnce()));
             case Load.Rounds r ->
-                new Load.Rounds(r.threads(), r.requests(), times(r.rounds(), r.requests()), r.roundLimit(), r.use());
+                new Load.Rounds(
+                        r.threads(),
+                        r.requests(),
+                        times(r.rounds(), roundsMost, r.requests()),
+                        r.roundLimit(),
+                        r.use());
             // A rate is what is compared: it stays, and where the shorter window has too few of its requests, nothing
             // is decided.
             case Load.Open _, Load.Closed _ -> load;
@@ -296,7 +345,8 @@ public enum Scale {
     /** Users who arrive faster than they are served stay until their scenarios are done, however short the time in which they arrived. */
     private Load users(Load.Users load) {
         double published = (load.from() + load.to()) / 2 * load.length().toMillis() / 1e3 * load.iterations();
-        return load.inTime(Math.min(usersFactor, scenariosMost / published));
+        double least = (double) arrivalsLeast.toMillis() / load.length().toMillis();
+        return load.inTime(Math.min(usersFactor, Math.max(least, scenariosMost / published)));
     }
 
     private static Duration least(Duration a, Duration b) {

@@ -52,6 +52,7 @@ public final class StudyFile {
             "limits");
     static final Set<String> MORE_KEYS = keys("messages", "loads");
     static final Set<String> WARM_UP_KEYS = keys("least", "most");
+    static final Set<String> WINDOW_KEYS = keys("least", "requests");
     static final Set<String> LIMIT_KEYS = keys("cores", "memory", "services", "hosts", "bandwidth", "proxy");
     static final Set<String> SHARE_KEYS = keys("cores", "memory");
     static final Set<String> PROXY_KEYS = keys("delay", "bytes-per-second", "cut-every");
@@ -357,7 +358,18 @@ public final class StudyFile {
         } else {
             rehearsal = in.one("rehearsal", rehearsal, "a time such as 6s, or least and most", Quantity::duration);
         }
-        Duration window = in.one("window", named.window(), "a time such as 30s", StudyFile::longerThanNothing);
+        Duration window = named.window();
+        int openRequests = named.openRequests();
+        Value measured = fields.get("window");
+        if (measured != null && measured.isMapping()) {
+            Field edges = new Field(measured.fields(WINDOW_KEYS));
+            window = edges.one("least", window, "a time such as 30s", StudyFile::longerThanNothing);
+            openRequests =
+                    edges.one("requests", openRequests, "0 to " + Study.OPEN_REQUESTS_MOST, StudyFile::openRequests);
+        } else {
+            window =
+                    in.one("window", window, "a time such as 30s, or least and requests", StudyFile::longerThanNothing);
+        }
         Duration least = named.warmUpLeast();
         Duration most = named.warmUpMost();
         Value warmUp = fields.get("warm-up");
@@ -377,11 +389,28 @@ public final class StudyFile {
         boolean isNamed = rehearsal.equals(named.rehearsal())
                 && rehearsalLeast.equals(named.rehearsalLeast())
                 && window.equals(named.window())
+                && openRequests == named.openRequests()
                 && least.equals(named.warmUpLeast())
                 && most.equals(named.warmUpMost());
         return isNamed
                 ? named
-                : new Effort("own", restarts.orElse(named.restarts()), rehearsalLeast, rehearsal, least, most, window);
+                : new Effort(
+                        "own",
+                        restarts.orElse(named.restarts()),
+                        rehearsalLeast,
+                        rehearsal,
+                        least,
+                        most,
+                        window,
+                        openRequests);
+    }
+
+    private static int openRequests(String text) {
+        int requests = Integer.parseInt(text);
+        if (requests < 0 || requests > Study.OPEN_REQUESTS_MOST) {
+            throw new NumberFormatException(text);
+        }
+        return requests;
     }
 
     private static int restarts(String text) {

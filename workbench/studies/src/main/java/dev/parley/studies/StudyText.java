@@ -53,7 +53,12 @@ public final class StudyText {
                 "warm-up",
                 "{least: " + Quantity.text(effort.warmUpLeast()) + ", most: " + Quantity.text(effort.warmUpMost())
                         + "}");
-        line(text, "window", Quantity.text(effort.window()));
+        line(
+                text,
+                "window",
+                effort.openRequests() == 0
+                        ? Quantity.text(effort.window())
+                        : "{least: " + Quantity.text(effort.window()) + ", requests: " + effort.openRequests() + "}");
         line(text, "success-within", Quantity.text(study.limit()));
         if (!study.callLimit().equals(Study.defaultCallLimit(study.limit()))) {
             line(text, "call-limit", Quantity.text(study.callLimit()));

@@ -41,7 +41,7 @@ class ClaimsCanBeDecidedTest {
      * A part that rehearses for less leaves its services cold, and what is cold decides nothing but what a cold start
      * is.
      */
-    private static final Duration MIN_REHEARSAL = Duration.ofSeconds(60);
+    private static final Duration MIN_REHEARSAL = Duration.ofSeconds(30);
 
     private static final int MAX_TRIES = 10_000;
 

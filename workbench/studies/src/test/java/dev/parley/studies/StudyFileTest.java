@@ -81,6 +81,21 @@ class StudyFileTest {
     }
 
     @Test
+    void aWindowMayWaitForTheRequestsOfAnOpenLoad() {
+        String text = "technologies: rest\nmessages: text:10\nloads: closed:1\nwindow: ";
+        Study study = read(text + "{least: 5s, requests: 20}\n");
+        assertThat(study.effort().window(Load.parse("open:2:even"))).isEqualTo(Duration.ofSeconds(10));
+        assertThat(study.effort().window(Load.parse("open:3:even"))).isEqualTo(Duration.ofSeconds(7));
+        assertThat(study.effort().window(Load.parse("open:900:even"))).isEqualTo(Duration.ofSeconds(5));
+        assertThat(study.effort().window(Load.parse("held:5:2s:1"))).isEqualTo(Duration.ofSeconds(2));
+        assertThat(StudyText.of(study)).contains("window: {least: 5s, requests: 20}\n");
+        assertThat(read(StudyText.of(study))).isEqualTo(study);
+        assertThatThrownBy(() -> read(text + "{least: 5s, requests: 20000}\n"))
+                .isInstanceOf(BadStudy.class)
+                .hasMessageContaining("20000 (expected: 0 to 10000)");
+    }
+
+    @Test
     void theGuidesExampleIsReadInFull() {
         Study study = read(example());
         assertThat(study.messages()).hasToString("[text:1000, types:100, text:10>text:1000, types:1000]");
@@ -203,6 +218,7 @@ class StudyFileTest {
         JsonNode schema = JsonMapper.shared().readTree(StudyFile.schema());
         assertThat(names(schema.at("/properties"))).isEqualTo(StudyFile.KEYS);
         assertThat(names(schema.at("/properties/limits/properties"))).isEqualTo(StudyFile.LIMIT_KEYS);
+        assertThat(names(schema.at("/properties/window/oneOf/1/properties"))).isEqualTo(StudyFile.WINDOW_KEYS);
         assertThat(names(schema.at("/properties/limits/properties/proxy/properties")))
                 .isEqualTo(StudyFile.PROXY_KEYS);
         JsonNode loads = schema.at("/$defs/load/oneOf/1/properties");
