@@ -3,11 +3,9 @@ package dev.parley.lab;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.parley.load.Event;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 class CeilingTest {
     private static Event.Finished trial(long replied, long notSent) {
@@ -66,13 +64,5 @@ class CeilingTest {
         assertThat(kept.at(old - 6, measurement).perSecond()).isEqualTo(1);
         assertThat(kept.at(old - 5, measurement).perSecond()).isEqualTo(2);
         assertThat(kept.at(old, measurement).perSecond()).isEqualTo(2);
-    }
-
-    @Test
-    void itIsMeasuredWithAGeneratorAndAServerOfItsOwn(@TempDir Path logs) throws InterruptedException {
-        TinyRun.needPackages();
-        Installation generator = new Installations(TinyRun.home(), Catalog.read()).bareGenerator();
-        assertThat(Ceiling.current(generator, logs).perSecond()).isGreaterThan(1_000);
-        assertThat(ProcessHandle.current().descendants()).isEmpty();
     }
 }

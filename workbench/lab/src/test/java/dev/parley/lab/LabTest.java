@@ -88,7 +88,7 @@ class LabTest {
     void everyTrialLeavesItsRowsAndEveryBootItsFigures() throws InterruptedException {
         TinyRun.Listener listener = new TinyRun.Listener();
         Lab observed = new Lab(Catalog.read(), listener, Map.of(), true);
-        Lab.Ending ending = observed.run(TinyRun.study(List.of("grpc", "rpcx"), 1, WINDOW), out, "a test");
+        Lab.Ending ending = observed.run(TinyRun.rehearsed(List.of("grpc", "rpcx"), 1, WINDOW), out, "a test");
 
         assertThat(ending.finished()).isEqualTo(4);
         assertThat(ending.failed()).isZero();
@@ -132,6 +132,9 @@ class LabTest {
                                 Metric.MEMORY_AFTER_LOAD,
                                 Metric.GENERATOR_CPU,
                                 Metric.GENERATOR_CEILING);
+                // measured for this run, with a generator and a server of its own
+                assertThat(value(store, trial.id(), Metric.GENERATOR_CEILING, "generator"))
+                        .isBetween(1_000.0, 1e8);
                 assertThat(value(store, trial.id(), Metric.WIRE_OUT, FigureRow.SYSTEM))
                         .isGreaterThan(value(store, trial.id(), Metric.PAYLOAD_OUT, FigureRow.SYSTEM));
             }

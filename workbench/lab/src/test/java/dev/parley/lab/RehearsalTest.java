@@ -86,6 +86,29 @@ class RehearsalTest {
                         "text:1000 closed:16 500");
     }
 
+    /** Services that were warm for a message a minute ago are so as a rule, and show it in one slice. */
+    @Test
+    void whatWasSeenWarmInTheSameBootIsLookedAtOnce() throws InterruptedException {
+        Played played =
+                new Played(slice(3, 1), slice(3, 1), slice(4, 1), slice(40, 1), slice(4, 1), slice(70, 1), slice(3, 1));
+        Rehearsal rehearsal = new Rehearsal(played, Duration.ZERO, Duration.ofMinutes(5), 4);
+        rehearsal.of(List.of(TEXT));
+        played.loads.clear();
+        assertThat(rehearsal.before(trial(TEXT, Load.parse("burst:100:10")))).isTrue();
+        assertThat(played.loads).containsExactly("text:1000 closed:16 500");
+        played.loads.clear();
+        assertThat(rehearsal.before(trial(TEXT, new Load.Closed(16)))).isTrue();
+        assertThat(played.loads)
+                .as("a slice in which compilers took 40 % is one that showed otherwise")
+                .containsExactly("text:1000 closed:16 500", "text:1000 open:50:even 500", "text:1000 closed:16 500");
+        played.loads.clear();
+        assertThat(rehearsal.before(trial(TYPES, new Load.Closed(16)))).isTrue();
+        assertThat(played.loads)
+                .filteredOn(l -> l.startsWith("types:100 closed:16"))
+                .as("never seen")
+                .hasSize(3);
+    }
+
     @Test
     void oneQuietSliceMayBeAnAccident() throws InterruptedException {
         Played played = new Played(slice(3, 1), slice(60, 1), slice(2, 1), slice(2, 1));

@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -25,7 +26,16 @@ import java.util.Optional;
 final class TinyRun {
     private TinyRun() {}
 
+    /** Without a rehearsal, which is load like a window's: for tests of what a run leaves, not of how it warms up. */
     static Study study(List<String> technologies, int restarts, Duration window) {
+        return study(technologies, restarts, Duration.ZERO, window);
+    }
+
+    static Study rehearsed(List<String> technologies, int restarts, Duration window) {
+        return study(technologies, restarts, Duration.ofMillis(800), window);
+    }
+
+    private static Study study(List<String> technologies, int restarts, Duration rehearsal, Duration window) {
         return new Study(
                 "a test",
                 technologies,
@@ -33,21 +43,17 @@ final class TinyRun {
                 "messages",
                 List.of(MessageSpec.parse("text:10")),
                 List.of(new Load.Closed(1), new Load.Closed(2)),
-                new Effort(
-                        "own",
-                        restarts,
-                        Duration.ofMillis(800),
-                        Duration.ofMillis(200),
-                        Duration.ofMillis(400),
-                        window),
+                new Effort("own", restarts, rehearsal, Duration.ofMillis(200), Duration.ofMillis(400), window),
                 restarts,
                 Duration.ofSeconds(1),
                 7,
                 Limits.NONE);
     }
 
+    /** With a ceiling that no trial reaches: one test measures it, {@link LabTest}'s of what every trial leaves. */
     static Lab lab(LabListener listener) {
-        return new Lab(Catalog.read(), listener);
+        Ceiling.Kept unreached = new Ceiling.Kept(new Ceiling(1e9), System.nanoTime());
+        return new Lab(Catalog.read(), listener, Map.of(), false, unreached);
     }
 
     /** The repository's root, which tests run below. */
@@ -96,9 +102,6 @@ final class TinyRun {
     /** {@code TinyRun FOLDER RESTARTS}: two trials of 800 ms each restart, until told to end. */
     public static void main(String[] args) {
         try {
-            // A ceiling that no trial reaches. This lab is ended within seconds, and those of LabTest's own process
-            // measure theirs.
-            Ceiling.KEPT.at(System.nanoTime(), () -> new Ceiling(1e9));
             printing(Path.of(args[0]), Integer.parseInt(args[1]));
         } catch (InterruptedException told) {
             System.out.println("told to end");

@@ -8,18 +8,17 @@ import dev.parley.spi.Transport;
 import dev.parley.transport.contract.TransportContract;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.io.CleanupMode;
-import org.junit.jupiter.api.io.TempDir;
 
-/** The contract over a real broker, one for all tests of a variant. */
+/**
+ * The contract over a real broker, one for all variants that this JVM tests: each has queues of its own. It ends with
+ * the JVM, on whose leash it is; its logs stay in {@code target/servers-PID}.
+ */
 abstract class RabbitMqContract extends TransportContract {
     private static final AtomicInteger QUEUES = new AtomicInteger();
-
-    @TempDir(cleanup = CleanupMode.ON_SUCCESS)
-    private static Path folder;
+    private static final Path FOLDER =
+            Path.of("target", "servers-" + ProcessHandle.current().pid()).toAbsolutePath();
 
     private static Backend.Running broker;
 
@@ -41,24 +40,18 @@ abstract class RabbitMqContract extends TransportContract {
     }
 
     @BeforeAll
-    static void startBroker() throws InterruptedException {
+    static void needBroker() throws InterruptedException {
+        if (broker == null || !broker.isAlive()) {
+            startBroker();
+        }
+    }
+
+    private static void startBroker() throws InterruptedException {
         try {
-            broker = new Backends(Path.of("")).named("rabbitmq").start(folder.resolve("rabbitmq"), line -> {});
+            broker = new Backends(Path.of("")).named("rabbitmq").start(FOLDER.resolve("rabbitmq"), line -> {});
         } catch (BackendUnavailable e) {
             Assumptions.abort(e.getMessage());
         }
-    }
-
-    @AfterAll
-    static void endBroker() throws Exception {
-        closeShared();
-        if (broker != null) {
-            broker.close();
-        }
-    }
-
-    static Backend.Running broker() {
-        return broker;
     }
 
     @Override

@@ -2,6 +2,8 @@ package dev.parley.work.records;
 
 import dev.parley.spi.records.Entry;
 import dev.parley.spi.records.Photo;
+import dev.parley.spi.records.StoredPhoto;
+import java.lang.ref.SoftReference;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -71,6 +73,37 @@ final class Contents {
         byte[] content = new byte[bytes];
         new SplittableRandom(Math.floorMod(index, PHOTOS)).nextBytes(content);
         return new Photo(photoName(index, bytes), content);
+    }
+
+    /**
+     * The photos of one size, with what a service says of each that it has stored.
+     *
+     * @param bytes of each photo
+     */
+    record Album(int bytes, List<Photo> photos, List<StoredPhoto> stored) {
+        private static Album of(int bytes) {
+            List<Photo> photos = IntStream.range(0, PHOTOS)
+                    .mapToObj(index -> photo(index, bytes))
+                    .toList();
+            return new Album(
+                    bytes,
+                    photos,
+                    photos.stream()
+                            .map(p -> new StoredPhoto(p.name(), p.content().length, sha256(p.content())))
+                            .toList());
+        }
+    }
+
+    /** The last that was asked for, as long as there is memory: a study asks for the same at each look at its messages. */
+    private static volatile SoftReference<Album> last = new SoftReference<>(Album.of(0));
+
+    static Album album(int bytes) {
+        Album known = last.get();
+        if (known == null || known.bytes() != bytes) {
+            known = Album.of(bytes);
+            last = new SoftReference<>(known);
+        }
+        return known;
     }
 
     static String sha256(byte[] content) {

@@ -15,7 +15,6 @@ import dev.parley.spi.records.Nothing;
 import dev.parley.spi.records.Photo;
 import dev.parley.spi.records.PhotoName;
 import dev.parley.spi.records.Records;
-import dev.parley.spi.records.StoredPhoto;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
@@ -23,7 +22,6 @@ import java.util.Map;
 import java.util.function.BiPredicate;
 import java.util.function.Function;
 import java.util.function.LongFunction;
-import java.util.stream.IntStream;
 
 /**
  * {@code list}, {@code add}, {@code edit}, {@code delete} of records, {@code upload:n} and {@code download:n} of photos of n bytes, which are
@@ -101,17 +99,15 @@ public final class RecordsWork implements Work {
             case "delete" ->
                 new Simple<>(Records.DELETE, index -> new EntryId(Contents.id(seed, index)), EntryId::equals);
             case "upload" -> {
-                List<Photo> photos = photos(bytes);
-                List<StoredPhoto> stored = photos.stream()
-                        .map(p -> new StoredPhoto(p.name(), p.content().length, Contents.sha256(p.content())))
-                        .toList();
+                Contents.Album album = Contents.album(bytes);
                 yield new Simple<>(
                         Records.UPLOAD,
-                        index -> photos.get(Math.floorMod(index, photos.size())),
-                        (photo, reply) -> stored.contains(reply) && reply.name().equals(photo.name()));
+                        index -> album.photos().get(Math.floorMod(index, Contents.PHOTOS)),
+                        (photo, reply) ->
+                                album.stored().contains(reply) && reply.name().equals(photo.name()));
             }
             case "download" -> {
-                List<Photo> photos = photos(bytes);
+                List<Photo> photos = Contents.album(bytes).photos();
                 yield new Simple<>(
                         Records.DOWNLOAD,
                         index -> new PhotoName(Contents.photoName(index, bytes)),
@@ -120,12 +116,6 @@ public final class RecordsWork implements Work {
             default ->
                 throw new BadInput("message", message, "list, add, edit, delete, upload:n or download:n (bytes)");
         };
-    }
-
-    private static List<Photo> photos(int bytes) {
-        return IntStream.range(0, Contents.PHOTOS)
-                .mapToObj(i -> Contents.photo(i, bytes))
-                .toList();
     }
 
     /** All that nobody changes is there, unchanged; what others add and delete may be there or not. */
