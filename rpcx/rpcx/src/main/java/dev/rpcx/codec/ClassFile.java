@@ -318,6 +318,7 @@ final class ClassFile {
         static final int POP = 87;
         static final int POP2 = 88;
         static final int DUP = 89;
+        static final int IADD = 96;
         static final int IFEQ = 153;
         static final int IFNE = 154;
         static final int GOTO = 167;

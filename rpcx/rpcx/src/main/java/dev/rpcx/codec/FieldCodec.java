@@ -88,6 +88,7 @@ public abstract class FieldCodec {
 
         @Override
         public @Nullable Object read(In in, @Nullable Object soFar) {
+            in.take(element.objectBytes);
             return element.read(in);
         }
     }
@@ -112,7 +113,7 @@ public abstract class FieldCodec {
 
         @Override
         public @Nullable Object read(In in, @Nullable Object soFar) {
-            in.take(element.boxBytes);
+            in.take(element.objectBytes);
             return element.read(in);
         }
     }
@@ -143,7 +144,7 @@ public abstract class FieldCodec {
 
         @Override
         public Object read(In in, @Nullable Object soFar) {
-            in.take(OPTIONAL_BYTES + element.boxBytes);
+            in.take(OPTIONAL_BYTES + element.objectBytes);
             return Optional.ofNullable(element.read(in));
         }
     }
@@ -181,14 +182,14 @@ public abstract class FieldCodec {
     private abstract static class Repeated extends FieldCodec {
         private final boolean packed;
 
-        /** Memory that an element costs, beside what its own reading counts. */
+        /** Memory that an element costs, beside its bytes and what its own reading counts. */
         private final int elementBytes;
 
         /** @param placeBytes memory that a place for an element costs the collection */
         Repeated(FieldType type, ElementCodec element, int placeBytes) {
             super(type, element);
             packed = type.packed();
-            elementBytes = placeBytes + element.boxBytes;
+            elementBytes = placeBytes + element.objectBytes;
         }
 
         @Override
@@ -370,7 +371,7 @@ public abstract class FieldCodec {
         MapField(FieldType type, ElementCodec key, ElementCodec value) {
             super(type, value);
             this.key = key;
-            entryBytes = KeyHashes.placeBytes(key) + key.boxBytes + value.boxBytes;
+            entryBytes = KeyHashes.placeBytes(key) + key.objectBytes + value.objectBytes;
             keyTag = 1 << 3 | java.util.Objects.requireNonNull(type.key()).wireType();
             valueTag = 2 << 3 | type.shape().wireType();
         }

@@ -27,20 +27,24 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  * void write(Object value, Out out) { Point p = (Point) value; out.int32(8, p.x()); out.string(18, p.name()); }
  * Object read(In in) {
- *     int x = 0; String name = "";
+ *     int x = 0; String name = ""; int taken = 0;
  *     if (in.next(8)) x = in.int32();
- *     if (in.next(18)) name = in.string();
+ *     if (in.next(18)) { name = in.string(); taken += 40; }
+ *     in.take(taken);
  *     if (in.atEnd()) return new Point(x, name);
  *     for (;;) switch (tag = in.tag()) {
  *         case 0: return new Point(x, name);
  *         case 8: x = in.int32(); break;
- *         case 18: name = in.string(); break;
+ *         case 18: in.take(40); name = in.string(); break;
  *         default: in.skip(tag);
  *     }
  * }
  * </pre>
  *
- * Just over 400 lines because the table of forms at its end belongs to the instructions that use it.
+ * The memory of the objects that values are is asked for once a message while they come in order, after a few of at most
+ * 72 bytes each beside their own; a text beyond ASCII asks for itself.
+ *
+ * <p>Just over 400 lines because the table of forms at its end belongs to the instructions that use it.
  */
 final class Generator {
     private static final AtomicInteger ORDINARY = new AtomicInteger();
@@ -56,13 +60,15 @@ final class Generator {
 
     private final MessageType type;
     private final List<FieldType> fields;
+    private final FieldCodec[] codecs;
     private final String self;
     private final String target;
     private final ClassFile file;
 
     /** @param suffix makes the names of ordinary classes differ; hidden ones need none */
-    private Generator(MessageType type, String suffix) {
+    private Generator(MessageType type, FieldCodec[] codecs, String suffix) {
         this.type = type;
+        this.codecs = codecs;
         fields = type.fields();
         target = internal(type.javaClass());
         self = target + "$RpcxCodec" + suffix;
@@ -77,7 +83,7 @@ final class Generator {
                 return null;
             }
             MethodHandles.Lookup lookup = MethodHandles.privateLookupIn(type.javaClass(), MethodHandles.lookup());
-            Class<?> codec = define(type, lookup);
+            Class<?> codec = define(type, fieldCodecs, lookup);
             if (codec == null) {
                 return null;
             }
@@ -104,17 +110,17 @@ final class Generator {
      * A hidden class where we may have one; from another module or loader an ordinary one, which does not reach what is
      * private.
      */
-    private static @Nullable Class<?> define(MessageType type, MethodHandles.Lookup lookup)
+    private static @Nullable Class<?> define(MessageType type, FieldCodec[] codecs, MethodHandles.Lookup lookup)
             throws IllegalAccessException {
         if (lookup.hasFullPrivilegeAccess()) {
-            byte[] bytes = new Generator(type, "").bytes();
+            byte[] bytes = new Generator(type, codecs, "").bytes();
             return lookup.defineHiddenClass(bytes, true, MethodHandles.Lookup.ClassOption.NESTMATE)
                     .lookupClass();
         }
         if (Modifier.isPrivate(type.constructor().getModifiers())) {
             return null;
         }
-        return lookup.defineClass(new Generator(type, Integer.toString(ORDINARY.incrementAndGet())).bytes());
+        return lookup.defineClass(new Generator(type, codecs, Integer.toString(ORDINARY.incrementAndGet())).bytes());
     }
 
     private byte[] bytes() {
@@ -134,6 +140,13 @@ final class Generator {
         FieldType field = fields.get(i);
         return field.holder() == FieldType.Holder.PLAIN
                 && (field.shape() instanceof Scalar || field.shape() instanceof WellKnown);
+    }
+
+    /** Memory of the object that a field's value is; 0 for a number, and where its codec takes it. */
+    private int objectBytes(int i) {
+        return direct(i) && Form.of(fields.get(i).shape()).kind(Op.ILOAD) == Op.ALOAD
+                ? codecs[i].element.objectBytes
+                : 0;
     }
 
     private void constructor() {
@@ -199,6 +212,7 @@ final class Generator {
             next += direct(i) ? Form.of(fields.get(i).shape()).slots() : 1;
         }
         int bean = next++;
+        int taken = next++;
         Code code = file.code(next + 8, next);
         for (int i = 0; i < slots.length; i++) {
             initial(code, i, slots[i]);
@@ -206,7 +220,7 @@ final class Generator {
         Label loop = new Label();
         Label done = new Label();
         if (slots.length <= MAX_IN_ORDER) {
-            readInOrder(code, slots, done);
+            readInOrder(code, slots, taken, done);
         }
         Label otherwise = new Label();
         TreeMap<Integer, Label> cases = new TreeMap<>();
@@ -226,6 +240,9 @@ final class Generator {
         for (int i = 0; i < slots.length; i++) {
             FieldType field = fields.get(i);
             code.place(label(cases, field.tag()));
+            if (objectBytes(i) > 0) {
+                code.local(Op.ALOAD, 1).push(objectBytes(i)).virtual(IN, "take", "(I)V");
+            }
             readField(code, i, slots[i]);
             code.jump(Op.GOTO, loop);
             if (field.packed()) {
@@ -252,7 +269,8 @@ final class Generator {
     /**
      * Fields mostly come in the order of their numbers: for each, one look whether it is next, and no jump from there.
      */
-    private void readInOrder(Code code, int[] slots, Label done) {
+    private void readInOrder(Code code, int[] slots, int taken, Label done) {
+        code.op(Op.ICONST_0).local(Op.ISTORE, taken);
         for (int i : type.inOrderOfNumbers()) {
             FieldType field = fields.get(i);
             Label again = new Label();
@@ -263,11 +281,15 @@ final class Generator {
                     .virtual(IN, "next", "(I)Z")
                     .jump(Op.IFEQ, absent);
             readField(code, i, slots[i]);
+            if (objectBytes(i) > 0) {
+                code.local(Op.ILOAD, taken).push(objectBytes(i)).op(Op.IADD).local(Op.ISTORE, taken);
+            }
             if (isRepeated(field.holder())) {
                 code.jump(Op.GOTO, again);
             }
             code.place(absent);
         }
+        code.local(Op.ALOAD, 1).local(Op.ILOAD, taken).virtual(IN, "take", "(I)V");
         code.local(Op.ALOAD, 1).virtual(IN, "atEnd", "()Z").jump(Op.IFNE, done);
     }
 

@@ -54,24 +54,6 @@ public final class In {
 
     private static final int MOST_ASKED_BYTES = 64 << 10;
 
-    // memory of objects on a heap of up to 32 GB, with what belongs to them; MemoryTest holds it against the machine's
-
-    /** A text or an array beside its bytes, which are those of the message. */
-    private static final int STRING_BYTES = 40;
-
-    private static final int UUID_BYTES = 32;
-
-    /** A number beside its digits, which are those of the message. */
-    private static final int BIG_INTEGER_BYTES = 64;
-
-    private static final int DECIMAL_BYTES = 40;
-    private static final int INSTANT_BYTES = 24;
-    private static final int DURATION_BYTES = 24;
-    private static final int LOCAL_DATE_BYTES = 24;
-
-    /** A date, a time, and what holds them. */
-    private static final int LOCAL_DATE_TIME_BYTES = 72;
-
     /** What no bytes stand for: two bytes of a message shall not become an object of seventy. */
     private static final LocalDateTime EPOCH = LocalDateTime.ofEpochSecond(0, 0, ZoneOffset.UTC);
 
@@ -359,8 +341,8 @@ public final class In {
         }
     }
 
-    /** Asks for the memory of an object before it is made. Most questions are answered here. */
-    void take(int bytes) {
+    /** Asks for memory of objects. Most questions are answered here. */
+    public void take(int bytes) {
         granted -= bytes;
         if (granted < 0) {
             ask();
@@ -464,7 +446,6 @@ public final class In {
 
     /** A length and UTF-8; anything that is none is refused. */
     public String string() {
-        take(STRING_BYTES);
         int length = length();
         int start = pos;
         pos = start + length;
@@ -492,7 +473,6 @@ public final class In {
 
     /** A length and so many bytes. */
     public byte[] bytes() {
-        take(STRING_BYTES);
         int length = length();
         pos += length;
         return Arrays.copyOfRange(buf, pos - length, pos);
@@ -500,7 +480,6 @@ public final class In {
 
     /** Null for no bytes at all, which is how Protobuf writes bytes that were never set. */
     public @Nullable UUID uuid() {
-        take(UUID_BYTES);
         int length = length();
         if (length == 0) {
             return null;
@@ -514,7 +493,6 @@ public final class In {
 
     /** Null for no bytes at all, which is how Protobuf writes bytes that were never set. */
     public @Nullable BigInteger bigInteger() {
-        take(BIG_INTEGER_BYTES);
         int length = length();
         checkDigits(length);
         pos += length;
@@ -548,7 +526,6 @@ public final class In {
 
     /** {@code rpcx.Decimal}; digits and scale beyond the limits are refused. */
     public BigDecimal decimal() {
-        take(DECIMAL_BYTES);
         int length = length();
         int outerEnd = end;
         end = pos + length;
@@ -585,7 +562,7 @@ public final class In {
         if (bytes <= 8) {
             return BigDecimal.valueOf(bytes == 0 ? 0 : twosComplement(at, bytes), scale);
         }
-        take(BIG_INTEGER_BYTES);
+        take(ElementCodec.BIG_INTEGER_BYTES);
         return new BigDecimal(new BigInteger(buf, at, bytes), scale);
     }
 
@@ -642,7 +619,6 @@ public final class In {
 
     /** {@code google.protobuf.Timestamp}. */
     public Instant instant() {
-        take(INSTANT_BYTES);
         long seconds = time("Timestamp");
         checkNanos(nanos >= 0);
         try {
@@ -654,7 +630,6 @@ public final class In {
 
     /** {@code google.protobuf.Duration}. */
     public Duration duration() {
-        take(DURATION_BYTES);
         long seconds = time("Duration");
         checkNanos(nanos > -1_000_000_000 && (nanos == 0 || seconds == 0 || seconds > 0 == nanos > 0));
         try {
@@ -666,7 +641,6 @@ public final class In {
 
     /** {@code rpcx.LocalDateTime}. */
     public LocalDateTime localDateTime() {
-        take(LOCAL_DATE_TIME_BYTES);
         long seconds = time("LocalDateTime");
         checkNanos(nanos >= 0);
         if (seconds == 0 && nanos == 0) {
@@ -687,7 +661,6 @@ public final class In {
 
     /** {@code rpcx.LocalDate}. */
     public LocalDate localDate() {
-        take(LOCAL_DATE_BYTES);
         int length = length();
         int outerEnd = end;
         end = pos + length;
