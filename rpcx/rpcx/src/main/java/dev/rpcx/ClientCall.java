@@ -693,7 +693,7 @@ final class ClientCall extends Outbound {
         end(
                 new RPCXException(
                         RPCXException.Code.INVALID,
-                        "what came back cannot be taken: " + failure,
+                        "what came back cannot be taken: " + RPCXException.words(failure),
                         type == Wire.CREDIT ? RPCXException.Executed.MAYBE : RPCXException.Executed.EXECUTED,
                         failure),
                 isFinal(type, more));

@@ -329,6 +329,16 @@ final class ClientConnection extends WireConnection {
         return peer + ": " + (why == null ? "the connection is closing" : why);
     }
 
+    /** A stream's credit, and what it takes to the server, while its request waits for its turn to leave in parts. */
+    @Override
+    boolean isAhead(Outbound message) {
+        if (message instanceof ClientCall || message.id == 0) {
+            return false;
+        }
+        ClientCall call = slots.at(message.id & Wire.SLOT_MASK);
+        return call != null && call.isOnWire(message.id) && !call.begun;
+    }
+
     // ---- the event loop
 
     @Override

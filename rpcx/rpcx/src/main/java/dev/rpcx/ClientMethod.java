@@ -414,7 +414,7 @@ final class ClientMethod {
                         call.cancel(
                                 serial,
                                 RPCXException.Code.CANCELLED,
-                                "the stream to send has failed: " + thrown,
+                                "the stream to send has failed: " + RPCXException.words(thrown),
                                 thrown);
                     }
 
@@ -471,7 +471,7 @@ final class ClientMethod {
     static RPCXException unreadable(Throwable e) {
         return new RPCXException(
                 RPCXException.Code.INVALID,
-                "the result cannot be read: " + (e instanceof CodecException ? e.getMessage() : e),
+                "the result cannot be read: " + RPCXException.words(e),
                 RPCXException.Executed.EXECUTED,
                 e);
     }

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.codec.CodecException;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -153,6 +154,15 @@ public final class RPCXException extends RuntimeException {
         return executed == Executed.NOT_EXECUTED
                 ? new RPCXException(code, String.valueOf(getMessage()), Executed.MAYBE, this)
                 : this;
+    }
+
+    /** What a user's exception says of itself, or its class where its own methods fail. */
+    static String words(Throwable e) {
+        try {
+            return String.valueOf(e instanceof CodecException ? e.getMessage() : e);
+        } catch (Throwable again) {
+            return e.getClass().getName();
+        }
     }
 
     @Override

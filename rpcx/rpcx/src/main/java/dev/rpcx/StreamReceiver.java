@@ -1,7 +1,6 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
-import dev.rpcx.codec.CodecException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -397,7 +396,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         } catch (Throwable e) {
             throw new RPCXException(
                     ServerCall.isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                    "an item cannot be read: " + (e instanceof CodecException ? e.getMessage() : e),
+                    "an item cannot be read: " + RPCXException.words(e),
                     RPCXException.Executed.EXECUTED,
                     e);
         }
@@ -442,10 +441,15 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             }
             told = true;
         }
-        if (failure == null) {
-            to.onComplete();
-        } else {
-            to.onError(failure);
+        try {
+            if (failure == null) {
+                to.onComplete();
+            } else {
+                to.onError(failure);
+            }
+        } catch (Throwable e) {
+            // the stream is over in any case; what else goes by the same thread goes on
+            AsyncCall.told(e);
         }
     }
 }

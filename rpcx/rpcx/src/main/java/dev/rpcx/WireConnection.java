@@ -143,6 +143,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** The connection is over; {@code why} says so in words for a caller. Called once, on the event loop. */
     abstract void onClosed(String why);
 
+    /** Whether a message would leave before the one that its peer has to have first. On the event loop. */
+    boolean isAhead(Outbound message) {
+        return false;
+    }
+
     // ---- outgoing
 
     /** Queues a message, from any thread. */
@@ -345,7 +350,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (!message.leaving()) {
             return;
         }
-        if (message.waits || message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
+        if (message.waits || message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES || isAhead(message)) {
             message.begun = false;
             large.add(message);
             return;
@@ -854,6 +859,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        close(String.valueOf(cause.getMessage()));
+        String why;
+        try {
+            why = String.valueOf(cause.getMessage());
+        } catch (Throwable again) {
+            // a user's exception, whose own methods fail
+            why = cause.getClass().getName();
+        }
+        close(why);
     }
 }

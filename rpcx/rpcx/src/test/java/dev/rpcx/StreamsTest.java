@@ -23,6 +23,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(60)
 class StreamsTest {
@@ -128,6 +130,12 @@ class StreamsTest {
         }
 
         @Method
+        Flow.Publisher<String> halves(String text) {
+            int half = text.length() / 2;
+            return new Made<>(2, i -> i == 0 ? text.substring(0, half) : text.substring(half));
+        }
+
+        @Method
         Flow.Publisher<String> large(int n) {
             return new Made<>(n, i -> (i + "-").repeat(i % 2 == 0 ? 50_000 : 1));
         }
@@ -226,6 +234,8 @@ class StreamsTest {
     @RPCXClient(remoteServerName = "streams")
     interface ServiceClient {
         Flow.Publisher<String> count(int n);
+
+        Flow.Publisher<String> halves(String text);
 
         Flow.Publisher<String> large(int n);
 
@@ -495,6 +505,58 @@ class StreamsTest {
                 .isInstanceOfSatisfying(
                         RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.CANCELLED))
                 .hasMessageContaining("of another call");
+    }
+
+    @Test
+    void aPublisherThatFailsWithoutWordsCancelsItsCall() {
+        Flow.Publisher<String> failing = subscriber -> {
+            subscriber.onSubscribe(new Flow.Subscription() {
+                @Override
+                public void request(long items) {
+                    subscriber.onError(new UnspeakableErrorsTest.Unspeakable());
+                }
+
+                @Override
+                public void cancel() {}
+            });
+        };
+        assertThatThrownBy(() -> remote.countTexts(failing).get(20, TimeUnit.SECONDS))
+                .cause()
+                .isInstanceOfSatisfying(
+                        RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.CANCELLED))
+                .hasMessageContaining("Unspeakable");
+    }
+
+    @Test
+    void aSubscriberThatFailsWithoutWordsEndsNoOtherCall() throws Exception {
+        Collected<String> slow = new Collected<>(0);
+        remote.count(3).subscribe(slow);
+        Flow.Subscription beside = slow.begin.get(20, TimeUnit.SECONDS);
+        CompletableFuture<Void> failed = new CompletableFuture<>();
+        remote.count(3).subscribe(new Collected<String>(1) {
+            @Override
+            public void onNext(String item) {
+                throw new IllegalStateException("no item is good");
+            }
+
+            @Override
+            public void onError(Throwable thrown) {
+                failed.complete(null);
+                throw new UnspeakableErrorsTest.Unspeakable();
+            }
+        });
+        failed.get(20, TimeUnit.SECONDS);
+        beside.request(3);
+        assertThat(slow.all()).hasSize(3);
+    }
+
+    /** The request leaves in parts from 16,379 bytes on, and the credit is asked for at once. */
+    @ParameterizedTest
+    @ValueSource(ints = {16_000, 17_000, 50_000, 1_000_000})
+    void aStreamOfALargeRequestHasItsCredit(int chars) throws Exception {
+        Collected<String> halves = new Collected<>(2);
+        remote.halves("x".repeat(chars)).subscribe(halves);
+        assertThat(String.join("", halves.all())).hasSize(chars);
     }
 
     @Test
