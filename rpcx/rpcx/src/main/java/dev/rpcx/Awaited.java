@@ -58,7 +58,11 @@ final class Awaited extends Stages.Waiter {
         try {
             await(stage);
         } catch (Throwable t) {
-            accept(null, t);
+            try {
+                leave();
+            } finally {
+                accept(null, t);
+            }
         }
     }
 

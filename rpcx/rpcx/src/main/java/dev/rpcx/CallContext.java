@@ -37,6 +37,12 @@ public final class CallContext {
         }
     }
 
+    /**
+     * Initialises this class, which fails for good where the first to need it is a call of a thread whose stack is nearly
+     * at its end.
+     */
+    static void prepare() {}
+
     private final long deadlineNanos;
     private final boolean asked;
     private final Metadata metadata;

@@ -97,6 +97,7 @@ public final class Client implements AutoCloseable {
     private volatile boolean closed;
 
     private Client(Builder builder) {
+        CallContext.prepare();
         callTimeout = builder.callTimeout;
         connections = builder.connections;
         mostConnections = builder.mostConnections;

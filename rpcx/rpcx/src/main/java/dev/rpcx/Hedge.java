@@ -59,15 +59,15 @@ final class Hedge {
                     method, arguments, metadata, deadlineNanos, first == null ? null : first.address());
             second = other;
         }
-        if (result.isDone()) {
-            // ended before there was a second to be cancelled
-            return;
-        }
         begin(other, true);
     }
 
     private void begin(ClientMethod.Async call, boolean isAgain) {
         synchronized (this) {
+            if (isAgain && (underWay == 0 || result.isDone())) {
+                // the first has ended, or is about to end the result by its own failure
+                return;
+            }
             underWay++;
         }
         RPCXFuture<@Nullable Object> answered;

@@ -804,6 +804,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 onClosed(why);
             } finally {
                 drain();
+                dropGathered();
                 kept.release();
                 frame.close();
                 unsent.dropReplies();
@@ -812,6 +813,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 }
             }
         }
+    }
+
+    /** A handler may hold the connection long after its end, which must not keep what is not counted any more. */
+    private void dropGathered() {
+        gathered = new byte[0];
+        gatheredBytes = 0;
     }
 
     /** The peer may have seconds to read why its connection ended; what it began to send is not kept for so long. */

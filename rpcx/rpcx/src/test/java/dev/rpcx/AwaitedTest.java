@@ -94,8 +94,10 @@ class AwaitedTest {
 
     @Test
     void aStageThatCannotBeWaitedForFailsItsCall() {
-        awaited(new Unwaitable()).begin();
+        Unwaitable unwaitable = new Unwaitable();
+        awaited(unwaitable).begin();
         assertThat(told).containsExactly("nobody waits for this");
+        assertThat(Stages.waiting(unwaitable)).isZero();
     }
 
     @Test
