@@ -72,11 +72,21 @@ final class AdmissionLimit {
     /** The usual time is what a twentieth of calls are given at most: a limit for the hasty serves the patient too. */
     private static final int USUAL_PART = 20;
 
+    /**
+     * Unless most of the time is given in shorter pieces, the usual time is no less than so many times what calls take that
+     * do not wait: a limit for callers who give hardly as much as the handler needs would leave it idle while others have
+     * time. How long single calls of one method take differs by about as much.
+     */
+    private static final double ROOMY = 4;
+
     /** In one step the usual time rises no more than so much: a few calls with much time may come together. It sinks at once. */
     private static final double MAX_RISE = 1.25;
 
     /** A call that brought no result was late if it took this part of its time: its caller's clock and this one differ a little. */
     private static final double NEARLY_ALL = 0.9;
+
+    /** So many calls decide at once what calls take, fewer by their part. */
+    private static final double SMOOTHED = 64;
 
     /** Calls that take at most this much longer than the least that was seen lately have not waited. */
     private static final double UNHINDERED = 1.25;
@@ -134,6 +144,11 @@ final class AdmissionLimit {
 
     /** What calls take that do not wait: the least mean that was seen lately; see {@link #own}. 0 while it is not known. */
     private double ownNanos;
+
+    /** What calls take, of as many calls as make chance small; or of all {@link #smoothed}, as long as those are fewer. */
+    private double smoothNanos;
+
+    private double smoothed;
 
     private double leastNanosNow = MAX_GIVEN_NANOS;
     private double leastNanosBefore = MAX_GIVEN_NANOS;
@@ -333,12 +348,13 @@ final class AdmissionLimit {
         }
         double took = Math.max(1, mean(sum));
         long counted = given.count();
-        learnTime(now, refusing, took);
+        learnTime(now, refusing, took, count);
         if (counted == 0) {
             return;
         }
         if (counted >= LEAST_COUNT) {
-            usualNanos = (long) Math.min(MAX_RISE * usualNanos, given.usualNanos());
+            double usual = Math.max(given.usualNanos(), Math.min(ROOMY * ownNanos, given.middleNanos()));
+            usualNanos = (long) Math.min(MAX_RISE * usualNanos, usual);
         }
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
         double used = Math.max(1 / SHARE_UNIT, (shareSum & (1L << LATE_SHIFT) - 1) / SHARE_UNIT / counted);
@@ -401,11 +417,14 @@ final class AdmissionLimit {
     }
 
     /** As {@link #learn}, in time: callers decide what share of theirs it is. */
-    private void learnTime(long now, boolean refusing, double took) {
-        leastNanosNow = Math.min(leastNanosNow, took);
+    private void learnTime(long now, boolean refusing, double took, long count) {
+        // the least of many means of few would be less than any mean of many
+        smoothed = Math.min(SMOOTHED, smoothed + count);
+        smoothNanos += (took - smoothNanos) * Math.min(1, count / smoothed);
+        leastNanosNow = smoothed < SMOOTHED ? smoothNanos : Math.min(leastNanosNow, smoothNanos);
         if (now - memoryEndNanos >= 0 && !refusing) {
             leastNanosBefore = leastNanosNow;
-            leastNanosNow = took;
+            leastNanosNow = smoothNanos;
         }
         ownNanos = Math.min(leastNanosBefore, leastNanosNow);
     }

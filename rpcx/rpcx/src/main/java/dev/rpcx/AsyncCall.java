@@ -7,8 +7,24 @@ import org.jspecify.annotations.Nullable;
 abstract class AsyncCall {
     final ClientMethod method;
 
+    /** As in the slot that it was sent with, which may be another call's by now: what was left of its time. */
+    private long givenNanos;
+
+    /** The same: that use of the slot. */
+    private long serial;
+
     AsyncCall(ClientMethod method) {
         this.method = method;
+    }
+
+    final void sentWith(ClientCall slot) {
+        givenNanos = slot.givenNanos;
+        serial = slot.serial;
+    }
+
+    /** What the end of this call says of the instance that had it; {@code error} is null for success. */
+    final Health.Outcome outcome(@Nullable RPCXException error, long deadlineNanos) {
+        return method.outcome(error, givenNanos, deadlineNanos, serial);
     }
 
     @Nullable

@@ -23,6 +23,7 @@ final class ClassicMethod {
     private final List<Codec<Object>> parameters = new ArrayList<>();
     private final Codec<Object> result;
     private final long timeoutNanos;
+    private final AnswerTimes times;
     private final Route route;
 
     ClassicMethod(
@@ -45,6 +46,7 @@ final class ClassicMethod {
         }
         this.result = codecs.result(method);
         this.timeoutNanos = timeoutNanos;
+        this.times = new AnswerTimes(timeoutNanos);
         this.route = route;
     }
 
@@ -71,7 +73,7 @@ final class ClassicMethod {
         }
         boolean trial = route.called();
         RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
-        Route.Wait wait = route.awaitClassic(deadline, trial, (connected, failure) -> {
+        Route.Wait wait = route.awaitClassic(deadline, times, trial, (connected, failure) -> {
             if (connected == null) {
                 future.completeExceptionally(Objects.requireNonNull(failure));
             } else if (future.isDone()) {
@@ -93,17 +95,20 @@ final class ClassicMethod {
             long deadline,
             boolean trial,
             RPCXFuture<@Nullable Object> future) {
+        long sentNanos = route.ticker().nanoTime();
         RPCXFuture<byte[]> reply =
                 connected.send(id -> ClassicWire.request(id, service, name, types, values), deadline);
         // a caller that has cancelled is not waited for
         future.whenComplete((result, thrown) -> reply.cancel(false));
         reply.whenComplete((bytes, thrown) -> {
             if (bytes != null) {
+                long now = route.ticker().nanoTime();
+                times.answered(now - sentNanos, now);
                 route.counted(Health.Outcome.ANSWERED, trial);
                 read(bytes, future);
             } else {
                 RPCXException error = error(thrown);
-                route.counted(Health.Outcome.of(error), trial);
+                route.counted(Health.Outcome.of(error, times, deadline - sentNanos), trial);
                 future.completeExceptionally(error);
             }
         });

@@ -187,7 +187,8 @@ public final class Client implements AutoCloseable {
     public List<String> published(String host, int port) {
         Endpoint endpoint = new Endpoint(host, port);
         long deadline = platform.ticker().nanoTime() + callTimeout.toNanos();
-        ClientConnection connection = address(host, port).await(0, deadline, false);
+        ClientConnection connection =
+                address(host, port).await(0, deadline, new AnswerTimes(callTimeout.toNanos()), false);
         try {
             return connection
                     .published()

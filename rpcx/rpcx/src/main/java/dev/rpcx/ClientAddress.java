@@ -98,11 +98,9 @@ final class ClientAddress extends Route {
     /**
      * A call has ended here.
      *
-     * @param error null for success
      * @param trial what {@link Route#called} has said of the call
      */
-    void ended(@Nullable RPCXException error, boolean trial) {
-        Health.Outcome outcome = Health.Outcome.of(error);
+    void ended(Health.Outcome outcome, boolean trial) {
         (cluster == null ? this : cluster).counted(outcome, trial);
         if (health.ended(outcome) && cluster != null) {
             cluster.eject(this);

@@ -96,6 +96,9 @@ final class ClientCall extends Outbound {
 
     long deadlineNanos;
 
+    /** What was left until then when the request was written. */
+    long givenNanos;
+
     /**
      * Index of the time in a request that may have to wait for the socket, and its bytes; 0 bytes for any other
      * request.
@@ -256,6 +259,7 @@ final class ClientCall extends Outbound {
     }
 
     void sendAsync(AsyncCall call) {
+        call.sentWith(this);
         async = call;
         connection.sendCall(this);
     }

@@ -46,6 +46,7 @@ final class ClientMethod {
     private final Codec<Object> result;
     private final int shape;
     private final long timeoutNanos;
+    private final AnswerTimes times;
     private final Route route;
 
     /** Codec of the argument that decides on the instance; null if none does. */
@@ -80,6 +81,7 @@ final class ClientMethod {
         this.result = result;
         this.shape = shape;
         this.timeoutNanos = timeoutNanos;
+        this.times = new AnswerTimes(timeoutNanos);
         this.route = route;
         this.routedBy = routedBy;
         this.idempotent = marked != null && marked.idempotent();
@@ -93,6 +95,10 @@ final class ClientMethod {
 
     Route route() {
         return route;
+    }
+
+    AnswerTimes times() {
+        return times;
     }
 
     /** Key by which the instance is chosen; 0 where no argument decides. */
@@ -180,7 +186,10 @@ final class ClientMethod {
             try {
                 ClientConnection beside = refusing == null ? null : route.readyBeside(List.of(refusing));
                 call = prepare(
-                        beside == null ? route.await(key, deadline, trial) : beside, arguments, metadata, deadline);
+                        beside == null ? route.await(key, deadline, times, trial) : beside,
+                        arguments,
+                        metadata,
+                        deadline);
             } catch (RPCXException unsent) {
                 throw mayHaveRun ? unsent.afterAnother() : unsent;
             }
@@ -195,9 +204,10 @@ final class ClientMethod {
                     subscribe(upload, arguments);
                 }
                 error = call.await();
-                connection.address().ended(error, trial);
+                Health.Outcome outcome = outcome(error, call.givenNanos, deadline, serial);
+                connection.address().ended(outcome, trial);
                 if (refusing != null) {
-                    compare(refusing, connection.address(), error);
+                    compare(refusing, connection.address(), outcome);
                 }
                 if (error == null) {
                     try {
@@ -224,13 +234,28 @@ final class ClientMethod {
         }
     }
 
+    /**
+     * What the end of a call says of the instance that had it.
+     *
+     * @param error null for success
+     * @param givenNanos what was left of its time when it was sent
+     * @param serial of this use of its slot
+     */
+    Health.Outcome outcome(@Nullable RPCXException error, long givenNanos, long deadlineNanos, long serial) {
+        if (error == null && times.isWanted(serial)) {
+            long now = route.ticker().nanoTime();
+            times.answered(givenNanos - (deadlineNanos - now), now);
+        }
+        return Health.Outcome.of(error, times, givenNanos);
+    }
+
     private static boolean isRefusal(RPCXException error) {
-        return Health.Outcome.of(error) == Health.Outcome.REFUSED;
+        return Health.Outcome.isRefusal(error);
     }
 
     /** What one instance has refused, and another one takes, counts as failed at the one; what both refuse does not. */
-    private static void compare(ClientAddress refusing, ClientAddress other, @Nullable RPCXException error) {
-        if (refusing != other && Health.Outcome.of(error) == Health.Outcome.ANSWERED) {
+    private static void compare(ClientAddress refusing, ClientAddress other, Health.Outcome outcome) {
+        if (refusing != other && outcome == Health.Outcome.ANSWERED) {
             refusing.refused();
         }
     }
@@ -344,6 +369,7 @@ final class ClientMethod {
             if (left <= 0) {
                 throw late();
             }
+            call.givenNanos = left;
             // measured here, whatever thread this is and however long the call has waited; the default stands for a
             // full time
             // only, and anything less is told, rounded down so that time never grows on its way
@@ -547,7 +573,7 @@ final class ClientMethod {
             if (ready != null) {
                 trySendOn(ready);
             } else {
-                Route.Wait wait = method.route.await(key, deadlineNanos, trial, (connected, failure) -> {
+                Route.Wait wait = method.route.await(key, deadlineNanos, method.times, trial, (connected, failure) -> {
                     if (connected != null) {
                         trySendOn(connected);
                     } else {
@@ -608,9 +634,10 @@ final class ClientMethod {
         private void ended(@Nullable RPCXException error) {
             ClientConnection used = connection;
             if (used != null) {
-                used.address().ended(error, trial);
+                Health.Outcome outcome = outcome(error, deadlineNanos);
+                used.address().ended(outcome, trial);
                 if (refusing != null) {
-                    compare(refusing, used.address(), error);
+                    compare(refusing, used.address(), outcome);
                 }
             }
         }

@@ -60,7 +60,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                     send(ready);
                     return;
                 }
-                wait = method.route().await(key, deadlineNanos, trial, (connected, failure) -> {
+                wait = method.route().await(key, deadlineNanos, method.times(), trial, (connected, failure) -> {
                     if (connected != null) {
                         send(connected);
                     } else {
@@ -166,7 +166,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         private void count(@Nullable RPCXException error) {
             ClientConnection used = connection;
             if (used != null) {
-                used.address().ended(error, trial);
+                used.address().ended(outcome(error, deadlineNanos), trial);
             }
         }
 

@@ -43,7 +43,23 @@ final class Health {
         /** Says nothing: the caller gave up, or this side has not sent the request. */
         UNTOLD;
 
-        /** @param error null for a result */
+        static boolean isRefusal(RPCXException error) {
+            return (error.code() == RPCXException.Code.NOT_FOUND || error.code() == RPCXException.Code.UNAUTHENTICATED)
+                    && error.executed() == RPCXException.Executed.NOT_EXECUTED;
+        }
+
+        /**
+         * @param error null for a result
+         * @param times of the method that was called
+         * @param givenNanos what was left of the call's time when it was sent
+         */
+        static Outcome of(@Nullable RPCXException error, AnswerTimes times, long givenNanos) {
+            return error != null && error.code() == RPCXException.Code.DEADLINE_EXCEEDED && !times.isEnough(givenNanos)
+                    ? UNTOLD
+                    : of(error);
+        }
+
+        /** The same of a call that was given enough time. */
         static Outcome of(@Nullable RPCXException error) {
             if (error == null) {
                 return ANSWERED;
@@ -58,8 +74,7 @@ final class Health {
                 case CANCELLED -> UNTOLD;
                 // without the server's word: this side could not send what belongs to the call
                 case INVALID, TOO_LARGE -> error.executed() == RPCXException.Executed.MAYBE ? UNTOLD : ANSWERED;
-                case NOT_FOUND, UNAUTHENTICATED ->
-                    error.executed() == RPCXException.Executed.NOT_EXECUTED ? REFUSED : ANSWERED;
+                case NOT_FOUND, UNAUTHENTICATED -> isRefusal(error) ? REFUSED : ANSWERED;
                 case HANDLER_FAILED -> ANSWERED;
             };
         }

@@ -106,15 +106,16 @@ abstract class Route {
     abstract Coming<ClassicClientConnection> connectClassic();
 
     /** Waits for a connection, at most until the deadline. Not on an event loop, which would wait for itself. */
-    final ClientConnection await(int key, long deadlineNanos, boolean trial) {
+    final ClientConnection await(int key, long deadlineNanos, AnswerTimes times, boolean trial) {
         refuseBlocking();
         ClientConnection ready = ready(key);
         if (ready != null) {
             return ready;
         }
         Coming<ClientConnection> coming = connect(key);
+        long left = deadlineNanos - ticker().nanoTime();
         try {
-            return coming.get(Math.max(0, deadlineNanos - ticker().nanoTime()), TimeUnit.NANOSECONDS);
+            return coming.get(Math.max(0, left), TimeUnit.NANOSECONDS);
         } catch (ExecutionException e) {
             ClientConnection instead = coming.instead();
             if (instead != null) {
@@ -125,8 +126,9 @@ abstract class Route {
             throw unreachable;
         } catch (TimeoutException e) {
             coming.abandon();
-            counted(Health.Outcome.FAILED, trial);
-            throw late();
+            RPCXException late = late();
+            counted(Health.Outcome.of(late, times, left), trial);
+            throw late;
         } catch (InterruptedException e) {
             coming.abandon();
             Thread.currentThread().interrupt();
@@ -141,19 +143,22 @@ abstract class Route {
      *
      * @return null if {@code then} has been told
      */
-    final @Nullable Wait await(int key, long deadlineNanos, boolean trial, Then<ClientConnection> then) {
-        return await(() -> connect(key), deadlineNanos, trial, then);
+    final @Nullable Wait await(
+            int key, long deadlineNanos, AnswerTimes times, boolean trial, Then<ClientConnection> then) {
+        return await(() -> connect(key), deadlineNanos, times, trial, then);
     }
 
     /** The same on the classic wire. */
-    final @Nullable Wait awaitClassic(long deadlineNanos, boolean trial, Then<ClassicClientConnection> then) {
-        return await(this::connectClassic, deadlineNanos, trial, then);
+    final @Nullable Wait awaitClassic(
+            long deadlineNanos, AnswerTimes times, boolean trial, Then<ClassicClientConnection> then) {
+        return await(this::connectClassic, deadlineNanos, times, trial, then);
     }
 
-    private <C> @Nullable Wait await(Supplier<Coming<C>> connect, long deadlineNanos, boolean trial, Then<C> then) {
+    private <C> @Nullable Wait await(
+            Supplier<Coming<C>> connect, long deadlineNanos, AnswerTimes times, boolean trial, Then<C> then) {
         // only what is counted behind it has a place: whatever fails before leaves none taken
         Coming<C> coming = connect.get();
-        Waiting<C> call = new Waiting<>(coming, deadlineNanos, trial, then);
+        Waiting<C> call = new Waiting<>(coming, deadlineNanos, times, trial, then);
         if (coming.add(call)) {
             if (!call.takePlace()) {
                 call.refuse();
@@ -190,6 +195,8 @@ abstract class Route {
     private final class Waiting<C> implements Coming.Waiter<C>, Wait, Runnable {
         private final Coming<C> coming;
         private final long deadlineNanos;
+        private final long givenNanos;
+        private final AnswerTimes times;
         private final boolean trial;
 
         // guarded by this
@@ -202,9 +209,11 @@ abstract class Route {
         /** The call is counted by {@link #waiting}. */
         private boolean hasPlace;
 
-        Waiting(Coming<C> coming, long deadlineNanos, boolean trial, Then<C> then) {
+        Waiting(Coming<C> coming, long deadlineNanos, AnswerTimes times, boolean trial, Then<C> then) {
             this.coming = coming;
             this.deadlineNanos = deadlineNanos;
+            this.givenNanos = deadlineNanos - ticker().nanoTime();
+            this.times = times;
             this.trial = trial;
             this.then = then;
         }
@@ -299,14 +308,14 @@ abstract class Route {
             }
         }
 
-        /** A failure that counts against the service, if it is the one that ends the wait. */
+        /** A failure that may count against the service, if it is the one that ends the wait. */
         private void endFailed(RPCXException failure) {
             Then<C> told = over();
             if (told == null) {
                 return;
             }
             try {
-                counted(Health.Outcome.FAILED, trial);
+                counted(Health.Outcome.of(failure, times, givenNanos), trial);
             } finally {
                 told.ended(null, failure);
             }

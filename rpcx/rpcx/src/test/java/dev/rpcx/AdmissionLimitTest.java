@@ -43,10 +43,17 @@ class AdmissionLimitTest {
         private final boolean isInterrupted;
         private int workers;
 
+        /** Whether how long a handler works is exponentially distributed. */
+        private boolean isVaried;
+
         /** Whether calls that wait for a worker have not begun. */
         private boolean isPool;
 
         private double workMillis;
+
+        /** What {@link Attack#ABOUT_AS_LONG_AS_IT_TAKES} gives, of what the handler works. */
+        private double hastyShare = 1;
+
         private int busy;
         private long nowNanos;
         private int good;
@@ -93,7 +100,11 @@ class AdmissionLimitTest {
                 }
                 Attack kind = random.nextDouble() * all < attackPerSecond ? attack : null;
                 if (limit.enter()) {
-                    long given = kind == null ? TimeUnit.MILLISECONDS.toNanos(callersMillis) : kind.givenMicros * 1000;
+                    long given = kind == null
+                            ? TimeUnit.MILLISECONDS.toNanos(callersMillis)
+                            : kind == Attack.ABOUT_AS_LONG_AS_IT_TAKES
+                                    ? (long) (hastyShare * workMillis * 1e6)
+                                    : kind.givenMicros * 1000;
                     waiting.add(new Job(nowNanos, nowNanos + given, kind, NONE));
                     startSome();
                 } else if (kind == null) {
@@ -189,8 +200,9 @@ class AdmissionLimitTest {
                 busy++;
                 Job job = waiting.remove();
                 double mean = job.kind() == null ? workMillis : job.kind().workShare * workMillis;
-                // between 0.7 and 1.3 of the mean
-                double millis = mean * (0.7 + 0.6 * random.nextDouble());
+                // or between 0.7 and 1.3 of the mean
+                double millis =
+                        mean * (isVaried ? -Math.log(1 - random.nextDouble()) : 0.7 + 0.6 * random.nextDouble());
                 ends.add(new Event(nowNanos + (long) (millis * 1e6), job));
             }
         }
@@ -206,6 +218,7 @@ class AdmissionLimitTest {
         /** Over when the handler ends, which does not look at the time. */
         TOO_LITTLE_TIME(3_000, 1, true, true),
         LITTLE_TIME(6_000, 1, true, true),
+        ABOUT_AS_LONG_AS_IT_TAKES(0, 1, true, true),
         /** Half of what good callers give, and less than the handler needs. */
         HALF_THE_TIME(100_000, 1, true, true),
         /** A variant of the call that takes nearly none of the handler's time, and is given hardly more than that. */
@@ -236,7 +249,7 @@ class AdmissionLimitTest {
             for (int factor = 1; factor <= LongForm.of(9, 81); factor *= 3) {
                 // so many workers that the calls of both need not wait
                 Service service = new Service(100_000, workMillis, 200, false);
-                service.offer(1000, 10);
+                service.offer(1000, 25);
                 service.offer(1000, factor * 1000, attack, 5);
                 service.offer(1000, factor * 1000, attack, 15);
                 assertThat(service.good / 15.0)
@@ -262,6 +275,40 @@ class AdmissionLimitTest {
                             "in time a second beside %s × as many; late %s, limit %s",
                             factor, service.late, service.limit.limit())
                     .isGreaterThan(0.9 * Math.min(2000, service.capacity() / cost));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(doubles = {0.5, 0.8, 1, 1.5, 2.5, 4, 8})
+    void callersWhoGiveHardlyAsMuchAsItTakesCostTheOthersNothing(double hastyShare) {
+        for (int hastyPerSecond : new int[] {50, 250, 1000}) {
+            Service service = new Service(100_000, 20, 1000, false);
+            service.isVaried = true;
+            service.hastyShare = hastyShare;
+            service.offer(500, 10);
+            service.offer(500, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 30);
+            assertThat(service.good / 30.0)
+                    .as("in time a second beside %s hasty ones; limit %s", hastyPerSecond, service.limit.limit())
+                    .isGreaterThan(0.95 * 500);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(doubles = {0.5, 0.8, 1, 1.5, 2.5, 4, 8})
+    void callersWhoGiveHardlyAsMuchAsItTakesLeaveTheOthersTheirPartOfAnOverload(double hastyShare) {
+        for (int hastyPerSecond : new int[] {100, 1000}) {
+            Service service = new Service(16, 20, 1000, false);
+            service.isVaried = true;
+            service.hastyShare = hastyShare;
+            service.offer(500, 10);
+            service.offer(1600, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 5);
+            service.offer(1600, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 30);
+            double part = 1600.0 / (1600 + hastyPerSecond);
+            assertThat(service.good / 30.0)
+                    .as(
+                            "in time a second beside %s hasty ones; late %s, limit %s",
+                            hastyPerSecond, service.late, service.limit.limit())
+                    .isGreaterThan(0.9 * part * service.capacity());
         }
     }
 
@@ -435,7 +482,7 @@ class AdmissionLimitTest {
     @Test
     void callsWhoseTimeIsNearlyOverDoNotCloseTheMethodToTheOthers() {
         Service service = new Service(100_000, 4, 10_000, false);
-        service.offer(1000, 10);
+        service.offer(1000, 25);
         assertThat(service.offer(1000, 3000, Attack.TOO_LITTLE_TIME, 10).good / 10.0)
                 .isGreaterThan(0.95 * 1000);
         // nor do they where no good call has ever been seen

@@ -26,6 +26,7 @@ import org.junit.jupiter.api.Timeout;
 /** How often a client connects, to servers that keep none of its connections. */
 @Timeout(60)
 class ConnectingTest {
+    private static final AnswerTimes TIMES = new AnswerTimes(TimeUnit.SECONDS.toNanos(1));
     private static final int STEP_MILLIS = 5;
 
     @RPCXClient(remoteServerName = "there")
@@ -190,14 +191,14 @@ class ConnectingTest {
         AtomicReference<@Nullable Thread> blocked = new AtomicReference<>();
         CompletableFuture<@Nullable Object> blocking = onOther(() -> {
             blocked.set(Thread.currentThread());
-            return address.await(0, late, false);
+            return address.await(0, late, TIMES, false);
         });
         await().until(() -> {
             Thread thread = blocked.get();
             return thread != null && thread.getState() == Thread.State.TIMED_WAITING;
         });
         CompletableFuture<@Nullable ClientConnection> later = new CompletableFuture<>();
-        onOther(() -> address.await(0, late, false, (connected, failure) -> later.complete(connected)))
+        onOther(() -> address.await(0, late, TIMES, false, (connected, failure) -> later.complete(connected)))
                 .get(20, TimeUnit.SECONDS);
         address.connect(0);
         assertThat(hand.opened).hasSize(2);

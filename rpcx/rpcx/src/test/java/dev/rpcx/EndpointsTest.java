@@ -304,7 +304,7 @@ class EndpointsTest {
             });
             ClientAddress sick = seen.iterator().next();
             for (int i = 0; i < 5; i++) {
-                sick.ended(new RPCXException(RPCXException.Code.OVERLOADED, "sick"), false);
+                sick.ended(Health.Outcome.of(new RPCXException(RPCXException.Code.OVERLOADED, "sick")), false);
             }
             for (int i = 0; i < 200; i++) {
                 assertThat(java.util.Objects.requireNonNull(cluster.ready(0)).address())
@@ -314,7 +314,7 @@ class EndpointsTest {
             ClientAddress second =
                     seen.stream().filter(a -> a != sick).findFirst().orElseThrow();
             for (int i = 0; i < 5; i++) {
-                second.ended(new RPCXException(RPCXException.Code.OVERLOADED, "sick"), false);
+                second.ended(Health.Outcome.of(new RPCXException(RPCXException.Code.OVERLOADED, "sick")), false);
             }
             assertThat(second.health().isOut()).isFalse();
             cluster.close();
@@ -375,7 +375,7 @@ class EndpointsTest {
         RPCXException sick = new RPCXException(RPCXException.Code.OVERLOADED, "sick");
         for (ClientAddress member : cluster.chooser().all) {
             for (int i = 0; i < 5; i++) {
-                member.ended(sick, false);
+                member.ended(Health.Outcome.of(sick), false);
             }
         }
         assertThat(cluster.chooser().all)
@@ -384,13 +384,13 @@ class EndpointsTest {
         ClientAddress last = cluster.chooser().all[999];
         clock.reads = 0;
         for (int i = 0; i < 100; i++) {
-            last.ended(sick, false);
+            last.ended(Health.Outcome.of(sick), false);
         }
         assertThat(clock.reads).isLessThan(1_000);
         // those that are left out come back, and then it is the turn of others
         clock.hand.ticker.advance(3, TimeUnit.SECONDS);
         for (int i = 0; i < 5; i++) {
-            last.ended(sick, false);
+            last.ended(Health.Outcome.of(sick), false);
         }
         assertThat(cluster.chooser().all)
                 .filteredOn(member -> member.health().isOut())

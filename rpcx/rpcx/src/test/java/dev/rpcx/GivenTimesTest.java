@@ -91,6 +91,19 @@ class GivenTimesTest {
     }
 
     @Test
+    void theMiddleIsOfTheTimeThatWasGivenAndNotOfTheCalls() {
+        add(1000, 10 * MILLI);
+        add(11, 1000 * MILLI);
+        given.take(20);
+        expectUsual(10 * MILLI);
+        assertThat(given.middleNanos()).isCloseTo(1000 * MILLI, within(65_536.0));
+        add(1000, 10 * MILLI);
+        add(9, 1000 * MILLI);
+        given.take(20);
+        assertThat(given.middleNanos()).isCloseTo(10 * MILLI, within(65_536.0));
+    }
+
+    @Test
     void whatWasTakenIsForgotten() {
         add(10, 10 * MILLI);
         given.take(20);

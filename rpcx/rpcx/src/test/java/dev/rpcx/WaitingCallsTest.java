@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Timeout;
 /** Calls that wait for a connection: when their time is over nothing is left of them, however long the wait goes on. */
 @Timeout(60)
 class WaitingCallsTest {
+    private static final AnswerTimes TIMES = new AnswerTimes(TimeUnit.MILLISECONDS.toNanos(100));
     private static final int CALLS = 50;
     private static final int BYTES = 100_000;
 
@@ -134,6 +135,7 @@ class WaitingCallsTest {
             address.await(
                     0,
                     soon,
+                    TIMES,
                     false,
                     (connected, failure) ->
                             ends.add(Objects.requireNonNull(failure).code()));
@@ -153,7 +155,7 @@ class WaitingCallsTest {
         long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         for (int i = 0; i < 3; i++) {
             int number = i;
-            address.await(0, late, false, (connected, failure) -> {
+            address.await(0, late, TIMES, false, (connected, failure) -> {
                 told.add(number);
                 throw new IllegalStateException("by the test, " + failure);
             });
@@ -333,6 +335,7 @@ class WaitingCallsTest {
             route.await(
                     0,
                     soon,
+                    TIMES,
                     false,
                     (connected, failure) ->
                             ends.add(Objects.requireNonNull(failure).code()));
