@@ -24,10 +24,10 @@ import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.util.NetUtil;
 import io.netty.util.concurrent.RejectedExecutionHandlers;
-import io.netty.util.internal.PlatformDependent;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
@@ -87,16 +87,27 @@ class Loops {
         return new MultiThreadIoEventLoopGroup(count, threads, io) {
             @Override
             protected IoEventLoop newChild(Executor executor, IoHandlerFactory ioHandlerFactory, Object... args) {
-                return new Loop(this, executor, ioHandlerFactory, new LoopTasks());
+                return new Loop(this, executor, ioHandlerFactory);
             }
         };
     }
 
-    /** Loses no task at its end. */
+    /**
+     * Loses no task at its end. Sockets are looked at after a millisecond of tasks at the latest: what a stream's
+     * publisher does on the loop gives the loop its next task, and Netty looks after a second otherwise.
+     */
     private static final class Loop extends SingleThreadIoEventLoop {
-        Loop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory io, LoopTasks tasks) {
-            super(parent, executor, io, tasks, PlatformDependent.newMpscQueue(), RejectedExecutionHandlers.reject());
+        private static final long TASKS_MILLIS = 1;
+
+        Loop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory io) {
+            super(parent, executor, io, Integer.MAX_VALUE, RejectedExecutionHandlers.reject(), TASKS_MILLIS);
+        }
+
+        @Override
+        protected Queue<Runnable> newTaskQueue(int maxTasks) {
+            LoopTasks tasks = new LoopTasks();
             tasks.of(this);
+            return tasks;
         }
     }
 

@@ -35,6 +35,11 @@ final class Outbox {
         before.next = message;
     }
 
+    /** What was added last, or something that {@link #poll} never brings, if that has been taken. */
+    Outbound last() {
+        return tail;
+    }
+
     /** Nothing is queued, nor between the two steps of a producer. The consumer asks. */
     boolean isEmpty() {
         return head == stub && tail == stub;

@@ -490,6 +490,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 : uncharged.metadataBytes();
     }
 
+    /** Slots that the tables have room for: for tests. */
+    int tableSlots() {
+        return calls.length + lastIds.length;
+    }
+
     /** Makes room for a slot that was not used before. @return false if the room cannot be had */
     private boolean hasSlot(int slot) {
         if (slot < calls.length) {
@@ -1247,12 +1252,17 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private static void endStreams(ServerCall call) {
         StreamSender sender = call.sender;
-        if (sender != null) {
-            sender.cancel();
-        }
         StreamReceiver receiver = call.receiver;
-        if (receiver != null) {
-            receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the caller is gone"));
+        try {
+            if (sender != null) {
+                sender.cancel();
+            }
+            if (receiver != null) {
+                receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the caller is gone"));
+            }
+        } catch (Throwable t) {
+            // such as a stack at its end: the call's place and its count come back all the same
+            Threads.report(t);
         }
     }
 
@@ -1292,7 +1302,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void freeSlot(ServerCall call) {
-        calls[call.id & Wire.SLOT_MASK] = null;
+        int slot = call.id & Wire.SLOT_MASK;
+        if (slot < calls.length) {
+            calls[slot] = null;
+        }
         underWay--;
         closeIfLeft();
     }
@@ -1458,7 +1471,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
         }
         running.connectionGone();
-        Arrays.fill(calls, null);
+        // a handler may hold this connection for long, and its tables are not charged any more
+        calls = new ServerCall[0];
+        lastIds = new int[0];
         slotBytes.release();
         for (ServerCall call = away.first(); call != null && !loop().isShuttingDown(); call = call.following) {
             watch(call.awayUntilNanos);

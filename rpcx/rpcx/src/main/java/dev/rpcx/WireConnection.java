@@ -36,6 +36,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private static final int FIRST_BATCH_BYTES = 512;
     private static final int FIRST_CUT_BYTES = 256;
 
+    /** One connection writes no more than this while others of its loop wait. */
+    private static final int AT_ONCE_BYTES = 512 * 1024;
+
+    /** What a message costs beside its bytes. */
+    private static final int MESSAGE_BYTES = 256;
+
     /** With more than this gathered, see {@link #isBehind}. */
     private static final int SHORT_BYTES = 16 * 1024;
 
@@ -170,9 +176,18 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Sends what has been queued by a thread that could not wake the loop. On the event loop. */
+    /** Sends what has been queued until now, also by a thread that could not wake the loop. On the event loop. */
     final void sendQueued() {
-        drain();
+        beginDrain();
+        Outbound last = outbox.last();
+        for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
+            gatherSafely(message);
+            if (message == last && !closed) {
+                break;
+            }
+        }
+        // what has come back to the queue meanwhile has woken the loop
+        flushDrained();
     }
 
     /**
@@ -291,12 +306,31 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     void endLost() {}
 
     private void drain() {
+        beginDrain();
+        if (gatherQueued(AT_ONCE_BYTES) <= 0) {
+            wakeAgain();
+        }
+        flushDrained();
+    }
+
+    private void beginDrain() {
         // first: a thread that finds nothing scheduled and the turn free may be sure that what it has queued before has
         // left
         takeTurn();
         // before the first poll: whoever adds from here on schedules again, whoever added before is found
         scheduled = false;
-        gatherQueued();
+    }
+
+    /** Other connections of the loop have their turn before the rest. */
+    private void wakeAgain() {
+        try {
+            wake();
+        } catch (Throwable t) {
+            broken(t);
+        }
+    }
+
+    private void flushDrained() {
         if (!reading) {
             try {
                 flush();
@@ -306,18 +340,35 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    private void gatherQueued() {
-        for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
-            try {
-                if (closed) {
-                    message.lost();
-                } else {
-                    gather(message);
-                }
-            } catch (Throwable t) {
-                // what is queued behind it has to be told nevertheless, or its owner waits for ever
-                broken(t);
+    /**
+     * Streams come back to the queue as often as they have more, and their peer may read as fast as it is filled.
+     *
+     * @param room bytes that may leave
+     * @return what is left of that; if nothing is, more may be queued, unless the connection is closed
+     */
+    private int gatherQueued(int room) {
+        int left = room;
+        while (left > 0 || closed) {
+            Outbound message = outbox.poll();
+            if (message == null) {
+                break;
             }
+            left -= MESSAGE_BYTES + message.body.readableBytes();
+            gatherSafely(message);
+        }
+        return left;
+    }
+
+    private void gatherSafely(Outbound message) {
+        try {
+            if (closed) {
+                message.lost();
+            } else {
+                gather(message);
+            }
+        } catch (Throwable t) {
+            // what is queued behind it has to be told nevertheless, or its owner waits for ever
+            broken(t);
         }
     }
 
@@ -453,8 +504,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (!takeTurn()) {
             return;
         }
-        while (!large.isEmpty() && channel.isWritable()) {
-            gatherQueued();
+        int room = AT_ONCE_BYTES;
+        while (room > 0 && !large.isEmpty() && channel.isWritable()) {
+            room = gatherQueued(room);
             Outbound message = large.poll();
             if (message == null) {
                 break;
@@ -466,6 +518,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             int bytes = Math.min(rest, Wire.MAX_PAYLOAD_BYTES);
             int head = message.begun ? Wire.PART : message.head;
             message.begun = true;
+            room -= bytes;
             writeFrame(bytes < rest ? head | Wire.MORE : head, message.id, message.body, bytes);
             if (bytes == rest) {
                 message.left();
@@ -484,6 +537,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         unsent.look();
         unsentChanged();
+        if (room <= 0 && !closed) {
+            wakeAgain();
+        }
         turn.loopDone();
     }
 

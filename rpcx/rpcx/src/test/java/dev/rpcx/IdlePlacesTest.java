@@ -135,4 +135,19 @@ class IdlePlacesTest {
         burst(channel, 2);
         assertThat(places()).isEqualTo(BURST);
     }
+
+    @Test
+    void aConnectionThatIsOverHasNoTablesWhileAHandlerHoldsIt() {
+        EmbeddedChannel channel = connect();
+        ServerConnection connection = channel.pipeline().get(ServerConnection.class);
+        send(channel, request(FIRST | 900, "later"));
+        hand.settle(channel);
+        assertThat(service.waiting).hasSize(1);
+        assertThat(connection.tableSlots()).isGreaterThan(900);
+        channel.close();
+        hand.settle(channel);
+        assertThat(connection.tableSlots()).isZero();
+        service.waiting.get(0).complete("late");
+        hand.settle(channel);
+    }
 }

@@ -3,9 +3,17 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoop;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.net.Socket;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -47,6 +55,51 @@ class LoopTasksTest {
                 giver.join();
             }
             assertThat(run).as("loop " + i).hasValue(taken.get());
+        }
+    }
+
+    /** As a stream's publisher does on the loop, whose next task comes of each. */
+    @Test
+    void aTaskThatGivesItselfAgainAndAgainLeavesSocketsTheirTurn() throws Exception {
+        Loops loops = new Loops(1, "busy", false);
+        try {
+            EventLoop loop = loops.group.next();
+            AtomicLong accepted = new AtomicLong();
+            ChannelFuture bound = loops.bind(
+                    loops.server().childHandler(new ChannelInitializer<>() {
+                        @Override
+                        protected void initChannel(Channel channel) {
+                            accepted.incrementAndGet();
+                        }
+                    }),
+                    "127.0.0.1",
+                    0);
+            CompletableFuture<Long> burnt = new CompletableFuture<>();
+            CountDownLatch began = new CountDownLatch(1);
+            loop.execute(new Runnable() {
+                private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+                private final long beganNanos = threads.getCurrentThreadCpuTime();
+
+                @Override
+                public void run() {
+                    began.countDown();
+                    long nanos = threads.getCurrentThreadCpuTime() - beganNanos;
+                    if (accepted.get() > 0 || nanos > TimeUnit.SECONDS.toNanos(20)) {
+                        burnt.complete(nanos);
+                    } else {
+                        loop.execute(this);
+                    }
+                }
+            });
+            began.await();
+            try (Socket socket =
+                    new Socket("127.0.0.1", loops.port(bound.channel().localAddress()))) {
+                assertThat(socket.isConnected()).isTrue();
+                // Netty's own choice is a second
+                assertThat(burnt.get(60, TimeUnit.SECONDS)).isLessThan(TimeUnit.MILLISECONDS.toNanos(100));
+            }
+        } finally {
+            loops.close();
         }
     }
 

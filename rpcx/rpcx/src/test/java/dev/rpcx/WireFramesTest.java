@@ -564,6 +564,60 @@ class WireFramesTest {
         assertThat(told).containsExactly("a", "b", "c", "d");
     }
 
+    /** A stream whose peer reads as fast as it is filled. */
+    private class Endless extends Message {
+        private static final int ENOUGH = 10_000;
+
+        int rounds;
+        boolean isOver;
+
+        Endless(int bytes) {
+            super("endless", bytes);
+        }
+
+        @Override
+        void left() {
+            body.readerIndex(0);
+            if (!isOver && ++rounds < ENOUGH) {
+                connection.send(this);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 16 * 1024, 100_000})
+    void whatComesBackToTheQueueLeavesTheLoopToOthersInBetween(int bytes) {
+        greet();
+        written();
+        List<Endless> streams = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            Endless stream = new Endless(bytes);
+            streams.add(stream);
+            connection.send(stream);
+        }
+        channel.eventLoop().execute(() -> streams.forEach(stream -> stream.isOver = true));
+        channel.runPendingTasks();
+        for (Endless stream : streams) {
+            assertThat(stream.rounds).isLessThan(Endless.ENOUGH);
+        }
+        assertThat(connection.isQueueEmpty()).isTrue();
+    }
+
+    @Test
+    void whatComesBackToTheQueueIsNotSentAtOnce() {
+        greet();
+        // nothing is flushed while the loop reads, by which this channel would run the loop's tasks
+        read(frame(Wire.PING, 1, 0));
+        Endless stream = new Endless(1);
+        connection.send(stream);
+        connection.sendQueued();
+        assertThat(stream.rounds).isEqualTo(1);
+        stream.isOver = true;
+        readComplete();
+        channel.runPendingTasks();
+        assertThat(connection.isQueueEmpty()).isTrue();
+    }
+
     @Test
     void whatIsQueuedWhileReadingLeavesWithTheReadsEnd() {
         greet();
