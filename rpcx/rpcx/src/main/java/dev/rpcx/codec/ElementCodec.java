@@ -83,8 +83,9 @@ abstract class ElementCodec {
     }
 
     /**
-     * Whether the JDK's tables find a value among others of its hash by its order; a decimal's costs a multiplication
-     * of all its digits.
+     * Whether the JDK's tables find a value among others of its hash by its order. They do so only where its class itself
+     * says that it is comparable with its own kind, which dates leave to their interfaces; and a decimal's costs a
+     * multiplication of all its digits.
      */
     boolean hasOrder() {
         return true;
@@ -520,6 +521,11 @@ abstract class ElementCodec {
                     Object read(In in) {
                         return in.localDate();
                     }
+
+                    @Override
+                    boolean hasOrder() {
+                        return false;
+                    }
                 };
             case LOCAL_DATE_TIME ->
                 new ElementCodec(LOCAL_DATE_TIME_BYTES) {
@@ -531,6 +537,11 @@ abstract class ElementCodec {
                     @Override
                     Object read(In in) {
                         return in.localDateTime();
+                    }
+
+                    @Override
+                    boolean hasOrder() {
+                        return false;
                     }
                 };
         };
