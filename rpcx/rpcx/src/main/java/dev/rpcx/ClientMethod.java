@@ -450,7 +450,7 @@ final class ClientMethod {
                     }
                 },
                 () -> {},
-                Runnable::run);
+                null);
     }
 
     /**

@@ -5,6 +5,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Runs the signals of one stream one after the other, in order, wherever a method's handlers run (Reactive Streams,
@@ -18,16 +19,19 @@ final class Serial implements Executor, Runnable {
 
     private static final int RUNNING = 2;
 
+    /** Signals that one stream has run before others have their turn of its place. */
+    private static final int AT_ONCE = 128;
+
     private static final AtomicIntegerFieldUpdater<Serial> STATE =
             AtomicIntegerFieldUpdater.newUpdater(Serial.class, "state");
 
-    private final Executor place;
+    private final @Nullable Executor place;
     private final Queue<Runnable> signals = new ConcurrentLinkedQueue<>();
 
     private volatile int state = IDLE;
 
-    /** @param place {@code Runnable::run} for whoever gives a signal */
-    Serial(Executor place) {
+    /** @param place null for whoever gives a signal */
+    Serial(@Nullable Executor place) {
         this.place = place;
     }
 
@@ -39,14 +43,39 @@ final class Serial implements Executor, Runnable {
             return;
         }
         try {
-            place.execute(this);
-        } catch (RejectedExecutionException stopped) {
-            // the handlers' threads have ended: what is left only ends the stream, and is quick
-            run();
+            handOver();
         } catch (Throwable e) {
             // by a store: where the stack is at its end nothing can be called
             state = IDLE;
             throw e;
+        }
+    }
+
+    /** Runs this once no signal runs or waits; here, where that is so or nothing else can be done. It has to be quick. */
+    void atEnd(Runnable last) {
+        if (state == IDLE && signals.isEmpty()) {
+            last.run();
+            return;
+        }
+        try {
+            execute(last);
+        } catch (Throwable noThread) {
+            last.run();
+        }
+    }
+
+    /** Gives what is awaited to its place. */
+    private void handOver() {
+        Executor to = place;
+        if (to == null) {
+            run();
+            return;
+        }
+        try {
+            to.execute(this);
+        } catch (RejectedExecutionException stopped) {
+            // the handlers' threads have ended: what is left only ends the stream, and is quick
+            run();
         }
     }
 
@@ -61,10 +90,18 @@ final class Serial implements Executor, Runnable {
         }
         boolean runs = true;
         try {
+            int left = place == null ? Integer.MAX_VALUE : AT_ONCE;
             do {
                 runs = true;
                 for (Runnable signal = signals.poll(); signal != null; signal = signals.poll()) {
                     run(signal);
+                    if (--left <= 0 && !signals.isEmpty()) {
+                        if (isHandedOn()) {
+                            runs = false;
+                            return;
+                        }
+                        left = AT_ONCE;
+                    }
                 }
                 runs = false;
                 state = IDLE;
@@ -74,6 +111,18 @@ final class Serial implements Executor, Runnable {
             if (runs) {
                 state = IDLE;
             }
+        }
+    }
+
+    /** @return false if the place takes it no more, so that the rest is run here */
+    private boolean isHandedOn() {
+        state = AWAITED;
+        try {
+            handOver();
+            return true;
+        } catch (Throwable e) {
+            // whoever took it and threw all the same may run it already
+            return !STATE.compareAndSet(this, AWAITED, RUNNING);
         }
     }
 

@@ -25,6 +25,9 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         default void overflow() {}
     }
 
+    /** More items than this leave nothing behind that they waited in. */
+    private static final int MANY_ITEMS = 256;
+
     /** Bytes that a waiting item costs beside its own. */
     private static final int ITEM_BYTES = 128;
 
@@ -46,7 +49,13 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     private final @Nullable Charge stream;
 
     /** Items that wait for the subscriber; guarded by this. */
-    private final ArrayDeque<ByteBuf> items = new ArrayDeque<>();
+    private ArrayDeque<ByteBuf> items = new ArrayDeque<>();
+
+    /** The most that waited since there was none; guarded by this. */
+    private int mostItems;
+
+    /** The signal that gives the next item waits or runs: one for all that wait. Guarded by this. */
+    private boolean isGiving;
 
     /** An item has begun and is not whole, whether or not it is kept. Event loop only. */
     private boolean receiving;
@@ -326,11 +335,21 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     /** Nothing that has come is told any more. */
     private synchronized void dropItems() {
-        items.clear();
+        forgetItems();
         parts = null;
         if (bytes != null) {
             bytes.release();
         }
+    }
+
+    /** Where many waited, what held them is given up with the last. Under the lock. */
+    private void forgetItems() {
+        if (mostItems > MANY_ITEMS) {
+            items = new ArrayDeque<>();
+        } else {
+            items.clear();
+        }
+        mostItems = 0;
     }
 
     private void tell(ByteBuf item) {
@@ -339,7 +358,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             give(item);
             return;
         }
-        boolean fits = true;
+        boolean fits;
+        boolean isFirst = false;
         synchronized (this) {
             if (told || ended) {
                 return;
@@ -348,25 +368,51 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             if (fits) {
                 // a copy: the buffer that it was read into is used again
                 items.add(Unpooled.wrappedBuffer(ByteBufUtil.getBytes(item)));
+                mostItems = Math.max(mostItems, items.size());
+                isFirst = !isGiving;
+                isGiving = true;
             }
         }
-        if (fits) {
-            elsewhere.execute(this::giveNext);
-        } else {
+        if (isFirst) {
+            giveLater(elsewhere);
+        } else if (!fits) {
             peer.overflow();
         }
     }
 
+    private void giveLater(Serial elsewhere) {
+        try {
+            elsewhere.execute(() -> giveNext(elsewhere));
+        } catch (Throwable noThread) {
+            synchronized (this) {
+                isGiving = false;
+            }
+            throw noThread;
+        }
+    }
+
     /** Runs where the subscriber does. What an item costs is given back when the subscriber has dealt with it. */
-    private void giveNext() {
+    private void giveNext(Serial here) {
         ByteBuf item;
+        boolean isLast;
         synchronized (this) {
             item = items.poll();
+            isLast = items.isEmpty();
+            if (isLast) {
+                isGiving = false;
+                forgetItems();
+            }
         }
         if (item != null) {
             int cost = item.readableBytes() + ITEM_BYTES;
             give(item);
             discharge(cost);
+        }
+        if (!isLast) {
+            giveLater(here);
+        } else {
+            // it has passed by while items waited
+            tellEnd();
         }
     }
 
@@ -414,9 +460,6 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             }
             ended = true;
             failure = fault == null ? error : fault;
-            if (stream != null) {
-                stream.release();
-            }
             if (failure != null || items.isEmpty()) {
                 dropItems();
             } else {
@@ -424,10 +467,33 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             }
         }
         Serial elsewhere = signals;
+        try {
+            if (elsewhere == null) {
+                tellEnd();
+            } else {
+                elsewhere.execute(this::tellEnd);
+            }
+        } finally {
+            letGo();
+        }
+    }
+
+    /** The stream counts as long as its subscriber keeps a thread: one that was given an item may come back late. */
+    private void letGo() {
+        Serial elsewhere = signals;
+        Charge counted = stream;
+        if (counted == null) {
+            return;
+        }
+        Runnable release = () -> {
+            synchronized (this) {
+                counted.release();
+            }
+        };
         if (elsewhere == null) {
-            tellEnd();
+            release.run();
         } else {
-            elsewhere.execute(this::tellEnd);
+            elsewhere.atEnd(release);
         }
     }
 

@@ -93,7 +93,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
      * @param lastHead type of the frame that says that no more items come
      * @param failed told why no more items come; it may add an error as the last message
      * @param lastLeft run on the event loop when the last message has left
-     * @param place where the publisher is told what it has to do
+     * @param place where the publisher is told what it has to do; null for where that is found out
      */
     StreamSender(
             WireConnection connection,
@@ -102,7 +102,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             int lastHead,
             Failed failed,
             Runnable lastLeft,
-            Executor place) {
+            @Nullable Executor place) {
         this.connection = connection;
         this.id = callId;
         this.codec = codec;
@@ -173,9 +173,13 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             to = complete ? null : subscription;
             complete = true;
         }
-        connection.recall(this);
-        if (to != null) {
-            signals.execute(to::cancel);
+        try {
+            connection.recall(this);
+            if (to != null) {
+                signals.execute(to::cancel);
+            }
+        } finally {
+            letGo();
         }
     }
 
@@ -184,7 +188,15 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         dropWaiting();
         leavingCost = 0;
         bytes.release();
-        stream.release();
+    }
+
+    /** The stream counts as long as the publisher keeps a thread: one that has been asked for more may come back late. */
+    private void letGo() {
+        signals.atEnd(() -> {
+            synchronized (this) {
+                stream.release();
+            }
+        });
     }
 
     private void dropWaiting() {
@@ -241,6 +253,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             }
         }
         if (wasLast) {
+            letGo();
             lastLeft.run();
         } else if (more) {
             connection.send(this);
@@ -258,16 +271,20 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     @Override
     public void onSubscribe(Flow.Subscription given) {
         boolean taken;
+        boolean isSecond;
         synchronized (this) {
-            taken = subscription == null && !over && stream.add(1);
+            isSecond = subscription != null;
+            taken = !isSecond && !over && stream.add(1);
             if (taken) {
                 subscription = given;
             }
         }
         if (taken) {
             ask();
-        } else {
-            given.cancel();
+            return;
+        }
+        given.cancel();
+        if (!isSecond) {
             onError(new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server"));
         }
     }

@@ -39,7 +39,7 @@ class SerialTest {
 
     @Test
     void whatASignalHandsOverRunsBehindIt() {
-        Serial serial = new Serial(Runnable::run);
+        Serial serial = new Serial(null);
         serial.execute(() -> {
             serial.execute(() -> ran.add("inner"));
             ran.add("outer");
@@ -65,6 +65,70 @@ class SerialTest {
     }
 
     @Test
+    void aPlaceIsGivenBackBeforeAllHasRunThatComesAgainAndAgain() {
+        Queue<Runnable> handed = new ArrayDeque<>();
+        Serial serial = new Serial(handed::add);
+        boolean[] isOver = {false};
+        serial.execute(new Runnable() {
+            private int times;
+
+            @Override
+            public void run() {
+                if (!isOver[0] && ++times < 1_000_000) {
+                    serial.execute(this);
+                }
+            }
+        });
+        handed.add(() -> isOver[0] = true);
+        handed.remove().run();
+        assertThat(isOver[0]).isFalse();
+        assertThat(handed).hasSize(2);
+        handed.remove().run();
+        assertThat(handed).hasSize(1);
+        handed.remove().run();
+        assertThat(handed).isEmpty();
+    }
+
+    @Test
+    void whatAPlaceTakesOnlyOnceRunsToItsEnd() {
+        Queue<Runnable> handed = new ArrayDeque<>();
+        Serial serial = new Serial(signal -> {
+            if (!handed.isEmpty()) {
+                throw new IllegalStateException("once");
+            }
+            handed.add(signal);
+        });
+        for (int i = 0; i < 1_000; i++) {
+            serial.execute(() -> ran.add("x"));
+        }
+        handed.element().run();
+        assertThat(ran).hasSize(1_000);
+    }
+
+    @Test
+    void whatComesAtTheEndWaitsForWhatRuns() {
+        Queue<Runnable> handed = new ArrayDeque<>();
+        Serial serial = new Serial(handed::add);
+        serial.atEnd(() -> ran.add("idle"));
+        assertThat(ran).containsExactly("idle");
+        serial.execute(() -> ran.add("signal"));
+        serial.atEnd(() -> ran.add("end"));
+        assertThat(ran).containsExactly("idle");
+        handed.remove().run();
+        assertThat(ran).containsExactly("idle", "signal", "end");
+    }
+
+    @Test
+    void whatComesAtTheEndComesWhereNoThreadIsToBeHad() {
+        Serial serial = new Serial(signal -> {
+            throw new IllegalStateException("none");
+        });
+        assertThatThrownBy(() -> serial.execute(() -> ran.add("signal"))).isInstanceOf(IllegalStateException.class);
+        serial.atEnd(() -> ran.add("end"));
+        assertThat(ran).containsExactly("end");
+    }
+
+    @Test
     void aPlaceThatRunsWhatItTookOnceMoreChangesNothing() {
         Queue<Runnable> handed = new ArrayDeque<>();
         Serial serial = new Serial(handed::add);
@@ -81,7 +145,7 @@ class SerialTest {
 
     @Test
     void aSignalThatThrowsIsReportedAndTheNextRuns() {
-        Serial serial = new Serial(Runnable::run);
+        Serial serial = new Serial(null);
         serial.execute(() -> {
             throw new AssertionError("first");
         });
@@ -121,7 +185,7 @@ class SerialTest {
         Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> {
             throw new IllegalStateException(thrown);
         });
-        Serial serial = new Serial(Runnable::run);
+        Serial serial = new Serial(null);
         serial.execute(() -> {
             throw new IllegalArgumentException();
         });

@@ -583,4 +583,38 @@ class StreamReceiverTest {
         stream.end(null);
         assertThat(held()).isZero();
     }
+
+    // ---- threads
+
+    @Test
+    void howeverManyItemsWaitOneSignalGivesThem() {
+        StreamReceiver stream = server();
+        subscribed(stream, 200);
+        runElsewhere();
+        seen();
+        for (int i = 0; i < 200; i++) {
+            stream.onItem(text("x"), false);
+        }
+        stream.onEnd();
+        assertThat(elsewhere).hasSize(1);
+        runElsewhere();
+        List<String> told = seen();
+        assertThat(told).hasSize(201).doesNotContain("overflow").endsWith("x", "complete");
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void aStreamCountsUntilItsSubscriberHasGivenItsThreadBack() {
+        StreamReceiver stream = server();
+        assertThat(stream.hold()).isTrue();
+        subscribed(stream, 2);
+        runElsewhere();
+        assertThat(ledger.held(Resource.STREAMS)).isOne();
+        stream.onItem(text("x"), false);
+        stream.end(new IllegalStateException("the caller is gone"));
+        assertThat(ledger.held(Resource.STREAMS)).isOne();
+        runElsewhere();
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+        assertThat(seen()).endsWith("error the caller is gone");
+    }
 }
