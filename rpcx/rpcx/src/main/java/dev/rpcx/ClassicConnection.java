@@ -61,6 +61,12 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private final SocketQueue queue;
 
     private boolean reading;
+
+    /** Whether this side reads at all, and since when it does not. */
+    private boolean isPaused;
+
+    private long pausedNanos;
+
     private boolean isEnding;
     private boolean isOver;
 
@@ -224,6 +230,22 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
                 RPCXException.Executed.MAYBE));
     }
 
+    /** Whether what the peer sends is read from here on. What it cannot send meanwhile does not count against it. */
+    final void setReading(boolean reads) {
+        if (reads == !isPaused) {
+            return;
+        }
+        long now = nanoTime();
+        isPaused = !reads;
+        if (reads) {
+            heardNanos = now;
+            frames.postpone(now - pausedNanos);
+        } else {
+            pausedNanos = now;
+        }
+        channel.config().setAutoRead(reads);
+    }
+
     // ---- the looks
 
     private void look() {
@@ -241,10 +263,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         if (isEnding) {
             return;
         }
-        if (!channel.config().isAutoRead()) {
-            heardNanos = now;
-        }
-        if (frames.isCut()) {
+        if (frames.isCut() && !isPaused) {
             long arriving = TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
             if (now - heardNanos >= silentNanos || now - frames.beganNanos() >= silentNanos + arriving) {
                 fail(new RPCXException(

@@ -140,6 +140,11 @@ final class ClassicFrames {
         }
     }
 
+    /** This side has not read for so long, which is not the peer's time. */
+    void postpone(long nanos) {
+        beganNanos += nanos;
+    }
+
     /** Forgets what has begun. */
     void clear() {
         lengthBytes = 0;

@@ -52,6 +52,12 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
      */
     boolean isPlaceLeft;
 
+    /** What the reply says of the call; set by who ends it, before the connection hears of it. */
+    private RPCXException.Executed executed = RPCXException.Executed.EXECUTED;
+
+    /** Whether the handler's future has some time to end, or had it. The connection's own. */
+    boolean isAway;
+
     /** Whether what the call held has been given back. The connection's own. */
     boolean isAnswered;
 
@@ -87,6 +93,10 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
 
     long id() {
         return request.id();
+    }
+
+    RPCXException.Executed executed() {
+        return executed;
     }
 
     ServerMethod method() {
@@ -125,6 +135,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
     /** The call is ended by the connection, as nobody else will. */
     void end() {
         ended.set(true);
+        executed = RPCXException.Executed.MAYBE;
         leaveStages();
         AdmissionLimit admission = admitted;
         if (!entered) {
@@ -337,7 +348,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
     }
 
     private void fail(RPCXException error) {
-        end(ClassicWire.reply(id(), null, error), false);
+        end(ClassicWire.reply(id(), null, error), error.executed(), false);
     }
 
     @SuppressWarnings("NullAway") // the codec decides where null can be
@@ -358,7 +369,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         } catch (Throwable t) {
             frame = unsendable(t);
         }
-        end(frame, true);
+        end(frame, RPCXException.Executed.EXECUTED, true);
     }
 
     private byte[] tooLarge(String text) {
@@ -377,10 +388,11 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
     }
 
     /** The one place where a call ends. A stage that completes twice is heard once. */
-    private void end(byte[] frame, boolean isDone) {
+    private void end(byte[] frame, RPCXException.Executed said, boolean isDone) {
         if (!ended.compareAndSet(false, true)) {
             return;
         }
+        executed = said;
         AdmissionLimit admission = admitted;
         if (!entered) {
             leaveUnbegun();

@@ -64,6 +64,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** Set for the first of {@link #away}, and its charge. */
     private @Nullable ScheduledFuture<?> awayTimer;
 
+    /** Pays for small replies while they wait to be read: one for all, as each is charged in steps that are larger. */
+    private final Charge smallReplies;
+
     /** The channel is gone; handlers may be under way. */
     private boolean isOver;
 
@@ -86,6 +89,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         this.running = new RunningHandlers(account);
         this.callNanos = Math.min(CALL_NANOS, server.maxCallNanos());
         this.arriving = account.charge(Resource.REQUEST_BYTES);
+        this.smallReplies = account.charge(Resource.REPLY_BYTES);
         this.awayTimers = account.charge(Resource.TIMERS);
         account.watch(places::held);
     }
@@ -105,6 +109,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     @Override
     boolean isBusy() {
         return !calls.isEmpty();
+    }
+
+    /** Calls that somebody waits for: for tests. */
+    List<ClassicServerCall> callsUnderWay() {
+        return List.copyOf(calls.values());
     }
 
     // ---- requests
@@ -231,8 +240,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     private boolean refuse(long id, RPCXException.Code code, String text) {
-        reply(id, ClassicWire.reply(id, null, new RPCXException(code, text, RPCXException.Executed.NOT_EXECUTED)));
+        refuse(id, new RPCXException(code, text, RPCXException.Executed.NOT_EXECUTED));
         return false;
+    }
+
+    private void refuse(long id, RPCXException why) {
+        reply(id, ClassicWire.reply(id, null, why), null, why.executed());
     }
 
     /** Runs what a handler wants to be told of the end of its call, where the method's handlers run. On the event loop. */
@@ -272,7 +285,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             call.replyBytes = charge;
             isKept = charge.add(frame.length);
         }
-        byte[] kept = isKept ? frame : unkept(call.id());
+        byte[] kept = isKept ? frame : unkept(call.id(), call.executed());
         inLoopOrHere(() -> answer(call, kept));
     }
 
@@ -307,7 +320,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             endIfOver();
         }
         if (forget(call)) {
-            reply(call.id(), frame, charge);
+            reply(call.id(), frame, charge, call.executed());
             closeIfDone();
         } else {
             release(charge);
@@ -378,7 +391,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                                 new RPCXException(
                                         RPCXException.Code.HANDLER_FAILED,
                                         "the thread that had the result has failed over it",
-                                        RPCXException.Executed.MAYBE)));
+                                        call.executed())));
             }
         }
     }
@@ -395,6 +408,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     /** Gives the handler's future some time to end: none where the loop's timers are about to end. */
     private void linger(ClassicServerCall call) {
+        if (call.isAway) {
+            // the end of its connection and its handler's thread have both said so
+            return;
+        }
+        call.isAway = true;
         if (leaving || loop().isShuttingDown()) {
             giveUp(call);
             return;
@@ -451,12 +469,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         return calls.remove(call.id(), call);
     }
 
-    private void reply(long id, byte[] frame) {
-        reply(id, frame, null);
-    }
-
-    /** @param charged what the reply has been charged by; null if it has not been */
-    private void reply(long id, byte[] frame, @Nullable Charge charged) {
+    /**
+     * @param charged what the reply has been charged by; null if it has not been
+     * @param executed what the reply says of its call
+     */
+    private void reply(long id, byte[] frame, @Nullable Charge charged, RPCXException.Executed executed) {
         if (isEnding()) {
             release(charged);
             return;
@@ -465,25 +482,29 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             write(frame, left -> {});
             return;
         }
-        Charge charge = charged == null ? account.charge(Resource.REPLY_BYTES) : charged;
+        Charge charge = charged;
+        if (charge == null) {
+            charge = frame.length <= unchargedBytes ? smallReplies : account.charge(Resource.REPLY_BYTES);
+        }
+        Charge paid = charge;
         if (charged != null || charge.add(frame.length)) {
             write(frame, left -> {
                 // all of it with the last byte: a part gives back whole steps only
-                charge.set(Math.max(0, charge.held() - left));
+                paid.set(Math.max(0, paid.held() - left));
             });
         } else {
-            write(unkept(id), left -> {});
+            write(unkept(id, executed), left -> {});
         }
     }
 
-    private static byte[] unkept(long id) {
+    private static byte[] unkept(long id, RPCXException.Executed executed) {
         return ClassicWire.reply(
                 id,
                 null,
                 new RPCXException(
                         RPCXException.Code.OVERLOADED,
                         "the reply could not be kept: too many bytes of replies wait to be read",
-                        RPCXException.Executed.EXECUTED));
+                        executed));
     }
 
     @Override
@@ -494,7 +515,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         // a client that does not read its replies may send no more requests until it does
-        channel.config().setAutoRead(isEnding() || channel.isWritable());
+        setReading(isEnding() || channel.isWritable());
     }
 
     @Override
@@ -508,15 +529,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
         for (ClassicServerCall call : late) {
             abandon(call);
-            reply(
+            refuse(
                     call.id(),
-                    ClassicWire.reply(
-                            call.id(),
-                            null,
-                            new RPCXException(
-                                    RPCXException.Code.DEADLINE_EXCEEDED,
-                                    "not done in the " + text(callNanos) + " that a classic call has",
-                                    RPCXException.Executed.MAYBE)));
+                    new RPCXException(
+                            RPCXException.Code.DEADLINE_EXCEEDED,
+                            "not done in the " + text(callNanos) + " that a classic call has",
+                            RPCXException.Executed.MAYBE));
         }
         closeIfDone();
     }

@@ -37,6 +37,26 @@ sealed interface DnsQuestion {
     /** Asks, and tells instances or a failure on the event loop of the resolver. Does not block. */
     void ask(DnsNameResolver names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told);
 
+    /** What an answer reads as. */
+    interface Reading<T> {
+        List<Endpoint> of(T answer) throws UnknownHostException;
+    }
+
+    /** Tells what has been found, or why nothing can be read, whatever that throws: its bytes may be anybody's. */
+    private static <T> void tell(
+            Future<T> answer, Reading<T> reading, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
+        List<Endpoint> found = null;
+        Throwable failure = answer.cause();
+        if (failure == null) {
+            try {
+                found = reading.of(answer.getNow());
+            } catch (Throwable e) {
+                failure = e;
+            }
+        }
+        told.accept(found, failure);
+    }
+
     /** Addresses of a host, all at one port. The hosts file and the search list hold. */
     record Addresses(String host, int port) implements DnsQuestion {
         public Addresses {
@@ -45,18 +65,15 @@ sealed interface DnsQuestion {
 
         @Override
         public void ask(DnsNameResolver names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
-            names.resolveAll(host).addListener((Future<List<InetAddress>> answer) -> {
-                if (answer.isSuccess()) {
-                    told.accept(
-                            answer.getNow().stream()
-                                    .map(address -> new Endpoint(address.getHostAddress(), port))
-                                    .distinct()
-                                    .toList(),
-                            null);
-                } else {
-                    told.accept(null, answer.cause());
-                }
-            });
+            names.resolveAll(host)
+                    .addListener((Future<List<InetAddress>> answer) -> tell(answer, this::endpoints, told));
+        }
+
+        private List<Endpoint> endpoints(List<InetAddress> addresses) {
+            return addresses.stream()
+                    .map(address -> new Endpoint(address.getHostAddress(), port))
+                    .distinct()
+                    .toList();
         }
     }
 
@@ -84,22 +101,15 @@ sealed interface DnsQuestion {
         public void ask(DnsNameResolver names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
             // with the root's dot: the name is the whole of it, so no search list is tried
             names.resolveAll(new DefaultDnsQuestion(name + ".", DnsRecordType.SRV))
-                    .addListener((Future<List<DnsRecord>> answer) -> {
-                        if (!answer.isSuccess()) {
-                            told.accept(null, answer.cause());
-                            return;
-                        }
-                        List<Endpoint> found = null;
-                        Throwable unreadable = null;
-                        try {
-                            found = lowest(answer.getNow());
-                        } catch (UnknownHostException e) {
-                            unreadable = e;
-                        } finally {
-                            answer.getNow().forEach(ReferenceCountUtil::release);
-                        }
-                        told.accept(found, unreadable);
-                    });
+                    .addListener((Future<List<DnsRecord>> answer) -> tell(answer, Services::released, told));
+        }
+
+        private static List<Endpoint> released(List<DnsRecord> records) throws UnknownHostException {
+            try {
+                return lowest(records);
+            } finally {
+                records.forEach(ReferenceCountUtil::release);
+            }
         }
 
         /** @throws UnknownHostException a record that is none: its bytes may be anybody's */

@@ -2,8 +2,10 @@ package dev.rpcx;
 
 import io.netty.channel.EventLoop;
 import io.netty.resolver.dns.DnsNameResolver;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One question, asked again and again, on one event loop of those that clients share; its listener hears of it there.
@@ -31,17 +33,24 @@ final class DnsWatch implements Endpoints.Watch {
         if (closed.get()) {
             return;
         }
-        asked.question().ask(names, (found, failure) -> {
-            if (closed.get()) {
-                return;
-            }
-            loop.schedule(this::ask, asked.refresh().toNanos(), TimeUnit.NANOSECONDS);
-            if (found != null) {
-                listener.found(found);
-            } else {
-                listener.failed(failure == null ? new IllegalStateException("no answer") : failure);
-            }
-        });
+        try {
+            asked.question().ask(names, this::told);
+        } catch (Throwable e) {
+            told(null, e);
+        }
+    }
+
+    /** The next question comes before the listener, which may throw. */
+    private void told(@Nullable List<Endpoint> found, @Nullable Throwable failure) {
+        if (closed.get()) {
+            return;
+        }
+        loop.schedule(this::ask, asked.refresh().toNanos(), TimeUnit.NANOSECONDS);
+        if (found != null) {
+            listener.found(found);
+        } else {
+            listener.failed(failure == null ? new IllegalStateException("no answer") : failure);
+        }
     }
 
     @Override

@@ -219,10 +219,10 @@ class ClassicConnectionTest {
     @Test
     void whatIsNotReadIsNotSilent() {
         begin(4 << 20);
-        channel.config().setAutoRead(false);
+        connection.setReading(false);
         passLooks(15);
         assertThat(ends).isEmpty();
-        channel.config().setAutoRead(true);
+        connection.setReading(true);
         passLooks(3);
         assertThat(ends).isEmpty();
         passLooks(1);

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.concurrent.MockTicker;
 import io.netty.util.concurrent.Ticker;
@@ -196,5 +198,100 @@ class ClassicServerConnectionTest {
         send(large.skipBytes(50_000));
         assertThat(error().code()).isEqualTo(RPCXException.Code.INVALID);
         assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    private final ChannelOutboundHandlerAdapter stopped = new ChannelOutboundHandlerAdapter() {
+        @Override
+        public void flush(ChannelHandlerContext ctx) {
+            // nothing leaves
+        }
+    };
+
+    /** As where the peer does not read what it is sent. */
+    private void setReading(boolean reads) {
+        if (!reads) {
+            channel.pipeline().addFirst(stopped);
+        } else {
+            channel.pipeline().remove(stopped);
+            channel.flushOutbound();
+        }
+        channel.unsafe().outboundBuffer().setUserDefinedWritability(1, reads);
+        channel.runPendingTasks();
+        assertThat(channel.config().isAutoRead()).isEqualTo(reads);
+    }
+
+    @Test
+    void theTimeInWhichTheServerDoesNotReadDoesNotCountAgainstAFrame() {
+        ByteBuf whole = request(1, "later");
+        send(whole.readBytes(whole.readableBytes() - 1));
+        setReading(false);
+        pass(Duration.ofSeconds(100));
+        setReading(true);
+        pass(Duration.ofSeconds(3));
+        assertThat(channel.isOpen()).isTrue();
+        send(whole);
+        assertThat(slow.waiting).hasSize(1);
+    }
+
+    @Test
+    void whatSmallRepliesAreChargedIsAboutWhatTheyTake() {
+        setReading(false);
+        int refusals = 1_000;
+        ByteBuf requests = Unpooled.buffer();
+        for (int i = 1; i <= refusals; i++) {
+            requests.writeBytes(request(i, "nowhere"));
+        }
+        send(requests);
+        assertThat(account.held(Resource.REPLY_BYTES)).isBetween(refusals * 20L, refusals * 200L);
+        setReading(true);
+        for (int i = 1; i <= refusals; i++) {
+            assertThat(error().executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        }
+        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
+    }
+
+    @Test
+    void aRefusalThatCannotBeKeptIsNotExecuted() {
+        // each has a share of what is left
+        List<Account> others = new ArrayList<>();
+        List<Charge> all = new ArrayList<>();
+        for (int i = 0; i < 40; i++) {
+            Account other = Objects.requireNonNull(server.ledger().open(null));
+            Charge charge = other.charge(Resource.REPLY_BYTES);
+            for (long step = 1L << 30; step >= Charge.STEP_BYTES; step /= 2) {
+                while (charge.add(step)) {
+                    assertThat(charge.held()).isPositive();
+                }
+            }
+            others.add(other);
+            all.add(charge);
+        }
+        setReading(false);
+        ByteBuf requests = Unpooled.buffer();
+        for (int i = 1; i <= 100; i++) {
+            requests.writeBytes(request(i, "nowhere"));
+        }
+        send(requests);
+        setReading(true);
+        int unkept = 0;
+        for (int i = 1; i <= 100 && channel.isOpen(); i++) {
+            RPCXException error = error();
+            assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            unkept += error.code() == RPCXException.Code.OVERLOADED ? 1 : 0;
+        }
+        assertThat(unkept).isPositive();
+        all.forEach(Charge::release);
+        others.forEach(Account::close);
+    }
+
+    @Test
+    void aCallThatTwoSayIsAwayIsGivenUpOnce() {
+        send(request(1, "later"));
+        ClassicServerConnection connection = channel.pipeline().get(ClassicServerConnection.class);
+        ClassicServerCall call = connection.callsUnderWay().get(0);
+        channel.close();
+        connection.awaitsForNobody(call);
+        pass(Duration.ofSeconds(5));
+        assertThat(channel.runScheduledPendingTasks()).isEqualTo(-1);
     }
 }

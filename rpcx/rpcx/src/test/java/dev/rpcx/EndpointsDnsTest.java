@@ -13,6 +13,7 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Queue;
 import java.util.Random;
@@ -21,8 +22,12 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Names and services found by DNS: how many ask, how often, and who waits for the answer. */
 @Timeout(60)
@@ -164,18 +169,35 @@ class EndpointsDnsTest {
         assertThat(failures).isPositive();
     }
 
-    @Test
-    void aBrokenAnswerIsAFailureAndTheNextOneIsRead() throws Exception {
+    /** Longer than any name may be: labels have 63 bytes at most. */
+    private static byte[] longName() {
+        byte[] name = new byte[5 * 64 + 1];
+        for (int at = 0; at + 64 < name.length; at += 64) {
+            name[at] = 63;
+            Arrays.fill(name, at + 1, at + 64, (byte) 'a');
+        }
+        return name;
+    }
+
+    static Stream<Arguments> broken() {
+        return Stream.of(
+                Arguments.of("an SRV record that cannot be read", new byte[] {9, 'a'}),
+                Arguments.of("domain name must be", longName()));
+    }
+
+    @ParameterizedTest
+    @MethodSource("broken")
+    void aBrokenAnswerIsAFailureAndTheNextOneIsRead(String failure, byte[] broken) throws Exception {
         AtomicInteger asked = new AtomicInteger();
         try (NameServer nameServer = NameServer.of(question -> List.of(NameServer.Answer.service(
-                1, 1, 9001, asked.incrementAndGet() == 1 ? new byte[] {9, 'a'} : new byte[] {1, 'a', 0})))) {
+                1, 1, 9001, asked.incrementAndGet() == 1 ? broken : new byte[] {1, 'a', 0})))) {
             Heard heard = new Heard();
             try (Endpoints.Watch watch = asking(nameServer, new DnsQuestion.Services("_who._tcp.example"))
                     .watch(heard)) {
                 assertThat(watch).isNotNull();
                 await().until(() -> heard.found.contains(List.of(new Endpoint("a", 9001))));
             }
-            assertThat(heard.failures.peek()).hasMessageContaining("cannot be read");
+            assertThat(heard.failures.peek()).hasMessageContaining(failure);
         }
     }
 
