@@ -291,6 +291,7 @@ class ClassicServerConnectionTest {
         ClassicServerCall call = connection.callsUnderWay().get(0);
         channel.close();
         connection.awaitsForNobody(call);
+        channel.runPendingTasks();
         pass(Duration.ofSeconds(5));
         assertThat(channel.runScheduledPendingTasks()).isEqualTo(-1);
     }
