@@ -131,7 +131,10 @@ final class ClassicMethod {
         } catch (Throwable e) {
             // an Error too: otherwise the future would never end
             future.completeExceptionally(new RPCXException(
-                    RPCXException.Code.INVALID, "the result cannot be read: " + e, RPCXException.Executed.EXECUTED, e));
+                    RPCXException.Code.INVALID,
+                    "the result cannot be read: " + RPCXException.words(e),
+                    RPCXException.Executed.EXECUTED,
+                    e));
         }
     }
 

@@ -158,7 +158,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
             // an Error too: a class that cannot be initialised is its caller's affair, and not this thread's
             fail(refusal(
                     ServerCall.isOfMemory(t) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                    "the request cannot be read: " + text(t)));
+                    "the request cannot be read: " + RPCXException.message(t)));
             return;
         }
         if (!enter()) {
@@ -339,14 +339,6 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         fail(ServerCall.failed(thrown, method, context));
     }
 
-    private static String text(Throwable t) {
-        try {
-            return String.valueOf(t.getMessage());
-        } catch (Throwable worse) {
-            return t.getClass().getSimpleName();
-        }
-    }
-
     private void fail(RPCXException error) {
         end(ClassicWire.reply(id(), null, error), error.executed(), false);
     }
@@ -383,7 +375,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
                 null,
                 new RPCXException(
                         RPCXException.Code.HANDLER_FAILED,
-                        "the result cannot be sent: " + text(t),
+                        "the result cannot be sent: " + RPCXException.message(t),
                         RPCXException.Executed.EXECUTED));
     }
 

@@ -116,6 +116,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         return List.copyOf(calls.values());
     }
 
+    /** Calls that nobody waits for, and that may end: for tests. */
+    int callsLeft() {
+        return dropped.size() + away.size();
+    }
+
     // ---- requests
 
     @Override

@@ -344,7 +344,7 @@ final class ClientAddress extends Route {
         Coming<C> failed = new Coming<>();
         failed.completeExceptionally(new IllegalStateException(
                 failures + " attempts to connect failed, the next is in " + TimeUnit.NANOSECONDS.toMillis(nanos)
-                        + " ms: " + (lastFailure == null ? "" : lastFailure.getMessage()),
+                        + " ms: " + (lastFailure == null ? "" : RPCXException.message(lastFailure)),
                 lastFailure));
         return failed;
     }

@@ -165,6 +165,15 @@ public final class RPCXException extends RuntimeException {
         }
     }
 
+    /** An exception's message, or its class where its own methods fail. */
+    static String message(Throwable e) {
+        try {
+            return String.valueOf(e.getMessage());
+        } catch (Throwable again) {
+            return e.getClass().getName();
+        }
+    }
+
     @Override
     public String toString() {
         return "RPCXException: " + code + " (" + executed + "): " + getMessage();

@@ -363,7 +363,7 @@ abstract class Route {
     }
 
     private RPCXException unreachable(@Nullable Throwable cause) {
-        String why = cause == null ? "no connection" : String.valueOf(cause.getMessage());
+        String why = cause == null ? "no connection" : RPCXException.message(cause);
         if (why.length() > MAX_WHY) {
             // somebody else's text, and each call that fails has one of its own
             why = why.substring(0, MAX_WHY) + "…";

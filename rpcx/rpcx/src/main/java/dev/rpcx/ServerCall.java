@@ -537,7 +537,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     static RPCXException unreadable(Throwable e) {
         return new RPCXException(
                 isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                "the request cannot be read: " + e.getMessage(),
+                "the request cannot be read: " + RPCXException.message(e),
                 RPCXException.Executed.NOT_EXECUTED);
     }
 
@@ -675,7 +675,8 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
             encode(new RPCXException(code, "the result cannot be sent: " + e.getMessage()));
             return;
         } catch (Throwable e) {
-            encode(new RPCXException(RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + e));
+            encode(new RPCXException(
+                    RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + RPCXException.words(e)));
             return;
         }
         if (body.readableBytes() > connection.maxBytesTaken()) {

@@ -43,13 +43,15 @@ final class SharedLoops {
         unusedSinceNanos = System.nanoTime();
         Loops loops = held;
         if (users == 0 && !watched && loops != null) {
-            watched = true;
             endLater(loops, LINGER_NANOS);
         }
     }
 
     private void endLater(Loops loops, long nanos) {
+        watched = false;
         loops.group.schedule(() -> endUnused(loops), nanos, TimeUnit.NANOSECONDS);
+        // not before: what that throws must not keep the loops for ever
+        watched = true;
     }
 
     private synchronized void endUnused(Loops loops) {

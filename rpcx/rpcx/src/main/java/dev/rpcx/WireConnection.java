@@ -922,13 +922,6 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        String why;
-        try {
-            why = String.valueOf(cause.getMessage());
-        } catch (Throwable again) {
-            // a user's exception, whose own methods fail
-            why = cause.getClass().getName();
-        }
-        close(why);
+        close(RPCXException.message(cause));
     }
 }
