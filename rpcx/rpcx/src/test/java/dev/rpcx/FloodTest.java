@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(3600)
 class FloodTest {
     /** Each attack alone; {@code -Drpcx.siege.alone} if given. */
-    private static final int ALONE_MILLIS = Integer.getInteger("rpcx.siege.alone", LongForm.of(250, 20_000));
+    private static final int ALONE_MILLIS = Integer.getInteger("rpcx.siege.alone", LongForm.of(250, 10_000));
 
     private static final int BASELINE_MILLIS = LongForm.of(100, 3_000);
 
