@@ -877,6 +877,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         gatheredBytes = 0;
     }
 
+    /** What small frames are gathered in: for tests. */
+    final int bufferBytes() {
+        return gathered.length;
+    }
+
     /** The peer may have seconds to read why its connection ended; what it began to send is not kept for so long. */
     private void dropCut() {
         cut.clear().capacity(0);

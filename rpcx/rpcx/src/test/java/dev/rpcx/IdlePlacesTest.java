@@ -137,16 +137,18 @@ class IdlePlacesTest {
     }
 
     @Test
-    void aConnectionThatIsOverHasNoTablesWhileAHandlerHoldsIt() {
+    void aConnectionThatIsOverKeepsNothingWhileAHandlerHoldsIt() {
         EmbeddedChannel channel = connect();
         ServerConnection connection = channel.pipeline().get(ServerConnection.class);
         send(channel, request(FIRST | 900, "later"));
         hand.settle(channel);
         assertThat(service.waiting).hasSize(1);
         assertThat(connection.tableSlots()).isGreaterThan(900);
+        assertThat(connection.bufferBytes()).isPositive();
         channel.close();
         hand.settle(channel);
         assertThat(connection.tableSlots()).isZero();
+        assertThat(connection.bufferBytes()).isZero();
         service.waiting.get(0).complete("late");
         hand.settle(channel);
     }
