@@ -293,6 +293,21 @@ class AdmissionLimitTest {
         }
     }
 
+    /** Nothing has been learnt of what calls take that do not wait. */
+    @ParameterizedTest
+    @ValueSource(doubles = {0.01, 0.05, 0.3, 1})
+    void inOverloadFromTheFirstCallThePatientDoNotDecideForTheOthers(double patientShare) {
+        for (boolean isVaried : new boolean[] {false, true}) {
+            Service service = new Service(4, 4, 200, false);
+            service.isVaried = isVaried;
+            service.offer(2000, patientShare * 2000, Attack.ALL_THE_TIME_THERE_IS, 10);
+            service.offer(2000, patientShare * 2000, Attack.ALL_THE_TIME_THERE_IS, 30);
+            assertThat(service.good / 30.0)
+                    .as("in time a second; varied %s, late %s, limit %s", isVaried, service.late, service.limit.limit())
+                    .isGreaterThan(0.9 * service.capacity() / (1 + patientShare));
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(doubles = {0.5, 0.8, 1, 1.5, 2.5, 4, 8})
     void callersWhoGiveHardlyAsMuchAsItTakesLeaveTheOthersTheirPartOfAnOverload(double hastyShare) {
