@@ -29,7 +29,7 @@ claims    Claim,Claim$*,Claims,Claims$*                              ClaimsTest
 sockets   SocketQueue,HalfClose,TlsRecords,TlsRecords$*,LoopTasks    SocketQueueAloneTest,HalfCloseTest,TlsRecordsTest,LoopTasksAloneTest
 stages    Stages,Stages$*,Awaited,OwnStage,OwnStage$*,LostCalls      StagesTest,AwaitedTest,OwnStageTest
 begins    PostponedCalls,RunningHandlers,Uncharged                   PostponedCallsTest,RunningHandlersTest,UnchargedTest
-instances Coming,Openings,Openings$*,SharedWatch,SharedWatch$*,Health,Health$* ComingTest,OpeningsTest,SharedWatchTest,HealthTest
+instances Coming,Openings,Openings$*,SharedWatch,SharedWatch$*,Health,Health$*,AnswerTimes ComingTest,OpeningsTest,SharedWatchTest,HealthTest,AnswerTimesTest
 PARTS
 }
 

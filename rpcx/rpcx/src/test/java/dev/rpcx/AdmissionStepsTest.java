@@ -428,6 +428,32 @@ class AdmissionStepsTest {
     }
 
     @Test
+    void theUsualTimeIsFourTimesWhatCallsTakeWhereOthersAreGivenMoreTime() {
+        learnQuick();
+        // half are given 26 ms, a quarter more than they take: 0.8 and 0.125 of their time, 0.462 in the mean
+        now += STEP - 1;
+        for (int i = 0; i < 99; i++) {
+            end(QUICK, i < 50 ? 400 * UNIT : GIVEN, true);
+        }
+        now++;
+        end(QUICK, GIVEN, true);
+        // 1280 units, and a quarter more: 100 calls in 100 ms are 105 in that, of which 0.731 are 76
+        refusingStep(100, 960 * UNIT);
+        expect(76);
+    }
+
+    @Test
+    void fewCallsSayALittleOfWhatCallsTake() {
+        learnQuick();
+        // a quarter of 64: 40 units less than 320
+        step(16, 160 * UNIT);
+        lateBeside(QUICK, 349 * UNIT);
+        expect(MOST);
+        lateBeside(QUICK, 350 * UNIT);
+        expect(AdmissionLimit.LEAST);
+    }
+
+    @Test
     void aPauseWithoutCallsSaysNothing() {
         learnQuick();
         refuse();
