@@ -24,6 +24,7 @@ class AnswerTimesTest {
         times.answered(20 * MILLI, 0);
         times.answered(30 * MILLI, 1);
         times.answered(10 * MILLI, 2);
+        times.answered(10 * MILLI, 3);
         assertThat(times.isEnough(60 * MILLI)).isTrue();
         assertThat(times.isEnough(60 * MILLI - 1)).isFalse();
     }

@@ -604,6 +604,19 @@ class StreamReceiverTest {
     }
 
     @Test
+    void anEndBehindNothingIsToldElsewhereToo() {
+        StreamReceiver stream = server();
+        subscribed(stream, 2);
+        runElsewhere();
+        stream.onItem(text("x"), false);
+        runElsewhere();
+        stream.onEnd();
+        assertThat(seen()).containsExactly("credit 2", "x");
+        runElsewhere();
+        assertThat(seen()).containsExactly("complete");
+    }
+
+    @Test
     void aStreamCountsUntilItsSubscriberHasGivenItsThreadBack() {
         StreamReceiver stream = server();
         assertThat(stream.hold()).isTrue();
