@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
  * calls, is left out for a while, longer each time. Source: the outlier detection of Envoy and of gRPC (proposal A50): 5 in
  * a row, left out for 30 s; a share of 85 % of at least 50 calls in 10 s. Both are shorter here, since a trial costs one
  * call, and a half is taken for too much, since an instance that fails at once has the least load and so draws calls.
+ * Unlike there, a call that was given too little time for an answer is no failure: see {@link AnswerTimes}.
  */
 final class Health {
     private static final int FAILURES = 5;
