@@ -115,6 +115,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private final WriteTurn turn;
     private boolean greeted;
     private boolean reading;
+
+    /** What is queued is being taken from the queue. */
+    private boolean gathering;
+
     private volatile boolean closed;
 
     /** Something has arrived since {@link KeepAlive} looked last. */
@@ -278,7 +282,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         gather(message);
-        if (!reading) {
+        // a message that refuses itself as it leaves is one of many: whoever takes them from the queue flushes behind
+        // them
+        if (!reading && !gathering) {
             flush();
         }
     }
@@ -360,6 +366,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private void gatherSafely(Outbound message) {
+        boolean outer = gathering;
+        gathering = true;
         try {
             if (closed) {
                 message.lost();
@@ -369,6 +377,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         } catch (Throwable t) {
             // what is queued behind it has to be told nevertheless, or its owner waits for ever
             broken(t);
+        } finally {
+            gathering = outer;
         }
     }
 

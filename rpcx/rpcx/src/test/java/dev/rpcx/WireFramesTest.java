@@ -603,6 +603,34 @@ class WireFramesTest {
         assertThat(connection.isQueueEmpty()).isTrue();
     }
 
+    /** Refuses itself as it leaves, as a call does whose caller does not read. */
+    private class Refusing extends Message {
+        Refusing() {
+            super("refusing", 1);
+        }
+
+        @Override
+        boolean leaving() {
+            connection.sendNow(Wire.PONG, 1);
+            return false;
+        }
+    }
+
+    @Test
+    void howeverManyRefuseThemselvesAsTheyLeaveBesideALargeOneTheStackIsNoDeeper() {
+        greet();
+        written();
+        connection.send(new Message("large", 3 * Wire.MAX_PAYLOAD_BYTES));
+        for (int i = 0; i < 20_000; i++) {
+            connection.send(new Refusing());
+        }
+        channel.runPendingTasks();
+        assertThat(closed).isEmpty();
+        assertThat(told).contains("large");
+        assertThat(connection.isQueueEmpty()).isTrue();
+        assertThat(written()).hasSizeGreaterThan(20_000);
+    }
+
     @Test
     void whatComesBackToTheQueueIsNotSentAtOnce() {
         greet();
