@@ -45,7 +45,12 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private final long idleNanos;
     private final Runnable look = this::look;
     private final Charge timers;
+
+    /** From one look to the next, where the loop is not kept from it. */
+    private final long lookNanos;
+
     private @Nullable ScheduledFuture<?> timer;
+    private long lookedNanos;
 
     /** When something has arrived, or could arrive again. */
     private long heardNanos;
@@ -85,6 +90,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         this.frames = new ClassicFrames(maxFrameBytes, maxPassedBytes, this);
         this.keepAliveNanos = keepAliveNanos;
         this.silentNanos = Math.min(SILENT_NANOS, keepAliveNanos);
+        this.lookNanos = Math.max(1, silentNanos / LOOKS);
         this.idleNanos = idleNanos;
     }
 
@@ -141,10 +147,10 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         heardNanos = now;
         leftNanos = now;
         busyNanos = now;
+        lookedNanos = now;
         TcpKeepAlive.on(channel, keepAliveNanos);
-        long each = Math.max(1, silentNanos / LOOKS);
         timers.add(1);
-        timer = loop.scheduleWithFixedDelay(look, each, each, TimeUnit.NANOSECONDS);
+        timer = loop.scheduleWithFixedDelay(look, lookNanos, lookNanos, TimeUnit.NANOSECONDS);
     }
 
     @Override
@@ -253,6 +259,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         if (isOver) {
             return;
         }
+        postponeIfLate(now);
         if (waitingBytes > 0 && now - leftNanos >= keepAliveNanos) {
             abort(new RPCXException(
                     RPCXException.Code.UNAVAILABLE,
@@ -283,6 +290,24 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             return;
         }
         onLook(now);
+    }
+
+    /**
+     * A loop that was kept from a whole look was kept from its sockets too: what the peer has sent and taken meanwhile
+     * may still have to be read there.
+     */
+    private void postponeIfLate(long nowNanos) {
+        long late = nowNanos - lookedNanos - lookNanos;
+        lookedNanos = nowNanos;
+        if (late < lookNanos) {
+            return;
+        }
+        busyNanos = Math.min(nowNanos, busyNanos + late);
+        leftNanos = Math.min(nowNanos, leftNanos + late);
+        if (!isPaused) {
+            heardNanos = Math.min(nowNanos, heardNanos + late);
+            frames.postpone(late);
+        }
     }
 
     private static long millis(long nanos) {

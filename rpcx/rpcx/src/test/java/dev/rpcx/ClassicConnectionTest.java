@@ -216,6 +216,60 @@ class ClassicConnectionTest {
         expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
     }
 
+    /** As where a handler on the event loop does not return: what has come meanwhile stands in the socket. */
+    @Test
+    void theTimeInWhichTheLoopIsElsewhereDoesNotCountAgainstAFrame() {
+        passLooks(2);
+        begin(32 * 1024);
+        pass(10 * KEEP_ALIVE);
+        assertThat(ends).isEmpty();
+        channel.writeInbound(Unpooled.buffer().writeByte(0));
+        passLooks(3);
+        assertThat(ends).isEmpty();
+        passLooks(1);
+        expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
+    }
+
+    @Test
+    void theTimeInWhichTheLoopIsElsewhereIsNotThatOfAFramesRateEither() {
+        begin(32 * 1024);
+        pass(10 * KEEP_ALIVE);
+        for (int i = 0; i < 4; i++) {
+            channel.writeInbound(Unpooled.buffer().writeByte(0));
+            assertThat(ends).isEmpty();
+            passLooks(1);
+        }
+        expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
+    }
+
+    @Test
+    void theTimeInWhichTheLoopIsElsewhereIsCountedOnceWhereThisSideDoesNotReadEither() {
+        begin(32 * 1024);
+        connection.setReading(false);
+        pass(10 * KEEP_ALIVE);
+        connection.setReading(true);
+        for (int i = 0; i < 5; i++) {
+            assertThat(ends).isEmpty();
+            channel.writeInbound(Unpooled.buffer().writeByte(0));
+            passLooks(1);
+        }
+        expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
+    }
+
+    @Test
+    void theTimeInWhichTheLoopIsElsewhereDoesNotCountAgainstWhoReads() {
+        Deaf deaf = new Deaf();
+        channel.pipeline().addFirst(deaf);
+        write(10);
+        pass(10 * KEEP_ALIVE);
+        assertThat(ends).isEmpty();
+        passLooks(2);
+        assertThat(ends).isEmpty();
+        passLooks(1);
+        expectEnd(Code.UNAVAILABLE, Executed.MAYBE, "read nothing for 8000 ms");
+        deaf.kept.forEach(Runnable::run);
+    }
+
     @Test
     void whatIsNotReadIsNotSilent() {
         begin(4 << 20);
