@@ -354,18 +354,25 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     // ---- calls whose callers are gone
 
-    /** Nobody waits for the call any more. */
-    private void abandon(ClassicServerCall call) {
+    /**
+     * Nobody waits for the call any more.
+     *
+     * @return false if its handler has not begun, and will not
+     */
+    private boolean abandon(ClassicServerCall call) {
         forget(call);
-        if (!call.cancel()) {
+        boolean hasBegun = call.cancel();
+        if (!hasBegun) {
             // it waits for a thread that will not run it
             uncount(call);
-            dropped.add(call);
-        } else if (call.isAwaiting()) {
+        }
+        if (call.isAwaiting()) {
             linger(call);
-        } else {
+        } else if (!call.isAnswered) {
+            // what it wanted to be told of its end may have ended it
             dropped.add(call);
         }
+        return hasBegun;
     }
 
     @Override
@@ -533,13 +540,13 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             }
         }
         for (ClassicServerCall call : late) {
-            abandon(call);
+            boolean hasBegun = abandon(call);
             refuse(
                     call.id(),
                     new RPCXException(
                             RPCXException.Code.DEADLINE_EXCEEDED,
                             "not done in the " + text(callNanos) + " that a classic call has",
-                            RPCXException.Executed.MAYBE));
+                            hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED));
         }
         closeIfDone();
     }

@@ -558,6 +558,31 @@ class ClassicServingTest {
     }
 
     @Test
+    void whatNoThreadHasBegunInItsTimeIsToldThatItHasNot() {
+        call(1, "echo", text("a"));
+        pass(Duration.ofSeconds(60));
+        expectRefusal(1, RPCXException.Code.DEADLINE_EXCEEDED, "60 s");
+        handle();
+        assertThat(service.begun).isZero();
+        assertThat(hasReply()).as("one reply").isFalse();
+    }
+
+    @Test
+    void aLateCallThatEndsAsItIsToldSoIsForgotten() {
+        service.within = () -> CallContext.current()
+                .orElseThrow()
+                .onCancel(() -> service.waiting.get(0).complete("b"));
+        call(1, "laterWith", text("a"));
+        handle();
+        isStopped = true;
+        pass(Duration.ofSeconds(60));
+        assertThat(service.waiting.get(0)).isDone();
+        expectError(1, RPCXException.Code.DEADLINE_EXCEEDED, RPCXException.Executed.MAYBE, "60 s");
+        assertThat(account.held(Resource.CALLS)).isZero();
+        assertThat(connection.callsLeft()).isZero();
+    }
+
+    @Test
     void argumentsThatCannotBeReadAreRefused() {
         call(1, "echo");
         expectRefusal(1, RPCXException.Code.INVALID, "0 parameters (expected: 1)");
