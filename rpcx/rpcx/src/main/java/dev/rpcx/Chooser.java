@@ -17,13 +17,25 @@ abstract class Chooser {
     static Chooser of(Choice choice, ClientAddress[] all, Platform platform) {
         return switch (choice) {
             case LEAST_LOADED -> new LeastLoaded(all, platform);
-            case WEIGHTED_ROUND_ROBIN -> new RoundRobin(all);
+            case WEIGHTED_ROUND_ROBIN -> new RoundRobin(all, platform);
             case CONSISTENT_HASH -> new Ring(all, platform);
         };
     }
 
+    /** Draws of another instance before all are looked at: where half of them are there, one in 256 calls needs more. */
+    private static final int DRAWS = 8;
+
     /** Where to look first; -1 if there is no instance. */
     abstract int first(int key);
+
+    /**
+     * Where to look next, after the instances looked at so far could not take the call. What falls to those that are
+     * away is shared by all others as the choice shares: a list has neighbours that fail together, so whoever took
+     * the next one in the list would give all of it to one instance, the same one in every client.
+     *
+     * @param draw counts the draws of this call, from 0
+     */
+    abstract int again(int key, int draw);
 
     /**
      * The chosen one if it is connected, in health and takes another call, otherwise one that is so, otherwise one that
@@ -31,20 +43,45 @@ abstract class Chooser {
      */
     @Nullable
     ClientConnection pick(int key) {
-        return pickFrom(first(key), List.of());
+        int first = first(key);
+        if (first < 0) {
+            return null;
+        }
+        ClientConnection chosen = serving(all[first]);
+        return chosen == null ? pickBeside(key, List.of()) : chosen;
     }
 
-    /** One that is not among these, from anywhere: bad ones may stand side by side in what a registry says. */
+    /** One that is not among these. */
     @Nullable
-    ClientConnection pickBeside(List<ClientAddress> asked, RandomGenerator random) {
-        return all.length <= asked.size() ? null : pickFrom(random.nextInt(all.length), asked);
+    ClientConnection pickBeside(int key, List<ClientAddress> asked) {
+        if (all.length <= asked.size()) {
+            return null;
+        }
+        for (int draw = 0; draw < DRAWS; draw++) {
+            ClientAddress address = all[again(key, draw)];
+            ClientConnection connection = serving(address);
+            if (connection != null && !asked.contains(address)) {
+                return connection;
+            }
+        }
+        return pickOfAll(key, asked);
     }
 
-    private @Nullable ClientConnection pickFrom(int first, List<ClientAddress> asked) {
+    /** Its connection, if it is in health and takes another call. */
+    private static @Nullable ClientConnection serving(ClientAddress address) {
+        ClientConnection connection = address.ready();
+        return connection == null || connection.isFull() || address.health().isOut() ? null : connection;
+    }
+
+    /** Looks at each once, from a place and in steps that differ from call to call, or from key to key. */
+    private @Nullable ClientConnection pickOfAll(int key, List<ClientAddress> asked) {
+        int count = all.length;
+        int seed = order(key);
+        int at = Integer.remainderUnsigned(seed, count);
+        int step = step(Integer.remainderUnsigned(mixed(seed), count), count);
         ClientConnection last = null;
-        for (int i = 0; i < all.length; i++) {
-            int at = first + i;
-            ClientAddress address = all[at < all.length ? at : at - all.length];
+        for (int i = 0; i < count; i++, at = (at + step) % count) {
+            ClientAddress address = all[at];
             ClientConnection connection = address.ready();
             if (connection == null || !asked.isEmpty() && asked.contains(address)) {
                 continue;
@@ -59,6 +96,38 @@ abstract class Chooser {
             }
         }
         return last;
+    }
+
+    /** The order in which all are looked at: any number. */
+    abstract int order(int key);
+
+    /** The next number from this one on that has no divisor in common with the count: steps of it meet each once. */
+    private static int step(int from, int count) {
+        int step = Math.max(1, from);
+        while (hasCommonDivisor(step, count)) {
+            step++;
+        }
+        return step;
+    }
+
+    private static boolean hasCommonDivisor(int one, int other) {
+        int a = one;
+        int b = other;
+        while (b != 0) {
+            int rest = a % b;
+            a = b;
+            b = rest;
+        }
+        return a != 1;
+    }
+
+    /** Source: the finaliser of MurmurHash3. */
+    private static int mixed(int hash) {
+        int h = hash ^ hash >>> 16;
+        h *= 0x85EBCA6B;
+        h ^= h >>> 13;
+        h *= 0xC2B2AE35;
+        return h ^ h >>> 16;
     }
 
     private static final class LeastLoaded extends Chooser {
@@ -84,6 +153,16 @@ abstract class Chooser {
             return cost(all[one]) <= cost(all[other]) ? one : other;
         }
 
+        @Override
+        int again(int key, int draw) {
+            return first(key);
+        }
+
+        @Override
+        int order(int key) {
+            return platform.random().nextInt();
+        }
+
         private static int cost(ClientAddress address) {
             return address.health().isOut() ? Integer.MAX_VALUE : address.load();
         }
@@ -95,9 +174,11 @@ abstract class Chooser {
 
         private final int[] order;
         private final AtomicInteger next = new AtomicInteger();
+        private final Platform platform;
 
-        RoundRobin(ClientAddress[] all) {
+        RoundRobin(ClientAddress[] all, Platform platform) {
             super(all);
+            this.platform = platform;
             int total = Arrays.stream(all).mapToInt(a -> a.weight()).sum();
             order = new int[Math.min(total, MOST)];
             int[] current = new int[all.length];
@@ -115,6 +196,17 @@ abstract class Chooser {
         @Override
         int first(int key) {
             return order.length == 0 ? -1 : order[Integer.remainderUnsigned(next.getAndIncrement(), order.length)];
+        }
+
+        /** By weight, and not the next in the order: where all weigh the same that is the next in the list. */
+        @Override
+        int again(int key, int draw) {
+            return order[platform.random().nextInt(order.length)];
+        }
+
+        @Override
+        int order(int key) {
+            return platform.random().nextInt();
         }
     }
 
@@ -154,18 +246,28 @@ abstract class Chooser {
             if (key == 0 || places.length == 0) {
                 return withoutKey.first(key);
             }
-            int found = Arrays.binarySearch(places, (long) mixed(key) << 32);
-            int at = found >= 0 ? found : -found - 1;
-            return (int) places[at == places.length ? 0 : at];
+            return (int) places[place(key)];
         }
 
-        /** Source: the finaliser of MurmurHash3. */
-        private static int mixed(int hash) {
-            int h = hash ^ hash >>> 16;
-            h *= 0x85EBCA6B;
-            h ^= h >>> 13;
-            h *= 0xC2B2AE35;
-            return h ^ h >>> 16;
+        /** The next on the ring. Those that stand there for one that is away differ with the key. */
+        @Override
+        int again(int key, int draw) {
+            if (key == 0) {
+                return withoutKey.again(key, draw);
+            }
+            int at = place(key) + 1 + draw;
+            return (int) places[at < places.length ? at : at % places.length];
+        }
+
+        @Override
+        int order(int key) {
+            return key == 0 ? withoutKey.order(key) : mixed(key);
+        }
+
+        private int place(int key) {
+            int found = Arrays.binarySearch(places, (long) mixed(key) << 32);
+            int at = found >= 0 ? found : -found - 1;
+            return at == places.length ? 0 : at;
         }
     }
 }

@@ -215,7 +215,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     @Override
     @Nullable
     ClientConnection readyBeside(List<ClientAddress> asked) {
-        return chooser.pickBeside(asked, client.platform().random());
+        return chooser.pickBeside(0, asked);
     }
 
     @Override
@@ -452,7 +452,11 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     /** Connects to members that are new, and ends those that are none any more. */
     private void settle() {
-        for (ClientAddress member : chooser.all) {
+        ClientAddress[] all = chooser.all;
+        // from a place of this client's own: attempts to connect take turns, and every client has the same list
+        int first = all.length == 0 ? 0 : client.platform().random().nextInt(all.length);
+        for (int i = 0; i < all.length; i++) {
+            ClientAddress member = all[(first + i) % all.length];
             try {
                 member.keepConnected();
             } catch (Throwable e) {

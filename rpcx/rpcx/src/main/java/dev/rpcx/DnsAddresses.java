@@ -93,7 +93,7 @@ final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
         private DnsNameResolver names() {
             DnsNameResolver made = names;
             if (made == null) {
-                made = DnsQuestion.resolver(loop, nameServers)
+                made = DnsNames.resolver(loop, nameServers)
                         .resolveCache(new DefaultDnsCache(0, MAX_TTL_SECONDS, 0))
                         .build();
                 names = made;

@@ -1,29 +1,15 @@
 package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.EventLoop;
-import io.netty.channel.epoll.Epoll;
-import io.netty.channel.epoll.EpollDatagramChannel;
-import io.netty.channel.epoll.EpollSocketChannel;
-import io.netty.channel.socket.nio.NioDatagramChannel;
-import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.dns.DefaultDnsQuestion;
 import io.netty.handler.codec.dns.DefaultDnsRecordDecoder;
 import io.netty.handler.codec.dns.DnsRawRecord;
 import io.netty.handler.codec.dns.DnsRecord;
 import io.netty.handler.codec.dns.DnsRecordType;
-import io.netty.resolver.dns.DnsNameResolver;
-import io.netty.resolver.dns.DnsNameResolverBuilder;
-import io.netty.resolver.dns.DnsNameResolverChannelStrategy;
-import io.netty.resolver.dns.NoopAuthoritativeDnsServerCache;
-import io.netty.resolver.dns.NoopDnsCache;
-import io.netty.resolver.dns.NoopDnsCnameCache;
-import io.netty.resolver.dns.SequentialDnsServerAddressStreamProvider;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -35,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 /** What is asked of DNS, and how its answer reads. A value: equal questions are asked once for all who want to know. */
 sealed interface DnsQuestion {
     /** Asks, and tells instances or a failure on the event loop of the resolver. Does not block. */
-    void ask(DnsNameResolver names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told);
+    void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told);
 
     /** What an answer reads as. */
     interface Reading<T> {
@@ -44,29 +30,31 @@ sealed interface DnsQuestion {
 
     /** Tells what has been found, or why nothing can be read, whatever that throws: its bytes may be anybody's. */
     private static <T> void tell(
-            Future<T> answer, Reading<T> reading, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
+            @Nullable T answer,
+            @Nullable Throwable failure,
+            Reading<T> reading,
+            BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
         List<Endpoint> found = null;
-        Throwable failure = answer.cause();
-        if (failure == null) {
+        Throwable why = failure;
+        if (answer != null && failure == null) {
             try {
-                found = reading.of(answer.getNow());
+                found = reading.of(answer);
             } catch (Throwable e) {
-                failure = e;
+                why = e;
             }
         }
-        told.accept(found, failure);
+        told.accept(found, why);
     }
 
-    /** Addresses of a host, all at one port. The hosts file and the search list hold. */
+    /** Addresses of a host, all at one port and of one family. The hosts file and the search list hold. */
     record Addresses(String host, int port) implements DnsQuestion {
         public Addresses {
             host = new Endpoint(host, port).host().toLowerCase(Locale.ROOT);
         }
 
         @Override
-        public void ask(DnsNameResolver names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
-            names.resolveAll(host)
-                    .addListener((Future<List<InetAddress>> answer) -> tell(answer, this::endpoints, told));
+        public void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
+            names.addresses(host, (answer, failure) -> tell(answer, failure, this::endpoints, told));
         }
 
         private List<Endpoint> endpoints(List<InetAddress> addresses) {
@@ -98,10 +86,12 @@ sealed interface DnsQuestion {
         }
 
         @Override
-        public void ask(DnsNameResolver names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
+        public void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
             // with the root's dot: the name is the whole of it, so no search list is tried
-            names.resolveAll(new DefaultDnsQuestion(name + ".", DnsRecordType.SRV))
-                    .addListener((Future<List<DnsRecord>> answer) -> tell(answer, Services::released, told));
+            names.any()
+                    .resolveAll(new DefaultDnsQuestion(name + ".", DnsRecordType.SRV))
+                    .addListener((Future<List<DnsRecord>> answer) ->
+                            tell(answer.getNow(), answer.cause(), Services::released, told));
         }
 
         private static List<Endpoint> released(List<DnsRecord> records) throws UnknownHostException {
@@ -147,30 +137,5 @@ sealed interface DnsQuestion {
             }
             return target.endsWith(".") ? target.substring(0, target.length() - 1) : target;
         }
-    }
-
-    /** Longest wait for one datagram; the next name server is asked after it. */
-    long QUERY_MILLIS = 1_000;
-
-    /**
-     * A resolver that remembers nothing.
-     *
-     * @param nameServers empty for those of the system
-     */
-    static DnsNameResolverBuilder resolver(EventLoop loop, List<InetSocketAddress> nameServers) {
-        boolean epoll = Epoll.isAvailable();
-        DnsNameResolverBuilder builder = new DnsNameResolverBuilder(loop)
-                .datagramChannelType(epoll ? EpollDatagramChannel.class : NioDatagramChannel.class)
-                // an answer that does not fit a datagram is asked for by TCP
-                .socketChannelType(epoll ? EpollSocketChannel.class : NioSocketChannel.class)
-                // a random port for each resolution: who forges an answer has to guess it beside the question's number
-                .datagramChannelStrategy(DnsNameResolverChannelStrategy.ChannelPerResolution)
-                .queryTimeoutMillis(QUERY_MILLIS)
-                .resolveCache(NoopDnsCache.INSTANCE)
-                .cnameCache(NoopDnsCnameCache.INSTANCE)
-                .authoritativeDnsServerCache(NoopAuthoritativeDnsServerCache.INSTANCE);
-        return nameServers.isEmpty()
-                ? builder
-                : builder.nameServerProvider(new SequentialDnsServerAddressStreamProvider(nameServers));
     }
 }

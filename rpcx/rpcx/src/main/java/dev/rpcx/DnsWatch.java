@@ -1,7 +1,6 @@
 package dev.rpcx;
 
 import io.netty.channel.EventLoop;
-import io.netty.resolver.dns.DnsNameResolver;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -14,14 +13,14 @@ final class DnsWatch implements Endpoints.Watch {
     private final EndpointsDns asked;
     private final Endpoints.Listener listener;
     private final EventLoop loop;
-    private final DnsNameResolver names;
+    private final DnsNames names;
     private final AtomicBoolean closed = new AtomicBoolean();
 
     DnsWatch(EndpointsDns asked, Endpoints.Listener listener) {
         this.asked = asked;
         this.listener = listener;
         loop = Client.SOCKETS.take().group.next();
-        names = DnsQuestion.resolver(loop, asked.nameServers()).build();
+        names = new DnsNames(loop, asked.nameServers());
     }
 
     DnsWatch start() {

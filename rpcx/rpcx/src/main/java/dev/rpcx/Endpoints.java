@@ -47,6 +47,9 @@ public interface Endpoints {
      * Addresses of a host name, all at one port, asked for again every 2 s: a Kubernetes headless service, a
      * round-robin record. The hosts file and the name servers and search list of {@code /etc/resolv.conf} are asked,
      * not the JDK, which would keep an answer for 30 s; other sources of {@code /etc/nsswitch.conf} are not.
+     *
+     * <p>Addresses of one family are taken: of IPv4, or of IPv6 where the name has none of IPv4. It is the other way
+     * round on a host without an IPv4 address, and with {@code -Djava.net.preferIPv6Addresses=true}.
      */
     static Endpoints dns(String host, int port) {
         return new EndpointsDns(new DnsQuestion.Addresses(host, port), EndpointsDns.STANDARD_REFRESH);

@@ -2,13 +2,11 @@ package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.Codecs;
-import dev.rpcx.schema.FieldType;
 import dev.rpcx.schema.MessageType;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.lang.reflect.Method;
 import java.lang.reflect.Type;
-import java.util.HashSet;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -49,23 +47,12 @@ final class RouteKey {
             return new RouteKey(found, null);
         }
         Type type = method.getGenericParameterTypes()[found];
-        if (hasNoOrder(codecs.schema().value(type), new HashSet<>())) {
+        if (MessageType.holdsSetOrMap(codecs.schema().value(type))) {
             throw new IllegalArgumentException(
                     method + ": @RouteBy on a type with a Set or a Map in it, whose order differs from"
                             + " process to process (expected: a type without)");
         }
         return new RouteKey(found, codecs.value(type));
-    }
-
-    private static boolean hasNoOrder(MessageType type, Set<MessageType> met) {
-        for (FieldType field : met.add(type) ? type.fields() : java.util.List.<FieldType>of()) {
-            if (field.holder() == FieldType.Holder.SET
-                    || field.holder() == FieldType.Holder.MAP
-                    || field.shape() instanceof MessageType message && hasNoOrder(message, met)) {
-                return true;
-            }
-        }
-        return false;
     }
 
     /** Never 0, which stands for a method without such a parameter. */

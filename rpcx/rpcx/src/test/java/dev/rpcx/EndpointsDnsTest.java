@@ -123,6 +123,41 @@ class EndpointsDnsTest {
         }
     }
 
+    /** A host of two families is one instance. A datagram that is lost is no news of which hosts there are. */
+    @Test
+    void ofTwoFamiliesOneIsTakenAndALostAnswerIsAFailure() throws Exception {
+        AtomicInteger asked = new AtomicInteger();
+        try (NameServer nameServer = NameServer.of(question -> switch (question.type()) {
+            // the first answer comes, and then none does until the failure has been heard
+            case NameServer.A -> asked.getAndIncrement() == 1 ? null : List.of(NameServer.Answer.address(1));
+            case NameServer.AAAA -> List.of(NameServer.Answer.address6(1));
+            default -> List.of();
+        })) {
+            Heard heard = new Heard();
+            try (Endpoints.Watch watch = asking(nameServer, new DnsQuestion.Addresses("both.example.org", 9000))
+                    .watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> !heard.failures.isEmpty() && asked.get() > 3);
+            }
+            assertThat(heard.found).isNotEmpty().containsOnly(List.of(new Endpoint("127.0.0.1", 9000)));
+        }
+    }
+
+    @Test
+    void aHostOfTheOtherFamilyAloneIsFound() throws Exception {
+        try (NameServer nameServer = NameServer.of(
+                question -> question.type() == NameServer.AAAA ? List.of(NameServer.Answer.address6(1)) : List.of())) {
+            Heard heard = new Heard();
+            try (Endpoints.Watch watch = asking(nameServer, new DnsQuestion.Addresses("six.example.org", 9000))
+                    .watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> !heard.found.isEmpty());
+            }
+            assertThat(heard.found).containsOnly(List.of(new Endpoint("0:0:0:0:0:0:0:1", 9000)));
+            assertThat(heard.failures).isEmpty();
+        }
+    }
+
     @Test
     void servicesAreFoundInARealAnswerOfANameServer() throws Exception {
         // "_greeter._tcp.example.org": "example" begins behind 12 of head, _greeter and _tcp with their lengths

@@ -10,6 +10,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -20,6 +21,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Registries that come, go and fail; the choice among instances. */
 @Timeout(60)
@@ -108,6 +111,32 @@ class EndpointsTest {
             LongForm.figure(
                     13, "a new instance had its first call after %d ms", (System.nanoTime() - asked) / 1_000_000);
             assertThat(spread(who, 200, false)).containsOnlyKeys(1, 2);
+        }
+    }
+
+    /** Half of the list is away, and stands side by side in it, as a zone does: none of the others has the share of all. */
+    @ParameterizedTest
+    @EnumSource(Choice.class)
+    void whatFallsToInstancesThatAreAwayIsSharedByAllOthers(Choice choice) {
+        int there = 10;
+        int calls = 4000;
+        Registry registry = new Registry();
+        try (Instances instances = new Instances(there);
+                Client client = Client.builder().choice(choice).build()) {
+            Instances.Who who = client.create(Instances.Who.class, registry);
+            List<Endpoint> all = new ArrayList<>();
+            for (int i = 0; i < there; i++) {
+                // nobody listens there
+                all.add(new Endpoint("127.0.0." + (20 + i), 1));
+            }
+            all.addAll(List.of(instances.endpoints()));
+            registry.say(all.toArray(new Endpoint[0]));
+            awaitAll(who, there);
+            Map<Integer, Integer> counts = spread(who, calls, false);
+            assertThat(counts).hasSize(there);
+            // a ring of a hundred places for each has shares that differ by some tens of a hundred
+            assertThat(counts.values())
+                    .allSatisfy(count -> assertThat(count).isBetween(calls / there / 2, 2 * calls / there));
         }
     }
 

@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class NameServer implements AutoCloseable {
     static final int A = 1;
+    static final int AAAA = 28;
     static final int SRV = 33;
 
     /**
@@ -32,6 +33,13 @@ final class NameServer implements AutoCloseable {
     record Answer(int type, byte[] data) {
         static Answer address(int last) {
             return new Answer(A, new byte[] {127, 0, 0, (byte) last});
+        }
+
+        /** {@code ::last}. */
+        static Answer address6(int last) {
+            byte[] address = new byte[16];
+            address[15] = (byte) last;
+            return new Answer(AAAA, address);
         }
 
         /** @param target its labels and what ends them */

@@ -2,6 +2,7 @@ package dev.rpcx.zookeeper;
 
 import dev.rpcx.Endpoints;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.WatchedEvent;
@@ -55,7 +56,7 @@ public final class ZooKeeperEndpoints implements Endpoints {
      * Children are asked for with a watch, which tells of one change; then they are asked for again. One object is the
      * watcher for all: ZooKeeper keeps a set of them, so that asking again after a reconnection does not add one.
      */
-    private static final class Asking implements Watcher {
+    static final class Asking implements Watcher {
         private final String path;
         private final Listener listener;
         private volatile @Nullable ZooKeeper session;
@@ -79,34 +80,38 @@ public final class ZooKeeperEndpoints implements Endpoints {
         }
 
         private void answered(int code, String asked, Object context, @Nullable List<String> children) {
-            KeeperException.Code said = KeeperException.Code.get(code);
-            switch (said == null ? KeeperException.Code.SYSTEMERROR : said) {
-                case OK -> found(children == null ? List.of() : children);
-                case NONODE -> {
-                    failed(new IllegalStateException("ZooKeeper has no " + path));
-                    ZooKeeper zooKeeper = (ZooKeeper) context;
-                    zooKeeper.exists(
+            ZooKeeper zooKeeper = (ZooKeeper) context;
+            ZooKeeperSession.answered(
+                    code,
+                    path,
+                    Map.of(
+                            KeeperException.Code.OK,
+                            () -> found(children == null ? List.of() : children),
+                            KeeperException.Code.NONODE,
+                            () -> {
+                                failed(new IllegalStateException("ZooKeeper has no " + path));
+                                awaitPath(zooKeeper);
+                            }),
+                    () -> ask(zooKeeper),
+                    this::failed);
+        }
+
+        /** The watch tells when the path comes into being. */
+        private void awaitPath(ZooKeeper zooKeeper) {
+            zooKeeper.exists(
+                    path,
+                    this,
+                    (code, asked, context, stat) -> ZooKeeperSession.answered(
+                            code,
                             path,
-                            this,
-                            (exists, p, c, stat) -> {
-                                if (exists == KeeperException.Code.OK.intValue()) {
-                                    ask(zooKeeper);
-                                }
-                            },
-                            null);
-                }
-                default -> {
-                    if (ZooKeeperSession.mayAskAgain(said)) {
-                        // a refusal on a connection that stands: nothing else would ask again
-                        ZooKeeper zooKeeper = (ZooKeeper) context;
-                        ZooKeeperSession.later(() -> ask(zooKeeper));
-                    }
-                    failed(
-                            said == null
-                                    ? new IllegalStateException("ZooKeeper answers " + code + " for " + path)
-                                    : KeeperException.create(said, path));
-                }
-            }
+                            Map.of(
+                                    KeeperException.Code.OK,
+                                    () -> ask(zooKeeper),
+                                    KeeperException.Code.NONODE,
+                                    () -> {}),
+                            () -> ask(zooKeeper),
+                            this::failed),
+                    null);
         }
 
         private void found(List<String> children) {

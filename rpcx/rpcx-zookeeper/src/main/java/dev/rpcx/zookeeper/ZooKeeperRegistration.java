@@ -1,12 +1,16 @@
 package dev.rpcx.zookeeper;
 
 import dev.rpcx.Endpoint;
+import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException;
+import org.apache.zookeeper.WatchedEvent;
+import org.apache.zookeeper.Watcher;
 import org.apache.zookeeper.ZooKeeper;
 import org.apache.zookeeper.data.Stat;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One instance of a service in ZooKeeper, for as long as this is open and its process lives: an ephemeral node of its
@@ -22,6 +26,12 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     private final ZooKeeperAccess access;
     private final ZooKeeperSession session;
     private final CompletableFuture<Void> registered = new CompletableFuture<>();
+
+    /** One object for all: ZooKeeper keeps a set of them, so that a reconnection does not add one. */
+    private final Watcher whenTaken = this::changed;
+
+    /** Has made the node. */
+    private volatile @Nullable ZooKeeper holder;
 
     private ZooKeeperRegistration(String servers, String path, Endpoint instance, ZooKeeperAccess access) {
         this.path = path;
@@ -50,97 +60,137 @@ public final class ZooKeeperRegistration implements AutoCloseable {
 
     /**
      * Done when the instance has been registered for the first time; fails where ZooKeeper does not allow it, which is
-     * tried again with the next connection all the same.
+     * tried again all the same.
      */
     public CompletableFuture<Void> registered() {
         return registered.copy();
     }
 
-    private void register(ZooKeeper zooKeeper) {
+    void register(ZooKeeper zooKeeper) {
         zooKeeper.create(
                 node,
                 new byte[0],
                 access.acl(),
                 CreateMode.EPHEMERAL,
-                (code, asked, context, made) -> {
-                    KeeperException.Code said = KeeperException.Code.get(code);
-                    switch (said == null ? KeeperException.Code.SYSTEMERROR : said) {
-                        case OK -> registered.complete(null);
-                        case NONODE -> makeParent(zooKeeper, 1);
-                        case NODEEXISTS -> takeOver(zooKeeper);
-                        case NOAUTH, INVALIDACL, AUTHFAILED -> refused(code, node);
-                        default -> {
-                            if (ZooKeeperSession.mayAskAgain(said)) {
-                                ZooKeeperSession.later(() -> register(zooKeeper));
-                            }
-                        }
-                    }
-                },
+                (code, asked, context, made) -> answered(
+                        code,
+                        node,
+                        zooKeeper,
+                        Map.of(
+                                KeeperException.Code.OK,
+                                () -> stands(zooKeeper),
+                                KeeperException.Code.NONODE,
+                                () -> makeParent(zooKeeper, 1),
+                                KeeperException.Code.NODEEXISTS,
+                                () -> takeOver(zooKeeper))),
                 null);
+    }
+
+    /** Whatever has no case of its own is tried again, from the begin. */
+    private void answered(int code, String about, ZooKeeper zooKeeper, Map<KeeperException.Code, Runnable> cases) {
+        ZooKeeperSession.answered(code, about, cases, () -> register(zooKeeper), this::failed);
+    }
+
+    /** The node is there: somebody else may take it away. */
+    private void stands(ZooKeeper zooKeeper) {
+        registered.complete(null);
+        holder = zooKeeper;
+        zooKeeper.exists(
+                node,
+                whenTaken,
+                (code, asked, context, stat) -> answered(
+                        code,
+                        node,
+                        zooKeeper,
+                        Map.of(
+                                KeeperException.Code.OK,
+                                () -> {},
+                                KeeperException.Code.NONODE,
+                                () -> register(zooKeeper))),
+                null);
+    }
+
+    private void changed(WatchedEvent event) {
+        ZooKeeper zooKeeper = holder;
+        if (event.getType() == Watcher.Event.EventType.NodeDeleted && zooKeeper != null) {
+            register(zooKeeper);
+        }
     }
 
     /** Each part of the path, one after the other. */
     private void makeParent(ZooKeeper zooKeeper, int from) {
         int end = path.indexOf('/', from);
         String parent = end < 0 ? path : path.substring(0, end);
+        Runnable next = () -> {
+            if (end < 0) {
+                register(zooKeeper);
+            } else {
+                makeParent(zooKeeper, end + 1);
+            }
+        };
         zooKeeper.create(
                 parent,
                 new byte[0],
                 access.acl(),
                 CreateMode.PERSISTENT,
-                (code, asked, context, made) -> {
-                    KeeperException.Code said = KeeperException.Code.get(code);
-                    if (said == KeeperException.Code.OK || said == KeeperException.Code.NODEEXISTS) {
-                        if (end < 0) {
-                            register(zooKeeper);
-                        } else {
-                            makeParent(zooKeeper, end + 1);
-                        }
-                    } else if (said == KeeperException.Code.NOAUTH || said == KeeperException.Code.INVALIDACL) {
-                        refused(code, parent);
-                    }
-                },
+                (code, asked, context, made) -> answered(
+                        code,
+                        parent,
+                        zooKeeper,
+                        Map.of(KeeperException.Code.OK, next, KeeperException.Code.NODEEXISTS, next)),
                 null);
     }
 
-    private void refused(int code, String what) {
-        KeeperException why = KeeperException.create(KeeperException.Code.get(code), what);
-        if (registered.completeExceptionally(why)) {
-            System.getLogger(ZooKeeperRegistration.class.getName())
-                    .log(System.Logger.Level.WARNING, "{0} is not registered: {1}", node, why.getMessage());
+    /** Told each time; the first refusal is the registration's, and is logged. */
+    private void failed(Throwable why) {
+        if (!(why instanceof KeeperException refusal)) {
+            return;
+        }
+        switch (refusal.code()) {
+            case NOAUTH, INVALIDACL, AUTHFAILED -> {
+                if (registered.completeExceptionally(refusal)) {
+                    System.getLogger(ZooKeeperRegistration.class.getName())
+                            .log(System.Logger.Level.WARNING, "{0} is not registered: {1}", node, why.getMessage());
+                }
+            }
+            default -> {}
         }
     }
 
     /**
      * The node has a name that only this registration has: it is this session's, or that of the session before, which
-     * has not expired yet.
+     * has not expired yet. Who may not delete that waits until its session is over.
      */
     private void takeOver(ZooKeeper zooKeeper) {
         zooKeeper.exists(
                 node,
                 false,
-                (int code, String asked, Object context, Stat stat) -> {
-                    KeeperException.Code said = KeeperException.Code.get(code);
-                    if (said == KeeperException.Code.NONODE) {
-                        register(zooKeeper);
-                    } else if (said == KeeperException.Code.OK
-                            && stat.getEphemeralOwner() == zooKeeper.getSessionId()) {
-                        registered.complete(null);
-                    } else if (said == KeeperException.Code.OK) {
-                        zooKeeper.delete(
-                                node,
-                                stat.getVersion(),
-                                (deleted, d, c) -> {
-                                    if (deleted == KeeperException.Code.OK.intValue()) {
-                                        register(zooKeeper);
-                                    } else if (ZooKeeperSession.mayAskAgain(KeeperException.Code.get(deleted))) {
-                                        // who may not delete it waits until its session is over
-                                        ZooKeeperSession.later(() -> register(zooKeeper));
-                                    }
-                                },
-                                null);
-                    }
-                },
+                (int code, String asked, Object context, Stat stat) -> answered(
+                        code,
+                        node,
+                        zooKeeper,
+                        Map.of(
+                                KeeperException.Code.NONODE,
+                                () -> register(zooKeeper),
+                                KeeperException.Code.OK,
+                                () -> takeOver(zooKeeper, stat))),
+                null);
+    }
+
+    private void takeOver(ZooKeeper zooKeeper, Stat stat) {
+        if (stat.getEphemeralOwner() == zooKeeper.getSessionId()) {
+            stands(zooKeeper);
+            return;
+        }
+        Runnable again = () -> register(zooKeeper);
+        zooKeeper.delete(
+                node,
+                stat.getVersion(),
+                (code, asked, context) -> answered(
+                        code,
+                        node,
+                        zooKeeper,
+                        Map.of(KeeperException.Code.OK, again, KeeperException.Code.NONODE, again)),
                 null);
     }
 

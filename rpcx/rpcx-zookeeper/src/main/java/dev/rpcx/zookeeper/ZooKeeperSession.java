@@ -2,6 +2,7 @@ package dev.rpcx.zookeeper;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -52,15 +53,39 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     /** Runs this after a pause, on a thread of the JDK's. */
-    static void later(Runnable task) {
+    private static void later(Runnable task) {
         CompletableFuture.delayedExecutor(PAUSE_MILLIS, TimeUnit.MILLISECONDS).execute(task);
     }
 
-    /** Says whether asking again on the same connection may help. A connection that is lost, or for good over, is asked when the next one stands. */
-    static boolean mayAskAgain(KeeperException.@Nullable Code said) {
-        return said != KeeperException.Code.CONNECTIONLOSS
+    /**
+     * Takes an answer of ZooKeeper. Every answer leads on: what has no case of its own is a failure, which is told, and
+     * the question is asked again after a pause.
+     *
+     * @param about node or path that was asked about
+     * @param again asks again. It does not where the connection is lost or over: the next connection begins anew.
+     */
+    static void answered(
+            int code,
+            String about,
+            Map<KeeperException.Code, Runnable> cases,
+            Runnable again,
+            Consumer<Throwable> failed) {
+        KeeperException.Code said = KeeperException.Code.get(code);
+        Runnable then = said == null ? null : cases.get(said);
+        if (then != null) {
+            then.run();
+            return;
+        }
+        // the next attempt first: a listener may fail
+        if (said != KeeperException.Code.CONNECTIONLOSS
                 && said != KeeperException.Code.SESSIONEXPIRED
-                && said != KeeperException.Code.AUTHFAILED;
+                && said != KeeperException.Code.AUTHFAILED) {
+            later(again);
+        }
+        failed.accept(
+                said == null
+                        ? new IllegalStateException("ZooKeeper answers " + code + " for " + about)
+                        : KeeperException.create(said, about));
     }
 
     private void openAgain() {

@@ -1,6 +1,7 @@
 package dev.rpcx.codec;
 
 import dev.rpcx.schema.FieldType;
+import dev.rpcx.schema.MessageType;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
@@ -234,8 +235,16 @@ public abstract class FieldCodec {
         /** What elements are gathered in, once its own memory has been counted. */
         abstract Object empty(In in);
 
-        /** @param bytes what the element took in the message */
-        abstract void add(In in, Object soFar, Object each, int bytes);
+        /**
+         * @param bytes what the element took in the message
+         * @param within what comparisons within the element have cost; 0 for elements that are not compared
+         */
+        abstract void add(In in, Object soFar, Object each, int bytes, long within);
+
+        /** Whether an element is compared with others when it is added. */
+        boolean isCompared() {
+            return false;
+        }
 
         @Override
         public @Nullable Object read(In in, @Nullable Object soFar) {
@@ -264,11 +273,13 @@ public abstract class FieldCodec {
         private void addNext(In in, Object all) {
             in.element(elementBytes);
             int begin = in.position();
+            boolean isCompared = isCompared();
+            long before = isCompared ? in.beginKey() : 0;
             Object each = element.read(in);
             if (each == null) {
                 throw in.malformed("an element of " + type.name() + " without a value");
             }
-            add(in, all, each, in.position() - begin);
+            add(in, all, each, in.position() - begin, isCompared ? in.endKey(before) : 0);
         }
 
         @Override
@@ -302,7 +313,7 @@ public abstract class FieldCodec {
         }
 
         @Override
-        void add(In in, Object soFar, Object each, int bytes) {
+        void add(In in, Object soFar, Object each, int bytes, long within) {
             ((Elements) soFar).add(each);
         }
 
@@ -321,21 +332,31 @@ public abstract class FieldCodec {
     }
 
     private static final class SetField extends Repeated {
+        private final boolean isCompared;
+        private final boolean isDeep;
+
         SetField(FieldType type, ElementCodec element) {
             super(type, element, KeyHashes.placeBytes(element));
+            isCompared = !element.hasOrder();
+            isDeep = MessageType.holdsSetOrMap(type.shape());
+        }
+
+        @Override
+        boolean isCompared() {
+            return isCompared;
         }
 
         @Override
         Object empty(In in) {
             in.memory(KeyHashes.COLLECTION_BYTES);
-            return element.hasOrder() ? new LinkedHashSet<Object>() : new Counted();
+            return isCompared ? new Counted(new KeyHashes(in, isDeep)) : new LinkedHashSet<Object>();
         }
 
         @Override
         @SuppressWarnings("unchecked")
-        void add(In in, Object soFar, Object each, int bytes) {
+        void add(In in, Object soFar, Object each, int bytes, long within) {
             if (soFar instanceof Counted counted) {
-                counted.add(in, each, bytes);
+                counted.add(in, each, bytes, within);
             } else {
                 ((Set<Object>) soFar).add(each);
             }
@@ -351,12 +372,16 @@ public abstract class FieldCodec {
 
         private static final class Counted {
             private final Set<Object> set = new LinkedHashSet<>();
-            private final KeyHashes hashes = new KeyHashes();
+            private final KeyHashes hashes;
 
-            void add(In in, Object each, int bytes) {
-                hashes.beforeAdding(in, each, set.size(), bytes);
+            Counted(KeyHashes hashes) {
+                this.hashes = hashes;
+            }
+
+            void add(In in, Object each, int bytes, long within) {
+                hashes.beforeAdding(in, each, set.size(), bytes, within);
                 if (set.add(each)) {
-                    hashes.added(each, set.size());
+                    hashes.added(set.size());
                 }
             }
         }
@@ -364,6 +389,8 @@ public abstract class FieldCodec {
 
     private static final class MapField extends FieldCodec {
         private final ElementCodec key;
+        private final boolean isCompared;
+        private final boolean isDeep;
         private final int entryBytes;
         private final int keyTag;
         private final int valueTag;
@@ -371,6 +398,8 @@ public abstract class FieldCodec {
         MapField(FieldType type, ElementCodec key, ElementCodec value) {
             super(type, value);
             this.key = key;
+            isCompared = !key.hasOrder();
+            isDeep = MessageType.holdsSetOrMap(java.util.Objects.requireNonNull(type.key()));
             entryBytes = KeyHashes.placeBytes(key) + key.objectBytes + value.objectBytes;
             keyTag = 1 << 3 | java.util.Objects.requireNonNull(type.key()).wireType();
             valueTag = 2 << 3 | type.shape().wireType();
@@ -410,8 +439,13 @@ public abstract class FieldCodec {
             int bytes = in.bytesLeft();
             Object k = key.absent();
             Object v = element.absent();
+            long within = 0;
             for (int next; (next = in.tag()) != 0; ) {
-                if (next == keyTag) {
+                if (next == keyTag && isCompared) {
+                    long before = in.beginKey();
+                    k = key.read(in);
+                    within = in.endKey(before);
+                } else if (next == keyTag) {
                     k = key.read(in);
                 } else if (next == valueTag) {
                     v = element.read(in);
@@ -423,13 +457,13 @@ public abstract class FieldCodec {
             if (k == null || v == null) {
                 throw in.malformed("an entry of " + type.name() + " without a " + (k == null ? "key" : "value"));
             }
-            counted.put(in, k, v, bytes);
+            counted.put(in, k, v, bytes, within);
             return counted;
         }
 
         private Counted empty(In in) {
             in.memory(KeyHashes.COLLECTION_BYTES);
-            return new Counted(key.hasOrder() ? null : new KeyHashes());
+            return new Counted(isCompared ? new KeyHashes(in, isDeep) : null);
         }
 
         @Override
@@ -447,13 +481,13 @@ public abstract class FieldCodec {
                 this.hashes = hashes;
             }
 
-            void put(In in, Object k, Object v, int bytes) {
+            void put(In in, Object k, Object v, int bytes, long within) {
                 KeyHashes known = hashes;
                 if (known != null) {
-                    known.beforeAdding(in, k, map.size(), bytes);
+                    known.beforeAdding(in, k, map.size(), bytes, within);
                 }
                 if (map.put(k, v) == null && known != null) {
-                    known.added(k, map.size());
+                    known.added(map.size());
                 }
             }
         }

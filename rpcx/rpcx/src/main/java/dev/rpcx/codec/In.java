@@ -73,6 +73,9 @@ public final class In {
     private long memory;
     private long comparisons;
 
+    /** Keys of sets and maps, one within the other, that are being read. */
+    private int keys;
+
     /** What may still be taken before {@link #owner} is asked. */
     private long granted;
 
@@ -139,6 +142,7 @@ public final class In {
         buf = NONE;
         current = null;
         owner = UNCOUNTED;
+        keys = 0;
         pos = 0;
         end = 0;
         if (own.length > KEPT_BYTES) {
@@ -178,11 +182,11 @@ public final class In {
 
     /**
      * Passes over this tag if it is what comes next. Other writers may write a tag in more bytes than it takes:
-     * {@link #tag} reads those.
+     * {@link #tag} reads those, and tags of more than two bytes.
      */
     public boolean next(int tag) {
         int p = pos;
-        if (tag < 0x80) {
+        if (tag >>> 7 == 0) {
             if (p < end && buf[p] == tag) {
                 pos = p + 1;
                 return true;
@@ -373,12 +377,39 @@ public final class In {
         return pos;
     }
 
+    /** A key of a set or map begins: to be given to {@link #endKey}. */
+    long beginKey() {
+        keys++;
+        return comparisons;
+    }
+
+    /** What comparisons within the key have cost. */
+    long endKey(long begin) {
+        keys--;
+        return begin - comparisons;
+    }
+
+    /** Whether what is read now is part of a key of a set or map. */
+    boolean isWithinKey() {
+        return keys > 0;
+    }
+
     /** Counts what comparing a key with others of its hash costs, each of about so many bytes. */
-    void comparisons(int others, int bytes) {
-        comparisons -= (long) others * (KEY_OVERHEAD + bytes);
+    void comparisons(int others, long bytes) {
+        spend(others * (KEY_OVERHEAD + bytes));
+    }
+
+    /** Counts the hash of a key of so many bytes that contains sets or maps: each makes it anew. */
+    void hashed(int bytes) {
+        spend(bytes);
+    }
+
+    private void spend(long cost) {
+        comparisons -= cost;
         if (comparisons < 0) {
             throw refused(
-                    CodecException.Code.TOO_LARGE, "too many elements of sets or keys of maps have the same hash");
+                    CodecException.Code.TOO_LARGE,
+                    "too many elements of sets or keys of maps have the same hash, or sets are too deep within sets");
         }
     }
 

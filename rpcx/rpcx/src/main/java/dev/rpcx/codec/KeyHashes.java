@@ -6,6 +6,12 @@ import java.util.Random;
  * Counts how many keys of a set or map share a hash. The JDK's own tables find a key among others of its hash by their
  * order, which records do not have: they compare it with all. A sender that chooses 40,000 such keys would keep a
  * processor busy for ten seconds with one message.
+ *
+ * <p>Sets within the keys of sets multiply that: two sets of 20 elements of one hash take 400 comparisons of elements,
+ * each of which is a set again. So what a key's own sets and maps have cost is a part of what comparing the key costs,
+ * and sets within keys are counted from their first element on. The bound of one comparison is the key's bytes and
+ * twice what its sets have cost: a set of k elements of one hash is built by k²/2 comparisons and equals another by k²
+ * at most.
  */
 final class KeyHashes {
     /** Memory of an empty set or map with its first table and what makes it unmodifiable. */
@@ -17,8 +23,13 @@ final class KeyHashes {
     /** Memory of the places that a key has here. */
     private static final int HASH_BYTES = 32;
 
-    /** Below this many keys nothing is counted. */
+    /** Below this many keys nothing is counted, unless they contain sets or maps, or are part of a key themselves. */
     private static final int MIN_KEYS = 32;
+
+    /** Memory of the first table of one that counts from its first key on. */
+    private static final int TABLE_BYTES = 128;
+
+    private static final int MIN_BITS = 2;
 
     /** Odd, and not known to senders: they shall not choose what meets in our own table. */
     private static final int MULTIPLIER = new Random().nextInt() | 1;
@@ -28,34 +39,56 @@ final class KeyHashes {
     /** How many keys have the hash that stands in the same place; 0 where there is none. */
     private int[] counts = {};
 
+    private final boolean isDeep;
+    private final int minKeys;
     private int used;
     private int bits;
+
+    /** Hash of the key that is about to be added, where keys are counted. */
+    private int hash;
+
+    /** @param isDeep whether keys contain sets or maps, whose hash is made of all that they hold */
+    KeyHashes(In in, boolean isDeep) {
+        this.isDeep = isDeep;
+        this.minKeys = isDeep || in.isWithinKey() ? 0 : MIN_KEYS;
+        if (minKeys == 0) {
+            in.memory(TABLE_BYTES);
+        }
+    }
 
     /** Memory that such a key costs its set or map, beside its own. */
     static int placeBytes(ElementCodec key) {
         return key.hasOrder() ? ENTRY_BYTES : ENTRY_BYTES + HASH_BYTES;
     }
 
-    /** Before a key is added to so many others. @param bytes what it took in the message */
-    void beforeAdding(In in, Object key, int keys, int bytes) {
-        if (keys < MIN_KEYS) {
+    /**
+     * Before a key is added to so many others.
+     *
+     * @param bytes what it took in the message
+     * @param within what comparisons within the key have cost
+     */
+    void beforeAdding(In in, Object key, int keys, int bytes, long within) {
+        if (keys < minKeys) {
             return;
         }
-        int others = used == 0 ? 0 : counts[place(key.hashCode())];
+        if (isDeep) {
+            in.hashed(bytes);
+        }
+        hash = key.hashCode();
+        int others = used == 0 ? 0 : counts[place(hash)];
         if (others > 0) {
-            in.comparisons(others, bytes);
+            in.comparisons(others, bytes + 2 * within);
         }
     }
 
-    /** After a key has been added that was not there before. */
-    void added(Object key, int keys) {
-        if (keys <= MIN_KEYS) {
+    /** After the same key has been added, which was not there before. */
+    void added(int keys) {
+        if (keys <= minKeys) {
             return;
         }
         if (used >= hashes.length >> 1) {
             grow();
         }
-        int hash = key.hashCode();
         int at = place(hash);
         if (counts[at]++ == 0) {
             hashes[at] = hash;
@@ -75,7 +108,7 @@ final class KeyHashes {
     private void grow() {
         int[] oldHashes = hashes;
         int[] oldCounts = counts;
-        bits = Math.max(6, bits + 1);
+        bits = Math.max(MIN_BITS, bits + 1);
         hashes = new int[1 << bits];
         counts = new int[1 << bits];
         for (int i = 0; i < oldHashes.length; i++) {

@@ -277,10 +277,10 @@ public final class Out {
         return quarters & 0x007F007F_007F007FL | (quarters & 0x3F803F80_3F803F80L) << 1;
     }
 
-    /** Number and wire type. Leaves room for a number behind it. */
+    /** Number and wire type, unsigned: the largest numbers need all 32 bits. Leaves room for a number behind it. */
     void tag(int tag) {
         need(16);
-        if (tag < 0x80) {
+        if (tag >>> 7 == 0) {
             buf[pos++] = (byte) tag;
         } else {
             putVarint(tag);

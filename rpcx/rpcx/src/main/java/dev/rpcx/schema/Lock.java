@@ -48,21 +48,58 @@ public final class Lock {
         return new Lock(Map.of());
     }
 
-    /** All lock files that this loader finds under {@link #RESOURCE}. */
+    /**
+     * All lock files that this loader finds under {@link #RESOURCE}. A type may stand in several of them, since an application's lock has
+     * the types of its libraries too: one may have lines that another has not.
+     *
+     * @throws SchemaException if two of them give a component two numbers, or a number to two components
+     */
     public static Lock of(@Nullable ClassLoader loader) {
         Map<String, Entry> all = new LinkedHashMap<>();
+        Map<String, URL> sources = new LinkedHashMap<>();
         try {
             List<URL> urls = Collections.list(
                     loader == null ? ClassLoader.getSystemResources(RESOURCE) : loader.getResources(RESOURCE));
             for (URL url : urls) {
                 try (InputStream in = url.openStream()) {
-                    all.putAll(parse(new String(in.readAllBytes(), StandardCharsets.UTF_8), url.toString()).entries);
+                    Lock lock = parse(new String(in.readAllBytes(), StandardCharsets.UTF_8), url.toString());
+                    for (Entry entry : lock.entries.values()) {
+                        URL other = sources.putIfAbsent(entry.type, url);
+                        String where = other + " and " + url + ": " + entry.type;
+                        all.merge(entry.type, entry, (one, next) -> union(one, next, where));
+                    }
                 }
             }
         } catch (IOException e) {
             throw new UncheckedIOException("reading " + RESOURCE, e);
         }
         return new Lock(all);
+    }
+
+    /** @param where named in errors */
+    private static Entry union(Entry one, Entry other, String where) {
+        if (!one.kind.equals(other.kind)) {
+            throw new SchemaException(where + " is " + one.kind + " and " + other.kind + " (expected: one kind)");
+        }
+        Map<String, Line> lines = new LinkedHashMap<>(one.lines);
+        Map<Integer, String> names = new LinkedHashMap<>();
+        one.lines.values().forEach(line -> names.put(line.number, line.name));
+        for (Line line : other.lines.values()) {
+            Line known = lines.get(line.name);
+            String taken = names.putIfAbsent(line.number, line.name);
+            if (known != null && known.number != line.number) {
+                throw new SchemaException(where + "." + line.name + " has the numbers " + known.number + " and "
+                        + line.number + " (expected: one number for ever)");
+            }
+            if (taken != null && !taken.equals(line.name)) {
+                throw new SchemaException(where + ": number " + line.number + " is that of " + taken + " and of "
+                        + line.name + " (expected: one component for ever)");
+            }
+            // who still has the component may have the newer file of another beside it
+            boolean isRemoved = line.removed && (known == null || known.removed);
+            lines.put(line.name, new Line(line.number, line.name, line.type, isRemoved));
+        }
+        return new Entry(one.kind, one.type, lines);
     }
 
     /** @param source named in errors: file or URL */

@@ -3,7 +3,9 @@ package dev.rpcx.schema;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -156,6 +158,28 @@ public final class MessageType implements Shape {
     /** Numbers and names of removed fields. */
     public List<Reserved> reserved() {
         return reserved;
+    }
+
+    /**
+     * Whether a value has a set or a map anywhere in it: their order differs from process to process, and comparing two
+     * of them takes longer than reading them. For a type whose messages are whole.
+     */
+    public static boolean holdsSetOrMap(Shape shape) {
+        return holdsSetOrMap(shape, new HashSet<>());
+    }
+
+    private static boolean holdsSetOrMap(Shape shape, Set<Shape> met) {
+        if (!(shape instanceof MessageType message) || !met.add(message)) {
+            return false;
+        }
+        for (FieldType field : message.fields) {
+            if (field.holder() == FieldType.Holder.SET
+                    || field.holder() == FieldType.Holder.MAP
+                    || holdsSetOrMap(field.shape(), met)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     @Override

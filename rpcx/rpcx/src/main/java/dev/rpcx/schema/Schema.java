@@ -80,6 +80,9 @@ public final class Schema {
     private final Map<Use, Shape> shapes = new HashMap<>();
     private final Map<String, Use> names = new HashMap<>();
 
+    /** Keys of {@link #shapes} that have come since the outermost type was begun: none of them counts unless all are whole. */
+    private final List<Use> unfinished = new ArrayList<>();
+
     /** With the numbers of this lock; a component that the lock should have and has not is refused. */
     public Schema(Lock lock) {
         this(lock, false);
@@ -243,13 +246,33 @@ public final class Schema {
             return message;
         }
         MessageType message = new MessageType(name(use), MessageType.Kind.WRAPPER, use.raw(), use.key());
+        return whole(
+                use, message, () -> message.fields(List.of(field("items", 1, use, false, where)), NumberSource.FIXED));
+    }
+
+    /**
+     * Adds a message before its fields, so that a type may contain itself. A message whose fields cannot be mapped takes
+     * along every type that has come since: each of them may contain it. A type that came before cannot contain it
+     * without being unfinished itself.
+     */
+    private MessageType whole(Use use, MessageType message, Runnable fields) {
+        int first = unfinished.size();
+        unfinished.add(use);
         shapes.put(use, message);
+        boolean isWhole = false;
         try {
-            return message.fields(List.of(field("items", 1, use, false, where)), NumberSource.FIXED);
-        } catch (SchemaException e) {
-            shapes.remove(use);
-            throw e;
+            fields.run();
+            isWhole = true;
+        } finally {
+            List<Use> since = unfinished.subList(first, unfinished.size());
+            if (!isWhole) {
+                since.forEach(shapes::remove);
+            }
+            if (!isWhole || first == 0) {
+                since.clear();
+            }
         }
+        return message;
     }
 
     private Shape shape(Use use, String where) {
@@ -277,19 +300,13 @@ public final class Schema {
                         ? MessageType.Kind.ONEOF
                         : MessageType.Kind.BEAN;
         MessageType message = new MessageType(name(use), kind, raw, use.key());
-        // before its fields, so that a type may contain itself
-        shapes.put(use, message);
-        try {
+        return whole(use, message, () -> {
             switch (kind) {
                 case RECORD -> record(message, use);
                 case ONEOF -> oneOf(message, use);
                 default -> bean(message, use);
             }
-        } catch (SchemaException e) {
-            shapes.remove(use);
-            throw e;
-        }
-        return message;
+        });
     }
 
     private static @Nullable String refusal(Class<?> raw) {

@@ -17,12 +17,16 @@ import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Keys of which many may have one hash: those that the JDK's tables do not find by their order are counted. */
@@ -106,6 +110,118 @@ class KeyOrderTest {
         ByteBuf out = Unpooled.buffer();
         codecs.value(TimesInAList.class).write(new TimesInAList(ofOneHash(20_000)), out);
         assertThatThrownBy(() -> codecs.value(Times.class).read(out))
+                .isInstanceOf(CodecException.class)
+                .hasMessageContaining("the same hash");
+    }
+
+    /** Of one hash where {@code 31 * a + b} is one. */
+    record Point(int a, int b) {}
+
+    record Twos(Set<Set<Point>> all) {}
+
+    record Threes(Set<Set<Set<Point>>> all) {}
+
+    record Fours(Set<Set<Set<Set<Point>>>> all) {}
+
+    record Node(String name, Set<Node> children) {}
+
+    record Keyed(Map<Map<Set<Point>, Integer>, Integer> all) {}
+
+    private static Point point(int of) {
+        return new Point(of, 31 * (64 - of));
+    }
+
+    /** So many of one hash, of which the last differs with the variant. */
+    private static Set<Object> sets(int levels, int variant, int count) {
+        Set<Object> all = new LinkedHashSet<>();
+        for (int i = 0; i < count; i++) {
+            int of = i < count - 1 ? i : count - 1 + variant;
+            all.add(levels == 1 ? point(of) : sets(levels - 1, of, count));
+        }
+        return all;
+    }
+
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    static Stream<Arguments> setsInSets() {
+        return Stream.of(
+                Arguments.of(new Twos((Set) sets(2, 0, 20)), false),
+                Arguments.of(new Threes((Set) sets(3, 0, 8)), false),
+                Arguments.of(new Threes((Set) sets(3, 0, 31)), true),
+                Arguments.of(new Fours((Set) sets(4, 0, 4)), false),
+                Arguments.of(new Fours((Set) sets(4, 0, 16)), true));
+    }
+
+    /** What each level has of one hash multiplies; a few do no harm. */
+    @ParameterizedTest
+    @MethodSource("setsInSets")
+    void setsOfSetsAreCountedHoweverSmallEachIs(Object value, boolean isRefused) {
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(value.getClass()).write(value, out);
+        if (isRefused) {
+            assertThatThrownBy(() -> codecs.value(value.getClass()).read(out))
+                    .isInstanceOf(CodecException.class)
+                    .hasMessageContaining("the same hash");
+        } else {
+            assertThat(codecs.value(value.getClass()).read(out)).isEqualTo(value);
+        }
+    }
+
+    /** Of different hashes: a tree is nothing but data. */
+    @Test
+    void aTreeOfSetsComesBack() {
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        Node tree = tree(6, "n");
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(Node.class).write(tree, out);
+        assertThat(codecs.value(Node.class).read(out)).isEqualTo(tree);
+    }
+
+    private static Node tree(int levels, String name) {
+        Set<Node> children = new LinkedHashSet<>();
+        for (int i = 0; levels > 0 && i < 5; i++) {
+            children.add(tree(levels - 1, name + i));
+        }
+        return new Node(name, children);
+    }
+
+    /** Each set makes the hash of all that is in it anew. */
+    @Test
+    void whatIsDeepInSetsIsHashedABoundedNumberOfTimes() {
+        Set<Node> leaves = new LinkedHashSet<>();
+        for (int i = 0; i < 60_000; i++) {
+            leaves.add(new Node(Integer.toString(i), Set.of()));
+        }
+        Node node = new Node("", leaves);
+        for (int i = 0; i < 80; i++) {
+            node = new Node("", Set.of(node));
+        }
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(Node.class).write(node, out);
+        assertThatThrownBy(() -> codecs.value(Node.class).read(out))
+                .isInstanceOf(CodecException.class)
+                .hasMessageContaining("too deep within sets");
+    }
+
+    @Test
+    void mapsAsKeysAreCountedToo() {
+        Map<Map<Set<Point>, Integer>, Integer> all = new LinkedHashMap<>();
+        for (int i = 0; i < 28; i++) {
+            Map<Set<Point>, Integer> key = new LinkedHashMap<>();
+            for (int j = 0; j < 28; j++) {
+                Set<Point> points = new LinkedHashSet<>();
+                for (int k = 0; k < 28; k++) {
+                    points.add(point(k < 27 ? k : 27 + (j < 27 ? j : 27 + i)));
+                }
+                key.put(points, 0);
+            }
+            all.put(key, 0);
+        }
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(Keyed.class).write(new Keyed(all), out);
+        assertThatThrownBy(() -> codecs.value(Keyed.class).read(out))
                 .isInstanceOf(CodecException.class)
                 .hasMessageContaining("the same hash");
     }

@@ -35,6 +35,12 @@ class SchemaTest {
 
     record Locked(int a, int b) {}
 
+    sealed interface Chain permits Link, Broken {}
+
+    record Link(String name, Chain next) implements Chain {}
+
+    record Broken(Object value) implements Chain {}
+
     interface Service {
         void take(String name, Map<String, Object> map);
     }
@@ -104,5 +110,19 @@ class SchemaTest {
                 .hasMessageContaining("taken by a");
         assertThatThrownBy(() -> Lock.parse("  1 a int32\n", "x.lock")).hasMessageContaining("x.lock:1");
         assertThatThrownBy(() -> Lock.parse("record a.B\n", "x.lock")).hasMessageContaining("message, enum or oneof");
+    }
+
+    /** {@link Link} is whole when {@link Broken} is refused, and contains what is not. */
+    @Test
+    void aTypeThatIsRefusedLeavesNothingBehind() {
+        Schema schema = new Schema(Lock.none());
+        assertThatThrownBy(() -> schema.value(Chain.class)).isInstanceOf(SchemaException.class);
+        assertThat(schema.shapes()).isEmpty();
+        for (int i = 0; i < 2; i++) {
+            assertThatThrownBy(() -> schema.value(Link.class))
+                    .isInstanceOf(SchemaException.class)
+                    .hasMessageContaining("Broken.value");
+        }
+        assertThat(schema.value(Locked.class).fields()).hasSize(2);
     }
 }

@@ -1,0 +1,138 @@
+package dev.rpcx;
+
+import io.netty.channel.EventLoop;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollDatagramChannel;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.socket.nio.NioDatagramChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.dns.DnsResponseCode;
+import io.netty.resolver.ResolvedAddressTypes;
+import io.netty.resolver.dns.DnsErrorCauseException;
+import io.netty.resolver.dns.DnsNameResolver;
+import io.netty.resolver.dns.DnsNameResolverBuilder;
+import io.netty.resolver.dns.DnsNameResolverChannelStrategy;
+import io.netty.resolver.dns.DnsNameResolverException;
+import io.netty.resolver.dns.NoopAuthoritativeDnsServerCache;
+import io.netty.resolver.dns.NoopDnsCache;
+import io.netty.resolver.dns.NoopDnsCnameCache;
+import io.netty.resolver.dns.SequentialDnsServerAddressStreamProvider;
+import io.netty.util.NetUtil;
+import io.netty.util.concurrent.Future;
+import java.net.Inet4Address;
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.net.UnknownHostException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BiConsumer;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Asks name servers, on one event loop. Remembers nothing. A host's addresses are those of one family: a machine of both
+ * families is one instance, and two questions of which one gets no answer would bring half of a list.
+ */
+final class DnsNames {
+    /** Longest wait for one datagram; the next name server is asked after it. */
+    private static final long QUERY_MILLIS = 1_000;
+
+    /** The family that is asked for first, then the other one. */
+    private static final List<ResolvedAddressTypes> FAMILIES = families();
+
+    private final List<DnsNameResolver> resolvers = new ArrayList<>();
+
+    /** @param nameServers empty for those of the system */
+    DnsNames(EventLoop loop, List<InetSocketAddress> nameServers) {
+        for (ResolvedAddressTypes family : FAMILIES) {
+            resolvers.add(
+                    resolver(loop, nameServers).resolvedAddressTypes(family).build());
+        }
+    }
+
+    /** For questions that are not for addresses. */
+    DnsNameResolver any() {
+        return resolvers.get(0);
+    }
+
+    /**
+     * Tells all addresses of a host, or why there are none, on the event loop. Those of the second family count where a
+     * name server has said that there are none of the first one, and not where none has answered.
+     */
+    void addresses(String host, BiConsumer<@Nullable List<InetAddress>, @Nullable Throwable> told) {
+        ask(host, 0, told);
+    }
+
+    private void ask(String host, int at, BiConsumer<@Nullable List<InetAddress>, @Nullable Throwable> told) {
+        resolvers.get(at).resolveAll(host).addListener((Future<List<InetAddress>> answer) -> {
+            Throwable failure = answer.cause();
+            if (failure == null) {
+                told.accept(answer.getNow(), null);
+            } else if (at + 1 < resolvers.size() && saysThatThereAreNone(failure)) {
+                ask(host, at + 1, told);
+            } else {
+                told.accept(null, failure);
+            }
+        });
+    }
+
+    /** Whether a name server has answered that there is no such name, or no such record of it. */
+    private static boolean saysThatThereAreNone(Throwable failure) {
+        if (!(failure instanceof UnknownHostException)) {
+            return false;
+        }
+        for (Throwable cause = failure.getCause(); cause != null; cause = cause.getCause()) {
+            if (cause instanceof DnsErrorCauseException error) {
+                return DnsResponseCode.NXDOMAIN.equals(error.getCode());
+            }
+            if (cause instanceof DnsNameResolverException) {
+                // no answer in time, or one that could not be read
+                return false;
+            }
+        }
+        return true;
+    }
+
+    void close() {
+        resolvers.forEach(DnsNameResolver::close);
+    }
+
+    /** IPv4 first, unless the JDK prefers IPv6 or this host has addresses of IPv6 only. */
+    private static List<ResolvedAddressTypes> families() {
+        if (NetUtil.isIpV4StackPreferred()) {
+            return List.of(ResolvedAddressTypes.IPV4_ONLY);
+        }
+        boolean isIpV6First = NetUtil.isIpV6AddressesPreferred()
+                || hasAddress(Inet6Address.class::isInstance) && !hasAddress(Inet4Address.class::isInstance);
+        return isIpV6First
+                ? List.of(ResolvedAddressTypes.IPV6_ONLY, ResolvedAddressTypes.IPV4_ONLY)
+                : List.of(ResolvedAddressTypes.IPV4_ONLY, ResolvedAddressTypes.IPV6_ONLY);
+    }
+
+    /** Whether an interface has such an address that reaches other hosts. */
+    private static boolean hasAddress(Predicate<InetAddress> family) {
+        return NetUtil.NETWORK_INTERFACES.stream()
+                .flatMap(NetworkInterface::inetAddresses)
+                .anyMatch(each -> family.test(each) && !each.isLoopbackAddress() && !each.isLinkLocalAddress());
+    }
+
+    /** @param nameServers empty for those of the system */
+    static DnsNameResolverBuilder resolver(EventLoop loop, List<InetSocketAddress> nameServers) {
+        boolean epoll = Epoll.isAvailable();
+        DnsNameResolverBuilder builder = new DnsNameResolverBuilder(loop)
+                .datagramChannelType(epoll ? EpollDatagramChannel.class : NioDatagramChannel.class)
+                // an answer that does not fit a datagram is asked for by TCP
+                .socketChannelType(epoll ? EpollSocketChannel.class : NioSocketChannel.class)
+                // a random port for each resolution: who forges an answer has to guess it beside the question's number
+                .datagramChannelStrategy(DnsNameResolverChannelStrategy.ChannelPerResolution)
+                .queryTimeoutMillis(QUERY_MILLIS)
+                .resolveCache(NoopDnsCache.INSTANCE)
+                .cnameCache(NoopDnsCnameCache.INSTANCE)
+                .authoritativeDnsServerCache(NoopAuthoritativeDnsServerCache.INSTANCE);
+        return nameServers.isEmpty()
+                ? builder
+                : builder.nameServerProvider(new SequentialDnsServerAddressStreamProvider(nameServers));
+    }
+}

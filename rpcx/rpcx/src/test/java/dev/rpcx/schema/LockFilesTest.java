@@ -1,0 +1,85 @@
+package dev.rpcx.schema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Several lock files on one class path: an application's has the types of its libraries too. */
+class LockFilesTest {
+    private static final String HEAD = "message com.acme.Greeting\n";
+
+    @TempDir
+    @Nullable
+    Path folder;
+
+    private Lock locks(String... texts) throws IOException {
+        URL[] roots = new URL[texts.length];
+        for (int i = 0; i < texts.length; i++) {
+            Path root = folder().resolve("root" + i);
+            Path file = root.resolve(Lock.RESOURCE);
+            Files.createDirectories(file.getParent());
+            Files.writeString(file, texts[i]);
+            roots[i] = root.toUri().toURL();
+        }
+        try (URLClassLoader loader = new URLClassLoader(roots, null)) {
+            return Lock.of(loader);
+        }
+    }
+
+    private Path folder() {
+        if (folder == null) {
+            throw new IllegalStateException("JUnit gives a folder");
+        }
+        return folder;
+    }
+
+    @Test
+    void whatOneFileHasMoreOfATypeIsTakenInAnyOrder() throws IOException {
+        String older = HEAD + "  1 name string\n";
+        String newer = HEAD + "  1 name string\n  2 mood int32\n";
+        for (Lock lock : List.of(locks(older, newer), locks(newer, older))) {
+            assertThat(lock.entries().get("com.acme.Greeting").lines().values())
+                    .containsExactlyInAnyOrder(
+                            new Lock.Line(1, "name", "string", false), new Lock.Line(2, "mood", "int32", false));
+        }
+    }
+
+    @Test
+    void whatIsRemovedInOneFileOnlyIsStillTaken() throws IOException {
+        String before = HEAD + "  1 name string\n  2 mood int32\n";
+        String after = HEAD + "  1 name string\n  removed 2 mood int32\n";
+        for (Lock lock : List.of(locks(before, after), locks(after, before))) {
+            assertThat(lock.entries()
+                            .get("com.acme.Greeting")
+                            .lines()
+                            .get("mood")
+                            .removed())
+                    .isFalse();
+        }
+    }
+
+    @Test
+    void filesThatContradictEachOtherAreRefusedByName() {
+        String one = HEAD + "  1 name string\n  2 mood int32\n";
+        Stream.of(
+                        HEAD + "  2 name string\n  1 mood int32\n",
+                        HEAD + "  3 name string\n",
+                        HEAD + "  1 title string\n",
+                        "enum com.acme.Greeting\n  1 name constant\n")
+                .forEach(other -> assertThatThrownBy(() -> locks(one, other))
+                        .isInstanceOf(SchemaException.class)
+                        .hasMessageContaining("root0")
+                        .hasMessageContaining("root1")
+                        .hasMessageContaining("com.acme.Greeting"));
+    }
+}
