@@ -104,13 +104,13 @@ abstract class Chooser {
     /** The next number from this one on that has no divisor in common with the count: steps of it meet each once. */
     private static int step(int from, int count) {
         int step = Math.max(1, from);
-        while (hasCommonDivisor(step, count)) {
+        while (commonDivisor(step, count) > 1) {
             step++;
         }
         return step;
     }
 
-    private static boolean hasCommonDivisor(int one, int other) {
+    private static int commonDivisor(int one, int other) {
         int a = one;
         int b = other;
         while (b != 0) {
@@ -118,7 +118,7 @@ abstract class Chooser {
             a = b;
             b = rest;
         }
-        return a != 1;
+        return a;
     }
 
     /** Source: the finaliser of MurmurHash3. */
@@ -169,39 +169,80 @@ abstract class Chooser {
     }
 
     private static final class RoundRobin extends Chooser {
-        /** Longest order; weights beyond it lose precision, not fairness. */
+        /** Longest order. */
         private static final int MOST = 4096;
 
+        /** 2⁶⁴ divided by the golden ratio: multiples of it, modulo 2⁶⁴, are spread evenly at every count. */
+        private static final long GOLDEN = 0x9E3779B97F4A7C15L;
+
+        /** Sums of the weights up to each instance, and it. */
+        private final int[] sums;
+
+        /** One round, each instance as often as its weight, as far apart as can be; empty where it would be too long. */
         private final int[] order;
-        private final AtomicInteger next = new AtomicInteger();
+
+        /** Begins anywhere: every client has the same list. */
+        private final AtomicInteger next;
+
         private final Platform platform;
 
         RoundRobin(ClientAddress[] all, Platform platform) {
             super(all);
             this.platform = platform;
-            int total = Arrays.stream(all).mapToInt(a -> a.weight()).sum();
-            order = new int[Math.min(total, MOST)];
+            next = new AtomicInteger(platform.random().nextInt());
+            int divisor = 0;
+            for (ClientAddress address : all) {
+                divisor = commonDivisor(address.weight(), divisor);
+            }
+            sums = new int[all.length];
+            int total = 0;
+            for (int i = 0; i < all.length; i++) {
+                total += all[i].weight() / divisor;
+                sums[i] = total;
+            }
+            order = total > MOST ? new int[0] : round(total);
+        }
+
+        private int weight(int at) {
+            return at == 0 ? sums[0] : sums[at] - sums[at - 1];
+        }
+
+        private int[] round(int total) {
+            int[] round = new int[total];
             int[] current = new int[all.length];
-            for (int i = 0; i < order.length; i++) {
+            for (int i = 0; i < total; i++) {
                 int best = 0;
                 for (int j = 0; j < all.length; j++) {
-                    current[j] += all[j].weight();
+                    current[j] += weight(j);
                     best = current[j] > current[best] ? j : best;
                 }
                 current[best] -= total;
-                order[i] = best;
+                round[i] = best;
             }
+            return round;
         }
 
         @Override
         int first(int key) {
-            return order.length == 0 ? -1 : order[Integer.remainderUnsigned(next.getAndIncrement(), order.length)];
+            if (all.length == 0) {
+                return -1;
+            }
+            int call = next.getAndIncrement();
+            return order.length > 0
+                    ? order[Integer.remainderUnsigned(call, order.length)]
+                    : of((int) Math.multiplyHigh(GOLDEN * call >>> 1, 2L * sums[sums.length - 1]));
+        }
+
+        /** Instance that has this part of the weights' sum. */
+        private int of(int part) {
+            int found = Arrays.binarySearch(sums, part);
+            return found >= 0 ? found + 1 : -found - 1;
         }
 
         /** By weight, and not the next in the order: where all weigh the same that is the next in the list. */
         @Override
         int again(int key, int draw) {
-            return order[platform.random().nextInt(order.length)];
+            return of(platform.random().nextInt(sums[sums.length - 1]));
         }
 
         @Override

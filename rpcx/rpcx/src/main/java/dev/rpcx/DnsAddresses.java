@@ -4,19 +4,19 @@ import io.netty.channel.EventLoop;
 import io.netty.resolver.AbstractAddressResolver;
 import io.netty.resolver.AddressResolver;
 import io.netty.resolver.AddressResolverGroup;
-import io.netty.resolver.dns.DefaultDnsCache;
-import io.netty.resolver.dns.DnsNameResolver;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the addresses of the hosts that connections go to, on the event loop that connects and without blocking it: the
+ * Finds an address of each host that connections go to, any of those that it has, on the event loop that connects and without blocking it: the
  * hosts file, then the name servers and search list of {@code /etc/resolv.conf}. Answers are kept for their time to
  * live, at most {@value #MAX_TTL_SECONDS} s.
  */
@@ -41,7 +41,7 @@ final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
     /** Addresses that are no names need no resolver, so there is none before the first name. On the event loop. */
     private final class OfLoop extends AbstractAddressResolver<InetSocketAddress> {
         private final EventLoop loop;
-        private @Nullable DnsNameResolver names;
+        private @Nullable DnsNames names;
 
         OfLoop(EventLoop loop) {
             super(loop, InetSocketAddress.class);
@@ -69,12 +69,14 @@ final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
                             address.getHostString() + ": no name server has answered within " + MAX_MILLIS + " ms")),
                     MAX_MILLIS,
                     TimeUnit.MILLISECONDS);
-            names().resolve(address.getHostString()).addListener((Future<java.net.InetAddress> found) -> {
+            names().addresses(address.getHostString(), (found, failure) -> {
                 timer.cancel(false);
-                if (found.isSuccess()) {
-                    promise.trySuccess(new InetSocketAddress(found.getNow(), address.getPort()));
+                if (found == null || found.isEmpty()) {
+                    promise.tryFailure(failure == null ? new UnknownHostException(address.getHostString()) : failure);
                 } else {
-                    promise.tryFailure(found.cause());
+                    // any of them: where one refuses, the next attempt to connect may have another
+                    InetAddress any = found.get(ThreadLocalRandom.current().nextInt(found.size()));
+                    promise.trySuccess(new InetSocketAddress(any, address.getPort()));
                 }
             });
         }
@@ -90,12 +92,10 @@ final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
             });
         }
 
-        private DnsNameResolver names() {
-            DnsNameResolver made = names;
+        private DnsNames names() {
+            DnsNames made = names;
             if (made == null) {
-                made = DnsNames.resolver(loop, nameServers)
-                        .resolveCache(new DefaultDnsCache(0, MAX_TTL_SECONDS, 0))
-                        .build();
+                made = new DnsNames(loop, nameServers, MAX_TTL_SECONDS);
                 names = made;
             }
             return made;
@@ -103,7 +103,7 @@ final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
 
         @Override
         public void close() {
-            DnsNameResolver made = names;
+            DnsNames made = names;
             if (made != null) {
                 made.close();
             }

@@ -8,6 +8,7 @@ import io.netty.channel.socket.nio.NioDatagramChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.dns.DnsResponseCode;
 import io.netty.resolver.ResolvedAddressTypes;
+import io.netty.resolver.dns.DefaultDnsCache;
 import io.netty.resolver.dns.DnsErrorCauseException;
 import io.netty.resolver.dns.DnsNameResolver;
 import io.netty.resolver.dns.DnsNameResolverBuilder;
@@ -32,7 +33,7 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Asks name servers, on one event loop. Remembers nothing. A host's addresses are those of one family: a machine of both
+ * Asks name servers, on one event loop. A host's addresses are those of one family: a machine of both
  * families is one instance, and two questions of which one gets no answer would bring half of a list.
  */
 final class DnsNames {
@@ -44,11 +45,16 @@ final class DnsNames {
 
     private final List<DnsNameResolver> resolvers = new ArrayList<>();
 
-    /** @param nameServers empty for those of the system */
-    DnsNames(EventLoop loop, List<InetSocketAddress> nameServers) {
+    /**
+     * @param nameServers empty for those of the system
+     * @param maxTtlSeconds an answer is kept for its time to live, at most so long; 0 to ask anew each time
+     */
+    DnsNames(EventLoop loop, List<InetSocketAddress> nameServers, int maxTtlSeconds) {
         for (ResolvedAddressTypes family : FAMILIES) {
-            resolvers.add(
-                    resolver(loop, nameServers).resolvedAddressTypes(family).build());
+            resolvers.add(resolver(loop, nameServers)
+                    .resolvedAddressTypes(family)
+                    .resolveCache(maxTtlSeconds == 0 ? NoopDnsCache.INSTANCE : new DefaultDnsCache(0, maxTtlSeconds, 0))
+                    .build());
         }
     }
 
@@ -118,8 +124,7 @@ final class DnsNames {
                 .anyMatch(each -> family.test(each) && !each.isLoopbackAddress() && !each.isLinkLocalAddress());
     }
 
-    /** @param nameServers empty for those of the system */
-    static DnsNameResolverBuilder resolver(EventLoop loop, List<InetSocketAddress> nameServers) {
+    private static DnsNameResolverBuilder resolver(EventLoop loop, List<InetSocketAddress> nameServers) {
         boolean epoll = Epoll.isAvailable();
         DnsNameResolverBuilder builder = new DnsNameResolverBuilder(loop)
                 .datagramChannelType(epoll ? EpollDatagramChannel.class : NioDatagramChannel.class)
@@ -128,7 +133,6 @@ final class DnsNames {
                 // a random port for each resolution: who forges an answer has to guess it beside the question's number
                 .datagramChannelStrategy(DnsNameResolverChannelStrategy.ChannelPerResolution)
                 .queryTimeoutMillis(QUERY_MILLIS)
-                .resolveCache(NoopDnsCache.INSTANCE)
                 .cnameCache(NoopDnsCnameCache.INSTANCE)
                 .authoritativeDnsServerCache(NoopAuthoritativeDnsServerCache.INSTANCE);
         return nameServers.isEmpty()

@@ -65,7 +65,10 @@ sealed interface DnsQuestion {
         }
     }
 
-    /** Targets of an SRV record, those of the lowest priority. Source: RFC 2782. */
+    /**
+     * Targets of an SRV record, those of the lowest priority that can be called. Weights above {@link Endpoint#MAX_WEIGHT}
+     * are scaled together, and 0 beside others is the smallest share there is. Source: RFC 2782.
+     */
     record Services(String name) implements DnsQuestion {
         private static final int MAX_LABEL_BYTES = 63;
         private static final int MAX_NAME_BYTES = 253;
@@ -105,6 +108,7 @@ sealed interface DnsQuestion {
         /** @throws UnknownHostException a record that is none: its bytes may be anybody's */
         static List<Endpoint> lowest(List<DnsRecord> records) throws UnknownHostException {
             List<Endpoint> found = new ArrayList<>();
+            List<Integer> weights = new ArrayList<>();
             int lowest = Integer.MAX_VALUE;
             for (DnsRecord each : records) {
                 if (!(each instanceof DnsRawRecord raw)
@@ -114,18 +118,40 @@ sealed interface DnsQuestion {
                 }
                 ByteBuf in = raw.content();
                 int priority = in.readUnsignedShort();
-                int weight = Math.max(1, Math.min(Endpoint.MAX_WEIGHT, in.readUnsignedShort()));
+                int weight = in.readUnsignedShort();
                 int port = in.readUnsignedShort();
                 String host = host(in);
+                if (port == 0 || host.isEmpty() || priority > lowest) {
+                    continue;
+                }
                 if (priority < lowest) {
                     lowest = priority;
                     found.clear();
+                    weights.clear();
                 }
-                if (priority == lowest && port > 0 && !host.isEmpty()) {
-                    found.add(new Endpoint(host, port, weight));
-                }
+                found.add(endpoint(host, port));
+                weights.add(weight);
             }
-            return found;
+            return weighed(found, weights);
+        }
+
+        private static Endpoint endpoint(String host, int port) throws UnknownHostException {
+            try {
+                return new Endpoint(host, port);
+            } catch (IllegalArgumentException e) {
+                throw new UnknownHostException("an SRV record that cannot be read: " + e.getMessage());
+            }
+        }
+
+        private static List<Endpoint> weighed(List<Endpoint> found, List<Integer> weights) {
+            int largest = weights.stream().mapToInt(weight -> weight).max().orElse(0);
+            boolean isScaled = largest > Endpoint.MAX_WEIGHT || largest > 0 && weights.contains(0);
+            List<Endpoint> weighed = new ArrayList<>();
+            for (int i = 0; i < found.size(); i++) {
+                int weight = isScaled ? weights.get(i) * Endpoint.MAX_WEIGHT / largest : weights.get(i);
+                weighed.add(new Endpoint(found.get(i).host(), found.get(i).port(), Math.max(1, weight)));
+            }
+            return weighed;
         }
 
         private static String host(ByteBuf in) throws UnknownHostException {

@@ -20,7 +20,7 @@ final class DnsWatch implements Endpoints.Watch {
         this.asked = asked;
         this.listener = listener;
         loop = Client.SOCKETS.take().group.next();
-        names = new DnsNames(loop, asked.nameServers());
+        names = new DnsNames(loop, asked.nameServers(), 0);
     }
 
     DnsWatch start() {

@@ -3,7 +3,7 @@ package dev.rpcx;
 /**
  * One instance of a service.
  *
- * @param host name or address, of 1 to 255 characters
+ * @param host name or address, of 1 to 255 characters, without spaces and control characters
  * @param port 1 to 65535
  * @param weight 1 to 1000: its share of the calls beside the others', where the client chooses by {@link Choice#WEIGHTED_ROUND_ROBIN} or
  *     {@link Choice#CONSISTENT_HASH}
@@ -23,6 +23,10 @@ public record Endpoint(String host, int port, int weight) {
         if (host.length() > MAX_HOST_LENGTH) {
             throw new IllegalArgumentException(
                     "host: " + host.length() + " characters (expected: at most " + MAX_HOST_LENGTH + ")");
+        }
+        if (host.chars().anyMatch(c -> Character.isISOControl(c) || Character.isWhitespace(c))) {
+            throw new IllegalArgumentException("host: \"" + host.replaceAll("\\p{Cntrl}", "?")
+                    + "\" (expected: without spaces and control characters)");
         }
         if (port < 1 || port > 65_535) {
             throw new IllegalArgumentException("port: " + port + " (expected: 1 to 65535)");

@@ -5,18 +5,22 @@ import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.netty.buffer.Unpooled;
+import io.netty.channel.EventLoop;
 import io.netty.handler.codec.dns.DefaultDnsRawRecord;
 import io.netty.handler.codec.dns.DnsRecord;
 import io.netty.handler.codec.dns.DnsRecordType;
 import io.netty.util.concurrent.Ticker;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Queue;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
@@ -176,7 +180,65 @@ class EndpointsDnsTest {
                 await().until(() -> !heard.found.isEmpty());
             }
             assertThat(heard.found.peek())
-                    .containsExactly(new Endpoint("a.example.org", 9001, 3), new Endpoint("b.example.org", 9002, 1));
+                    .containsExactly(new Endpoint("a.example.org", 9001, 1000), new Endpoint("b.example.org", 9002, 1));
+        }
+    }
+
+    private static DnsRecord service(int priority, int weight, int port, String host) {
+        byte[] label = host.getBytes(StandardCharsets.US_ASCII);
+        byte[] target = new byte[label.length + 2];
+        target[0] = (byte) label.length;
+        System.arraycopy(label, 0, target, 1, label.length);
+        return new DefaultDnsRawRecord(
+                "_who._tcp.example.",
+                DnsRecordType.SRV,
+                60,
+                Unpooled.wrappedBuffer(NameServer.Answer.service(priority, weight, port, target)
+                        .data()));
+    }
+
+    @Test
+    void weightsOfServicesKeepTheirRatios() throws Exception {
+        assertThat(DnsQuestion.Services.lowest(List.of(service(1, 60_000, 1, "a"), service(1, 2_000, 1, "b"))))
+                .containsExactly(new Endpoint("a", 1, 1000), new Endpoint("b", 1, 33));
+        assertThat(DnsQuestion.Services.lowest(List.of(service(1, 0, 1, "a"), service(1, 1, 1, "b"))))
+                .containsExactly(new Endpoint("a", 1, 1), new Endpoint("b", 1, 1000));
+        assertThat(DnsQuestion.Services.lowest(List.of(service(1, 0, 1, "a"), service(1, 0, 1, "b"))))
+                .containsExactly(new Endpoint("a", 1, 1), new Endpoint("b", 1, 1));
+        assertThat(DnsQuestion.Services.lowest(List.of(service(1, 3, 1, "a"), service(1, 7, 1, "b"))))
+                .containsExactly(new Endpoint("a", 1, 3), new Endpoint("b", 1, 7));
+    }
+
+    @Test
+    void aServiceThatCannotBeCalledHidesNoOther() throws Exception {
+        assertThat(DnsQuestion.Services.lowest(List.of(service(1, 0, 0, "a"), service(2, 5, 9, "b"))))
+                .containsExactly(new Endpoint("b", 9, 5));
+    }
+
+    @Test
+    void aHostOfSeveralAddressesIsNotAlwaysTheFirst() throws Exception {
+        try (NameServer nameServer = NameServer.of(question -> question.type() == NameServer.A
+                        ? List.of(NameServer.Answer.address(1), NameServer.Answer.address(2))
+                        : List.of());
+                Client client = Client.standard()) {
+            assertThat(client).isNotNull();
+            EventLoop loop = Client.SOCKETS.take().group.next();
+            try (DnsAddresses addresses = new DnsAddresses(nameServer.address())) {
+                Set<String> hosts = new HashSet<>();
+                for (int i = 0; i < 40; i++) {
+                    hosts.add(addresses
+                            .getResolver(loop)
+                            .resolve(InetSocketAddress.createUnresolved("two.example.org", 9))
+                            .get()
+                            .getAddress()
+                            .getHostAddress());
+                }
+                assertThat(hosts).containsExactlyInAnyOrder("127.0.0.1", "127.0.0.2");
+                // answers are kept meanwhile
+                assertThat(nameServer.asked.get()).isLessThan(4);
+            } finally {
+                Client.SOCKETS.giveBack();
+            }
         }
     }
 

@@ -22,6 +22,7 @@ import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Registries that come, go and fail; the choice among instances. */
@@ -131,12 +132,61 @@ class EndpointsTest {
             }
             all.addAll(List.of(instances.endpoints()));
             registry.say(all.toArray(new Endpoint[0]));
-            awaitAll(who, there);
+            // on a ring a few keys may leave out some
+            await().until(() -> spread(who, calls / 10, false).size() == there);
             Map<Integer, Integer> counts = spread(who, calls, false);
             assertThat(counts).hasSize(there);
             // a ring of a hundred places for each has shares that differ by some tens of a hundred
             assertThat(counts.values())
                     .allSatisfy(count -> assertThat(count).isBetween(calls / there / 2, 2 * calls / there));
+        }
+    }
+
+    /** Each begins anywhere: otherwise a fleet that starts calls the first of the list alone. */
+    @Test
+    void roundsOfDifferentClientsBeginAtDifferentInstances() {
+        Set<Integer> first = new HashSet<>();
+        try (Instances instances = new Instances(5)) {
+            for (int i = 0; i < 12; i++) {
+                try (Client client =
+                        Client.builder().choice(Choice.WEIGHTED_ROUND_ROBIN).build()) {
+                    Registry registry = new Registry();
+                    registry.say(instances.endpoints());
+                    ClientCluster cluster =
+                            new ClientCluster(client, 1, 1, Choice.WEIGHTED_ROUND_ROBIN).start(registry);
+                    first.add(cluster.chooser().first(0));
+                    cluster.close();
+                }
+            }
+        }
+        assertThat(first).hasSizeGreaterThan(1);
+    }
+
+    /** Sums beyond what is kept as one round, by what stands in the list and by its weights. */
+    @ParameterizedTest
+    @CsvSource({"3000, 1000, 1000", "11, 1, 1000", "10, 999, 1000", "4, 3, 7", "300, 17, 31"})
+    void roundsKeepToWeightsHoweverLargeTheirSumIs(int count, int firstWeight, int otherWeight) {
+        Endpoint[] all = new Endpoint[count];
+        long total = 0;
+        for (int i = 0; i < count; i++) {
+            all[i] = new Endpoint("instance" + i, 1, i == 0 ? firstWeight : otherWeight);
+            total += all[i].weight();
+        }
+        try (Client client = Client.builder().inProcess().build()) {
+            Registry registry = new Registry();
+            registry.say(all);
+            ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.WEIGHTED_ROUND_ROBIN).start(registry);
+            await().until(() -> cluster.chooser().all.length == count);
+            int calls = 200 * count;
+            int[] counts = new int[count];
+            for (int i = 0; i < calls; i++) {
+                counts[cluster.chooser().first(0)]++;
+            }
+            for (int i = 0; i < count; i++) {
+                double share = (double) calls * all[i].weight() / total;
+                assertThat((double) counts[i]).isBetween(share - 4, share + 4);
+            }
+            cluster.close();
         }
     }
 

@@ -82,10 +82,20 @@ final class ZooKeeperSession implements AutoCloseable {
                 && said != KeeperException.Code.AUTHFAILED) {
             later(again);
         }
-        failed.accept(
-                said == null
-                        ? new IllegalStateException("ZooKeeper answers " + code + " for " + about)
-                        : KeeperException.create(said, about));
+        failed.accept(failure(code, about));
+    }
+
+    /** Not every code has an exception of its own. */
+    private static Exception failure(int code, String about) {
+        KeeperException.Code said = KeeperException.Code.get(code);
+        if (said != null) {
+            try {
+                return KeeperException.create(said, about);
+            } catch (IllegalArgumentException none) {
+                // below
+            }
+        }
+        return new IllegalStateException("ZooKeeper answers " + (said == null ? code : said) + " for " + about);
     }
 
     private void openAgain() {
