@@ -19,12 +19,10 @@ import org.jspecify.annotations.Nullable;
 public final class CallContext {
     private static final Current CURRENT = new Current();
 
-    /** The handler may begin: interceptors stand before that. */
-    private static final int BEFORE_HANDLER = 0;
-
+    /** The handler has begun, behind the last interceptor. */
     private static final int ENTERED = 1;
 
-    /** The call has failed before its handler began, which is what its caller is told; so the handler may not begin. */
+    /** The call has ended, which is what its caller is told; so the handler may not begin any more. */
     private static final int BARRED = 2;
 
     private static final VarHandle HANDLER;
@@ -47,7 +45,7 @@ public final class CallContext {
     private final boolean asked;
     private final Metadata metadata;
     private final Ticker ticker;
-    private @Nullable Principal principal;
+    private volatile @Nullable Principal principal;
     private volatile boolean cancelled;
 
     /** What {@link #onCancel} was given, and the stages that interceptors have been given. Guarded by this. */
@@ -59,7 +57,7 @@ public final class CallContext {
     /** Context of the whole call, where this one is of a part of it that has a time of its own. */
     private final @Nullable CallContext whole;
 
-    /** One of the three above; used where the method has interceptors, on the context of the whole call. */
+    /** What has been said of the handler, as bits; used where the method has interceptors, on the context of the whole call. */
     private volatile int handler;
 
     /** @param peer who the connection's certificate says is at its other end */
@@ -172,6 +170,9 @@ public final class CallContext {
     /** For a server's interceptor, before it proceeds: this is who calls. */
     public void authenticate(Principal caller) {
         principal = Objects.requireNonNull(caller);
+        if (whole != null) {
+            whole.principal = caller;
+        }
     }
 
     /** True once the caller has given up, or is gone: nobody will read the result. A handler that blocks is interrupted as well. */
@@ -186,20 +187,46 @@ public final class CallContext {
      * @return false if it may not begin
      */
     boolean enterHandler() {
-        return handler == ENTERED || HANDLER.compareAndSet(this, BEFORE_HANDLER, ENTERED) || handler == ENTERED;
+        int before;
+        do {
+            before = handler;
+            if ((before & BARRED) != 0) {
+                return false;
+            }
+        } while (!HANDLER.compareAndSet(this, before, before | ENTERED));
+        return true;
     }
 
     boolean isHandlerEntered() {
-        return handler == ENTERED;
+        return (handler & ENTERED) != 0;
     }
 
     /**
-     * The call has failed: a handler that has not begun does not begin any more.
+     * The call has ended: its handler does not begin any more, nor once more.
      *
      * @return whether it has begun
      */
     boolean barHandler() {
-        return handler == ENTERED || !HANDLER.compareAndSet(this, BEFORE_HANDLER, BARRED) && handler == ENTERED;
+        int before = (int) HANDLER.getAndBitwiseOr(this, BARRED);
+        return (before & ENTERED) != 0;
+    }
+
+    /**
+     * Goes one step further in the chain of a call, where {@link #current} is that call: an interceptor may have gone on
+     * to a thread that knows of no call, or of another one.
+     */
+    static @Nullable Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable {
+        CallContext handled = call.handled;
+        CallContext here = CURRENT.get();
+        if (handled == null || here == handled || here != null && here.whole == handled) {
+            return step.proceed(call);
+        }
+        CURRENT.set(handled);
+        try {
+            return step.proceed(call);
+        } finally {
+            CURRENT.set(here);
+        }
     }
 
     /**

@@ -3,7 +3,6 @@ package dev.rpcx;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.concurrent.CancellationException;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -101,10 +100,7 @@ public final class CallLog implements Interceptor {
     }
 
     private static void failure(StringBuilder line, @Nullable Throwable thrown) {
-        Throwable t = thrown;
-        while (t instanceof CompletionException && t.getCause() != null) {
-            t = t.getCause();
-        }
+        Throwable t = thrown == null ? null : RPCXException.cause(thrown);
         if (t == null) {
             text(line, "outcome", "OK");
         } else if (t instanceof RPCXException e) {
@@ -115,7 +111,7 @@ public final class CallLog implements Interceptor {
             text(line, "outcome", RPCXException.Code.CANCELLED.name());
         } else {
             text(line, "outcome", RPCXException.Code.HANDLER_FAILED.name());
-            text(line, "error", t.toString());
+            text(line, "error", RPCXException.words(t));
         }
     }
 

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -52,6 +53,15 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
      */
     boolean isPlaceLeft;
 
+    /** Threads that run what wanted to be told of the call's end, as {@link ServerCall} has them. */
+    private final AtomicInteger telling = new AtomicInteger();
+
+    /** The call is over but for that. */
+    boolean isOverButTelling;
+
+    /** Once the call has been cancelled: whether the method itself, behind its interceptors, may have been called. */
+    boolean mayHaveRun;
+
     /** What the reply says of the call; set by who ends it, before the connection hears of it. */
     private RPCXException.Executed executed = RPCXException.Executed.EXECUTED;
 
@@ -89,6 +99,19 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         this.context = connection.context(deadlineNanos);
         this.admitted = method.admission();
         this.running = admitted != null;
+    }
+
+    /** As {@link ServerCall#tells}. */
+    void tells() {
+        telling.incrementAndGet();
+    }
+
+    void hasTold() {
+        telling.decrementAndGet();
+    }
+
+    boolean isTelling() {
+        return telling.get() != 0;
     }
 
     long id() {
@@ -224,10 +247,9 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
      * Nobody waits for the result any more, and it has not come: the handler counts as running no longer. What it was
      * given stays charged for as long as its future may hold that. By the connection, as {@link #release}.
      *
-     * @param places held for this call; one of them may stay charged instead of what cannot be
      * @return false if the result has come
      */
-    boolean giveUp(Charge places) {
+    boolean giveUp() {
         Awaited result;
         synchronized (this) {
             result = awaited;
@@ -242,14 +264,9 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         }
         List<OwnStage> own = context.giveUp();
         if (!own.isEmpty()) {
-            connection.tell(method.place(), List.copyOf(own));
+            connection.tell(this, List.copyOf(own));
         }
-        if (result.leave(account, own, objectBytes.handOver(), requestLength, 0)) {
-            places.handOver(1);
-        } else {
-            places.release(1);
-        }
-        requestBytes.release();
+        isPlaceLeft = result.leave(account, own, objectBytes.handOver(), requestLength, 0);
         return true;
     }
 
@@ -308,8 +325,13 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
             told = new ArrayList<>(told);
             told.add(result::cancel);
         }
+        boolean hasRun = hasBegun;
+        if (method.chain() != null) {
+            hasRun &= context.barHandler();
+        }
+        mayHaveRun = hasRun;
         if (!told.isEmpty()) {
-            connection.tell(method.place(), told);
+            connection.tell(this, told);
         }
         return hasBegun;
     }
@@ -392,6 +414,9 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
             admitted = null;
             admission.leave(beganNanos, deadlineNanos, connection.nanoTime(), isDone);
         }
+        if (method.chain() != null) {
+            context.barHandler();
+        }
         leaveStages();
         connection.ended(this, frame);
     }
@@ -401,7 +426,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         List<OwnStage> seen = method.chain() == null ? List.of() : context.giveUp();
         if (!seen.isEmpty()) {
             isPlaceLeft = Awaited.leaveOwn(account, seen, objectBytes.handOver(), requestLength, 0);
-            connection.tell(method.place(), List.copyOf(seen));
+            connection.tell(this, List.copyOf(seen));
         }
     }
 

@@ -72,6 +72,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private final Charge awayTimers;
 
+    /** Set for the call whose time is over first, or for one that has ended since. */
+    private @Nullable ScheduledFuture<?> dueTimer;
+
+    private final Charge dueTimers;
+
     private boolean leaving;
 
     ClassicServerConnection(Channel channel, Server server, Account account) {
@@ -91,6 +96,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         this.arriving = account.charge(Resource.REQUEST_BYTES);
         this.smallReplies = account.charge(Resource.REPLY_BYTES);
         this.awayTimers = account.charge(Resource.TIMERS);
+        this.dueTimers = account.charge(Resource.TIMERS);
         account.watch(places::held);
     }
 
@@ -215,6 +221,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             long now = nanoTime();
             call = new ClassicServerCall(this, account, method, request, charge, now, now + callNanos);
             calls.put(id, call);
+            watchDue(callNanos);
             isTaken = true;
         } finally {
             if (!isTaken) {
@@ -254,8 +261,16 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     /** Runs what a handler wants to be told of the end of its call, where the method's handlers run. On the event loop. */
-    void tell(RunOn.Place place, List<Runnable> told) {
-        Runnable all = () -> told.forEach(Threads::runShared);
+    void tell(ClassicServerCall call, List<Runnable> told) {
+        RunOn.Place place = call.method().place();
+        Runnable all = () -> {
+            try {
+                told.forEach(Threads::runShared);
+            } finally {
+                hasTold(call);
+            }
+        };
+        call.tells();
         try {
             if (place == RunOn.Place.EVENT_LOOP) {
                 loop().execute(all);
@@ -264,6 +279,23 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             }
         } catch (Throwable noThread) {
             all.run();
+        }
+    }
+
+    private void hasTold(ClassicServerCall call) {
+        call.hasTold();
+        try {
+            inLoopOrHere(() -> settleIfTold(call));
+        } catch (Throwable t) {
+            // its place is found at the next look
+            lost.isAny = true;
+            throw t;
+        }
+    }
+
+    private void settleIfTold(ClassicServerCall call) {
+        if (call.isOverButTelling && !call.isTelling()) {
+            settle(call);
         }
     }
 
@@ -310,6 +342,23 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
         Charge charge = call.replyBytes;
         call.isAnswered = true;
+        settle(call);
+        if (forget(call)) {
+            reply(call.id(), frame, charge, call.executed());
+            closeIfDone();
+        } else {
+            release(charge);
+        }
+    }
+
+    /** The call is over: what it holds comes back, once whoever is told of its end has been told. */
+    private void settle(ClassicServerCall call) {
+        call.isOverButTelling = call.isTelling();
+        if (call.isOverButTelling) {
+            dropped.add(call);
+            watchAway();
+            return;
+        }
         dropped.remove(call);
         call.release();
         uncount(call);
@@ -323,12 +372,6 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             away.clear();
             stopLookingAway();
             endIfOver();
-        }
-        if (forget(call)) {
-            reply(call.id(), frame, charge, call.executed());
-            closeIfDone();
-        } else {
-            release(charge);
         }
     }
 
@@ -357,7 +400,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /**
      * Nobody waits for the call any more.
      *
-     * @return false if its handler has not begun, and will not
+     * @return false if the method has not been called, and will not be
      */
     private boolean abandon(ClassicServerCall call) {
         forget(call);
@@ -372,7 +415,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             // what it wanted to be told of its end may have ended it
             dropped.add(call);
         }
-        return hasBegun;
+        return call.mayHaveRun;
     }
 
     @Override
@@ -382,6 +425,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             for (ClassicServerCall call = away.poll(); call != null; call = away.poll()) {
                 giveUp(call);
             }
+            stopLookingAway();
         });
     }
 
@@ -393,7 +437,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         List<ClassicServerCall> all = new ArrayList<>(calls.values());
         all.addAll(dropped);
         for (ClassicServerCall call : all) {
-            if (!call.isAnswered && call.isLost()) {
+            if (call.isOverButTelling) {
+                settleIfTold(call);
+            } else if (!call.isAnswered && call.isLost()) {
                 call.end();
                 answer(
                         call,
@@ -468,9 +514,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     private void giveUp(ClassicServerCall call) {
-        if (call.giveUp(places)) {
-            uncount(call);
-            endIfOver();
+        if (call.giveUp()) {
+            settle(call);
         } else if (!call.isAnswered) {
             dropped.add(call);
         }
@@ -533,20 +578,49 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     @Override
     void onLook(long nowNanos) {
         endLost();
+        closeIfDone();
+    }
+
+    /** Sees to it that the calls under way are looked at when the time of the first of them is over. */
+    private void watchDue(long waitNanos) {
+        if (dueTimer == null && !isOver && !loop().isShuttingDown()) {
+            dueTimers.add(1);
+            dueTimer = loop().schedule(this::endLate, waitNanos, TimeUnit.NANOSECONDS);
+        }
+    }
+
+    private void stopWatchingDue() {
+        if (dueTimer != null) {
+            dueTimer.cancel(false);
+            dueTimer = null;
+            dueTimers.release();
+        }
+    }
+
+    private void endLate() {
+        stopWatchingDue();
+        long now = nanoTime();
+        long next = Long.MAX_VALUE;
         List<ClassicServerCall> late = new ArrayList<>();
         for (ClassicServerCall call : calls.values()) {
-            if (call.deadlineNanos() - nowNanos <= 0) {
+            long left = call.deadlineNanos() - now;
+            if (left <= 0) {
                 late.add(call);
+            } else {
+                next = Math.min(next, left);
             }
         }
+        if (next < Long.MAX_VALUE) {
+            watchDue(next);
+        }
         for (ClassicServerCall call : late) {
-            boolean hasBegun = abandon(call);
+            boolean mayHaveRun = abandon(call);
             refuse(
                     call.id(),
                     new RPCXException(
                             RPCXException.Code.DEADLINE_EXCEEDED,
                             "not done in the " + text(callNanos) + " that a classic call has",
-                            hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED));
+                            mayHaveRun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED));
         }
         closeIfDone();
     }
@@ -591,6 +665,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         cancelAll();
         running.connectionGone();
         isOver = true;
+        stopWatchingDue();
         if (places.held() > 0) {
             server.outlasted(this);
             watchAway();

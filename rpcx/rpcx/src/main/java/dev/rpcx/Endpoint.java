@@ -24,7 +24,7 @@ public record Endpoint(String host, int port, int weight) {
             throw new IllegalArgumentException(
                     "host: " + host.length() + " characters (expected: at most " + MAX_HOST_LENGTH + ")");
         }
-        if (host.chars().anyMatch(c -> Character.isISOControl(c) || Character.isWhitespace(c))) {
+        if (!isHost(host)) {
             throw new IllegalArgumentException("host: \"" + host.replaceAll("\\p{Cntrl}", "?")
                     + "\" (expected: without spaces and control characters)");
         }
@@ -39,6 +39,13 @@ public record Endpoint(String host, int port, int weight) {
     /** With weight 1. */
     public Endpoint(String host, int port) {
         this(host, port, 1);
+    }
+
+    /** Whether this can be the host of an endpoint: what a registry says may be anything. */
+    public static boolean isHost(String text) {
+        return !text.isEmpty()
+                && text.length() <= MAX_HOST_LENGTH
+                && text.chars().noneMatch(c -> Character.isISOControl(c) || Character.isWhitespace(c));
     }
 
     /** What tells it from others: the same host and port with another weight is the same instance. */

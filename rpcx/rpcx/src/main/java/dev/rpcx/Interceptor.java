@@ -13,8 +13,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A server's interceptor that throws {@link RPCXException#refused}, or anything but an {@link RPCXException}, before
  * it proceeds tells the caller that the handler was not executed; so does one that returns a stage which fails so. It
- * may proceed later and on another thread, {@code check().thenCompose(ok -> next.proceed(call))}, but not once the call
- * has ended with a failure: then {@link Next#proceed} throws, and the handler is not begun.
+ * may proceed later and on another thread, {@code check().thenCompose(ok -> next.proceed(call))}, where
+ * {@link CallContext#current} is the call's own for as long as {@link Next#proceed} runs; but not once the call has
+ * ended, in whatever way: then {@link Next#proceed} throws, and the handler is not begun.
  *
  * <p>Where a handler returns a stage that has not ended, the interceptors of a server see one of the call's own, which
  * ends with the handler's. When the call has ended before that, because an interceptor has answered it, or is given up,
@@ -117,7 +118,8 @@ public interface Interceptor {
         interceptors.forEach(reversed::push);
         for (Interceptor interceptor : reversed) {
             Next rest = next;
-            next = call -> interceptor.intercept(call, rest);
+            Next step = call -> interceptor.intercept(call, rest);
+            next = call -> CallContext.proceed(call, step);
         }
         return next;
     }

@@ -1,26 +1,21 @@
 package dev.rpcx;
 
+import io.netty.handler.ssl.SslContext;
 import java.io.ByteArrayInputStream;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
-import java.security.KeyFactory;
 import java.security.PrivateKey;
 import java.security.PublicKey;
 import java.security.Signature;
 import java.security.SignatureException;
-import java.security.cert.CertificateFactory;
+import java.security.cert.CertificateException;
+import java.security.cert.X509Certificate;
 import java.security.spec.InvalidKeySpecException;
-import java.security.spec.PKCS8EncodedKeySpec;
-import java.util.Base64;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** Whether a private key is that of a certificate. Without this a server takes both, and then fails every handshake. */
 final class KeyPairs {
-    private static final Pattern KEY =
-            Pattern.compile("-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\\s]+)-----END PRIVATE KEY-----");
-
     private static final byte[] PROBE = "rpcx: does this key fit".getBytes(StandardCharsets.US_ASCII);
 
     private KeyPairs() {}
@@ -30,23 +25,16 @@ final class KeyPairs {
      *
      * @param chain PEM, the own certificate first
      * @param key PEM, unencrypted PKCS#8
-     * @return true also for keys of a kind that cannot be checked so
+     * @return true also for certificates with a key of a kind that cannot be checked so
      */
-    static boolean fit(byte[] chain, byte[] key) throws GeneralSecurityException {
-        PublicKey known = CertificateFactory.getInstance("X.509")
-                .generateCertificate(new ByteArrayInputStream(chain))
-                .getPublicKey();
+    static boolean fit(byte[] chain, byte[] key) throws GeneralSecurityException, IOException {
+        PublicKey known = Pem.certificate(chain).getPublicKey();
+        PrivateKey secret = Pem.key(key);
         String algorithm = signatureOf(known.getAlgorithm());
-        Matcher pem = KEY.matcher(new String(key, StandardCharsets.ISO_8859_1));
-        if (algorithm == null || !pem.find()) {
+        if (algorithm == null) {
             return true;
         }
-        PrivateKey secret;
-        try {
-            secret = KeyFactory.getInstance(known.getAlgorithm())
-                    .generatePrivate(
-                            new PKCS8EncodedKeySpec(Base64.getMimeDecoder().decode(pem.group(1))));
-        } catch (InvalidKeySpecException otherKind) {
+        if (!secret.getAlgorithm().equals(known.getAlgorithm())) {
             return false;
         }
         Signature signing = Signature.getInstance(algorithm);
@@ -67,7 +55,23 @@ final class KeyPairs {
         return switch (keys) {
             case "RSA" -> "SHA256withRSA";
             case "EC" -> "SHA256withECDSA";
+            case "EdDSA" -> "EdDSA";
             default -> null;
         };
+    }
+
+    /** Reads files as Netty does that makes the context of them: what is checked is what will be used. */
+    private abstract static class Pem extends SslContext {
+        static X509Certificate certificate(byte[] chain) throws CertificateException {
+            return toX509Certificates(new ByteArrayInputStream(chain))[0];
+        }
+
+        static PrivateKey key(byte[] pem) throws GeneralSecurityException, IOException {
+            PrivateKey key = toPrivateKey(new ByteArrayInputStream(pem), null);
+            if (key == null) {
+                throw new InvalidKeySpecException("no private key");
+            }
+            return key;
+        }
     }
 }

@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import dev.rpcx.codec.CodecException;
 import java.util.Objects;
+import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,6 +11,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RPCXException extends RuntimeException {
     private static final long serialVersionUID = 1L;
+
+    /** Stages that hang on each other wrap an exception once, so a few are all that there ever are. */
+    private static final int MAX_CAUSES = 32;
 
     /** What went wrong. Numbers are part of the wire and never change. */
     public enum Code {
@@ -154,6 +158,22 @@ public final class RPCXException extends RuntimeException {
         return executed == Executed.NOT_EXECUTED
                 ? new RPCXException(code, String.valueOf(getMessage()), Executed.MAYBE, this)
                 : this;
+    }
+
+    /**
+     * What a stage has failed with, without the {@link CompletionException}s that stages which hang on it have put around
+     * it: 32 at most, since causes may go round in a circle.
+     */
+    public static Throwable cause(Throwable thrown) {
+        Throwable t = thrown;
+        for (int i = 0; i < MAX_CAUSES && t instanceof CompletionException; i++) {
+            Throwable cause = t.getCause();
+            if (cause == null) {
+                return t;
+            }
+            t = cause;
+        }
+        return t;
     }
 
     /** What a user's exception says of itself, or its class where its own methods fail. */

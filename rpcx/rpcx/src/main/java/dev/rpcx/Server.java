@@ -35,6 +35,9 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class Server implements AutoCloseable {
+    /** A stop that is given more has this. */
+    private static final int MOST_STOP_DAYS = 365;
+
     private static final Duration STOP_TIME = Duration.ofSeconds(5);
 
     /** Time between two looks for places that nobody uses: each is a task for every connection, of which there are thousands. */
@@ -243,15 +246,18 @@ public final class Server implements AutoCloseable {
      * @throws IllegalStateException on an event loop, which it would have to wait for
      */
     public synchronized void stop(Duration time) {
+        long nanos = nanos(time);
         LoopThread.refuse("Server.stop", "another thread");
         stopping = true;
         Loops group = loops;
         if (group == null || group.group.isShuttingDown()) {
             return;
         }
-        drain(time).join();
-        outlasted.forEach(ServedConnection::lookLast);
+        drain(nanos).join();
         group.close();
+        // what a connection leaves behind is known a moment after its channel is closed, and no loop looks at it any
+        // more
+        outlasted.forEach(ServedConnection::lookLast);
         if (threads != null) {
             threads.close();
         }
@@ -261,6 +267,16 @@ public final class Server implements AutoCloseable {
 
     /** The part of {@link #stop} that nobody waits for. @return ends when every connection has, or when those left over have been cut off */
     CompletableFuture<Void> drain(Duration time) {
+        return drain(nanos(time));
+    }
+
+    /** As much of it as a timer takes; no time where it is negative. */
+    private static long nanos(Duration time) {
+        long most = TimeUnit.DAYS.toNanos(MOST_STOP_DAYS);
+        return time.isNegative() ? 0 : time.compareTo(Duration.ofNanos(most)) > 0 ? most : time.toNanos();
+    }
+
+    private CompletableFuture<Void> drain(long nanos) {
         stopping = true;
         CompletableFuture<Void> over = new CompletableFuture<>();
         Loops group = loops;
@@ -269,12 +285,12 @@ public final class Server implements AutoCloseable {
             over.complete(null);
         } else {
             // first, so that no connection comes after the look at those that are there
-            listener.close().addListener(ended -> drain(group, time, over));
+            listener.close().addListener(ended -> drain(group, nanos, over));
         }
         return over;
     }
 
-    private void drain(Loops group, Duration time, CompletableFuture<Void> over) {
+    private void drain(Loops group, long nanos, CompletableFuture<Void> over) {
         // one more than there are, until all have been looked at
         AtomicInteger open = new AtomicInteger(1);
         Runnable ended = () -> {
@@ -287,7 +303,7 @@ public final class Server implements AutoCloseable {
                     channels.forEach(Channel::close);
                     over.complete(null);
                 },
-                time.toNanos(),
+                nanos,
                 TimeUnit.NANOSECONDS);
         over.whenComplete((done, failure) -> timer.cancel(false));
         for (Channel channel : channels) {

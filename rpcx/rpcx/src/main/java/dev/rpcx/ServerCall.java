@@ -7,7 +7,6 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -19,14 +18,13 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     private final ServerConnection connection;
     private final Account account;
 
-    /** Stages that hang on each other wrap an exception once, so a few are all that there ever are. */
-    private static final int MAX_CAUSES = 32;
-
     private static final VarHandle ENDED;
+    private static final VarHandle TELLING;
 
     static {
         try {
             ENDED = MethodHandles.lookup().findVarHandle(ServerCall.class, "ended", boolean.class);
+            TELLING = MethodHandles.lookup().findVarHandle(ServerCall.class, "telling", int.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
@@ -78,6 +76,15 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
      * that the connection has such a call: see {@link LostCalls}.
      */
     private int orphan;
+
+    /**
+     * Threads that run what wanted to be told of the call's end. The call has its place, and its handler counts, until
+     * they are done: somebody else's code is run there, which may take as long as a handler.
+     */
+    private volatile int telling;
+
+    /** The call is over but for that. */
+    boolean isOverButTelling;
 
     /** Says that a future which was given up keeps this call's place. */
     boolean isPlaceLeft;
@@ -313,6 +320,9 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
      * Says whether nobody will end this call. The event loop asks, after it has sent what was queued.
      */
     boolean isLost() {
+        if (isOverButTelling) {
+            return telling == 0;
+        }
         if (!handling) {
             return false;
         }
@@ -432,6 +442,20 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         return result != null && result.isOpen();
     }
 
+    /** A thread begins to tell of the call's end. */
+    void tells() {
+        TELLING.getAndAdd(this, 1);
+    }
+
+    /** That thread is done. */
+    void hasTold() {
+        TELLING.getAndAdd(this, -1);
+    }
+
+    boolean isTelling() {
+        return telling != 0;
+    }
+
     /**
      * Nobody waits for the result any more, and it has not come: the handler counts as running no longer. What it was
      * given stays charged for as long as its future may hold that. On the event loop.
@@ -457,7 +481,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         List<OwnStage> seen = context().giveUp();
         isPlaceLeft = result.leave(account, seen, charged, requestLength, metadataCost);
         if (!seen.isEmpty()) {
-            connection.tell(method().place(), List.copyOf(seen));
+            connection.tell(this, List.copyOf(seen));
         }
         return true;
     }
@@ -474,7 +498,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
         isPlaceLeft = Awaited.leaveOwn(account, seen, charged, requestLength, metadataCost);
-        connection.tell(method().place(), List.copyOf(seen));
+        connection.tell(this, List.copyOf(seen));
     }
 
     boolean isCancelled() {
@@ -573,11 +597,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     }
 
     private static RPCXException asTold(Throwable thrown, boolean hasRun) {
-        Throwable t = thrown;
-        // so many at most: causes may go round in a circle
-        for (int i = 0; i < MAX_CAUSES && t instanceof CompletionException && t.getCause() != null; i++) {
-            t = t.getCause();
-        }
+        Throwable t = RPCXException.cause(thrown);
         if (t instanceof RPCXException e) {
             String text = String.valueOf(e.getMessage());
             return hasRun || e.executed() != RPCXException.Executed.NOT_EXECUTED
@@ -632,6 +652,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     private void end(@Nullable Object result, @Nullable RPCXException error) {
         leave(error == null);
         if (method().chain() != null) {
+            context().barHandler();
             leaveStages();
         }
         releaseObjects();
@@ -718,8 +739,11 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
             told = new ArrayList<>(told);
             told.add(result::cancel);
         }
+        if (method().chain() != null) {
+            context().barHandler();
+        }
         if (!told.isEmpty()) {
-            connection.tell(method().place(), told);
+            connection.tell(this, told);
         }
         return hasEntered;
     }
@@ -756,6 +780,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
                 && receiver == null
                 && sender == null
                 && !notice
+                && telling == 0
                 && body.capacity() <= SMALL_BYTES;
     }
 

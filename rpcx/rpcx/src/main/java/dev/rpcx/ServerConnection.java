@@ -727,7 +727,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void uncount(ServerCall call) {
-        if (call.running) {
+        if (call.running && !call.isTelling()) {
             call.running = false;
             running.left(call.method());
         }
@@ -1017,6 +1017,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             for (ServerCall call = away.first(); call != null; call = away.first()) {
                 giveUp(call);
             }
+            stopLooking();
         });
     }
 
@@ -1050,6 +1051,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void endLost(ServerCall call) {
+        if (call.isOverButTelling) {
+            recycle(call);
+            return;
+        }
         int id = call.id;
         boolean isExecuted = call.isExecuted();
         boolean hasBegun = call.hasBegun();
@@ -1103,8 +1108,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * Runs what a handler wants to be told of the end of its call, where the method's handlers run, and never within
      * what ends the call.
      */
-    void tell(RunOn.Place place, List<Runnable> told) {
-        Runnable all = () -> told.forEach(Threads::runShared);
+    void tell(ServerCall call, List<Runnable> told) {
+        RunOn.Place place = call.method().place();
+        Runnable all = () -> {
+            try {
+                told.forEach(Threads::runShared);
+            } finally {
+                hasTold(call);
+            }
+        };
+        call.tells();
         if (place == RunOn.Place.EVENT_LOOP) {
             inLoopOrHere(all);
             return;
@@ -1113,6 +1126,23 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             server.threads().run(loop(), place, all);
         } catch (RuntimeException | Error noThread) {
             inLoopOrHere(all);
+        }
+    }
+
+    private void hasTold(ServerCall call) {
+        call.hasTold();
+        try {
+            inLoopOrHere(() -> recycleIfTold(call));
+        } catch (Throwable t) {
+            // its place is found at the next look
+            lost.isAny = true;
+            throw t;
+        }
+    }
+
+    private void recycleIfTold(ServerCall call) {
+        if (call.isOverButTelling && !call.isTelling()) {
+            recycle(call);
         }
     }
 
@@ -1227,7 +1257,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private boolean abandon(ServerCall call) {
         // the look comes before its stream ends, by which its handler may end here and now and recycle the call
         boolean handled = call.handling;
-        boolean hasBegun = handled ? cancel(call) : call.hasBegun();
+        boolean hasBegun = handled ? cancel(call) && call.isExecuted() : call.hasBegun();
         endStreams(call);
         if (!handled) {
             call.leave();
@@ -1344,6 +1374,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         CallList in = call.list;
         if (in != null) {
             in.remove(call);
+        }
+        call.isOverButTelling = call.isTelling();
+        if (call.isOverButTelling) {
+            dropped.add(call);
+            return;
         }
         if (call.resumed) {
             postponed(call).resumedHasEnded(call);

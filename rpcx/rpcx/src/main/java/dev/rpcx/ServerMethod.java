@@ -47,7 +47,7 @@ record ServerMethod(
      * is: an interceptor may have gone on to a thread that knows of no call, or of another one.
      */
     static Interceptor.Next entering(MethodHandle handle) {
-        return call -> {
+        Interceptor.Next end = call -> {
             CallContext handled = call.handled;
             if (handled != null && !handled.enterHandler()) {
                 throw RPCXException.refused(
@@ -62,5 +62,6 @@ record ServerMethod(
                         : new RPCXException(e.code(), String.valueOf(e.getMessage()));
             }
         };
+        return call -> CallContext.proceed(call, end);
     }
 }

@@ -13,8 +13,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLSession;
+import javax.net.ssl.SSLSessionContext;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,6 +33,13 @@ import org.jspecify.annotations.Nullable;
 public final class Tls {
     /** Time for the handshake, in which a connection costs its place only. Source: Netty's own standard. */
     private static final long HANDSHAKE_SECONDS = 10;
+
+    /**
+     * A server whose sessions last longer than the seven days that a ticket of TLS 1.3 may live sends none (source: RFC
+     * 8446, 4.6.1; the JDK's {@code NewSessionTicket}). A session that is resumed shows no certificates: one that has
+     * expired since would be let in.
+     */
+    private static final long NO_TICKETS_SECONDS = 604_801;
 
     private final boolean server;
     private final @Nullable Path chain;
@@ -63,15 +73,18 @@ public final class Tls {
         return new Tls(false, null, null, null, null);
     }
 
-    /** For a server: a client needs a certificate of one of these authorities, otherwise its connection ends before its first frame. */
+    /**
+     * For a server: a client needs a certificate of one of these authorities, otherwise its connection ends before its first frame. A
+     * client's own certificate in this file is trusted too. What stands in this file is trusted also after it has expired.
+     */
     public Tls requiringClientsOf(Path authorities) {
         expect(true, "requiringClientsOf");
         return new Tls(true, chain, key, authorities, null);
     }
 
     /**
-     * For a client: only servers with a certificate of one of these authorities. A server's own certificate in this file is trusted too, and
-     * then also after it has expired.
+     * For a client: only servers with a certificate of one of these authorities. A server's own certificate in this file is trusted too.
+     * What stands in this file is trusted also after it has expired, authorities as well as a server's own certificate.
      */
     public Tls trusting(Path authorities) {
         expect(false, "trusting");
@@ -90,6 +103,10 @@ public final class Tls {
      */
     public Tls expecting(String serverName) {
         expect(false, "expecting");
+        if (!Endpoint.isHost(serverName)) {
+            throw new IllegalArgumentException(
+                    "name \"" + serverName + "\" (expected: that of a server, of 1 to 255 characters without spaces)");
+        }
         return new Tls(false, chain, key, trusted, serverName);
     }
 
@@ -134,6 +151,7 @@ public final class Tls {
                 builder.trustManager(trusted.toFile());
             }
             return builder.sslProvider(SslProvider.JDK)
+                    .sessionTimeout(NO_TICKETS_SECONDS)
                     // Not 1.2: its clients may ask for another handshake as often as they like, 26 ms of an event loop
                     // each, which no limit of
                     // ours sees. Every JDK from 11 on has 1.3.
@@ -188,10 +206,22 @@ public final class Tls {
      */
     void addTo(Channel channel, Account account, Endpoint remote, long recordNanos) {
         String host = name == null ? remote.host() : name;
+        resumeNothing();
         add(
                 channel,
                 new TlsRecords(channel, account, recordNanos, TlsRecords.MAX_SILENT_OF_SERVER),
                 context.newHandler(channel.alloc(), host, remote.port()));
+    }
+
+    /** Another server than RPCX's may have sent a ticket: each connection sees a certificate all the same. */
+    private void resumeNothing() {
+        SSLSessionContext sessions = context.sessionContext();
+        for (byte[] id : Collections.list(sessions.getIds())) {
+            SSLSession session = sessions.getSession(id);
+            if (session != null) {
+                session.invalidate();
+            }
+        }
     }
 
     /** First in the pipeline of a server's new connection. For the parameters see above. */

@@ -197,8 +197,11 @@ public final class Tokens {
             if (caller == null) {
                 throw RPCXException.refused(RPCXException.Code.UNAUTHENTICATED, "no valid token");
             }
-            CallContext.current().orElseThrow().authenticate(caller);
-            return next.proceed(call);
+            // wherever this is called from: it is this call that the token was sent with
+            return CallContext.proceed(call, known -> {
+                CallContext.current().orElseThrow().authenticate(caller);
+                return next.proceed(known);
+            });
         }
     }
 

@@ -3,10 +3,8 @@ package dev.rpcx;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Iterator;
 import java.util.Map;
-import java.util.Set;
 
 /**
  * Good tokens that have been used and have not expired, in the memory of this process. Forgotten a whole second at a
@@ -15,6 +13,9 @@ import java.util.Set;
 final class UsedTokens implements Tokens.OneUse {
     /** Heap of one remembered token, measured: its text of 43 characters, its entry, its part of a table. */
     private static final int TOKEN_BYTES = 130;
+
+    /** Heap of one signer beside the characters of its name, measured like that. */
+    private static final int SIGNER_BYTES = 160;
 
     /** Part of the heap that all remembered tokens together may take. */
     private static final int HEAP_PART = 8;
@@ -31,8 +32,18 @@ final class UsedTokens implements Tokens.OneUse {
 
     /** Tokens that end within one second. */
     private static final class Second {
-        private final Set<String> ids = new HashSet<>();
-        private final Map<String, Integer> bySigner = new HashMap<>();
+        /** Each with its signer, which is one object for all that it has signed. */
+        private final Map<String, Signer> ids = new HashMap<>();
+    }
+
+    /** One whose tokens are remembered. */
+    private static final class Signer {
+        private final String name;
+        private int tokens;
+
+        Signer(String name) {
+            this.name = name;
+        }
     }
 
     private final int most;
@@ -40,8 +51,12 @@ final class UsedTokens implements Tokens.OneUse {
 
     // guarded by this
     private final Map<Long, Second> seconds = new HashMap<>();
-    private final Map<String, Integer> bySigner = new HashMap<>();
+    private final Map<String, Signer> signers = new HashMap<>();
+
+    /** Room that is taken, as a number of tokens. */
     private int count;
+
+    private int remembered;
 
     /**
      * Seconds before this one are forgotten. Never goes back, whatever the clock does: what was forgotten stays
@@ -63,24 +78,34 @@ final class UsedTokens implements Tokens.OneUse {
                 return false;
             }
             Second held = seconds.get(second);
-            if (held != null && held.ids.contains(token)) {
+            if (held != null && held.ids.containsKey(token)) {
                 return false;
             }
-            int signers = bySigner.getOrDefault(signer, 0);
-            if (count >= most || signers >= Math.max(1, most / SIGNERS_PART)) {
+            Signer known = signers.get(signer);
+            int room = known == null ? 1 + signerRoom(signer) : 1;
+            if (room > most - count || known != null && known.tokens >= Math.max(1, most / SIGNERS_PART)) {
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED, "too many tokens have been used within their time");
+            }
+            if (known == null) {
+                known = new Signer(signer);
+                signers.put(signer, known);
             }
             if (held == null) {
                 held = new Second();
                 seconds.put(second, held);
             }
-            held.ids.add(token);
-            held.bySigner.merge(signer, 1, Integer::sum);
-            bySigner.put(signer, signers + 1);
-            count++;
+            held.ids.put(token, known);
+            known.tokens++;
+            count += room;
+            remembered++;
             return true;
         }
+    }
+
+    /** Tokens in whose room a signer's name and entry have theirs. */
+    private static int signerRoom(String signer) {
+        return (SIGNER_BYTES + 2 * signer.length() + TOKEN_BYTES - 1) / TOKEN_BYTES;
     }
 
     private void sweep(long now) {
@@ -91,16 +116,25 @@ final class UsedTokens implements Tokens.OneUse {
         for (Iterator<Map.Entry<Long, Second>> all = seconds.entrySet().iterator(); all.hasNext(); ) {
             Map.Entry<Long, Second> entry = all.next();
             if (entry.getKey() < now) {
-                Second over = entry.getValue();
-                count -= over.ids.size();
-                over.bySigner.forEach(
-                        (signer, ended) -> bySigner.computeIfPresent(signer, (s, n) -> n <= ended ? null : n - ended));
+                forget(entry.getValue());
                 all.remove();
             }
         }
     }
 
+    private void forget(Second over) {
+        for (Signer signer : over.ids.values()) {
+            signer.tokens--;
+            if (signer.tokens == 0) {
+                signers.remove(signer.name);
+                count -= signerRoom(signer.name);
+            }
+        }
+        count -= over.ids.size();
+        remembered -= over.ids.size();
+    }
+
     synchronized int remembered() {
-        return count;
+        return remembered;
     }
 }

@@ -1,12 +1,15 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -56,6 +59,15 @@ class DrainTest {
             types.add(frame.readUnsignedByte() & Wire.TYPE_MASK);
         }
         return types;
+    }
+
+    @Test
+    void aTimeThatNoTimerTakesEndsWithTheLastConnectionAndOneThatIsOverAtOnce() {
+        for (Duration time : List.of(ChronoUnit.FOREVER.getDuration(), Duration.ofDays(400), Duration.ofSeconds(-1))) {
+            Server real = new Server(0, RegistryServer.registry(new Service())).start();
+            assertTimeoutPreemptively(Duration.ofSeconds(30), () -> real.stop(time));
+        }
+        assertThatThrownBy(() -> server.stop(null)).isInstanceOf(NullPointerException.class);
     }
 
     /** Whose event loop is a moment behind has greeted its client when it hears of the stop. */

@@ -49,4 +49,30 @@ class OutlastedConnectionTest {
         service.result.complete("late");
         assertThat(server.ledger().audit()).isEmpty();
     }
+
+    /** Connections that end while the server stops, each at another moment of its end. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void soDoThoseOfConnectionsThatEndMeanwhile(boolean isClassic) {
+        for (int i = 0; i < LongForm.of(20, 2_000); i++) {
+            Service service = new Service();
+            Server server = Server.builder(RegistryServer.registry(service))
+                    .classic(isClassic)
+                    .build()
+                    .start();
+            Client.Builder builder = Client.builder().callTimeout(Duration.ofMillis(5));
+            Client client = (isClassic ? builder.classic() : builder).build();
+            NeverClient never = client.create(NeverClient.class, "127.0.0.1", server.port());
+            for (int call = 0; call < 3; call++) {
+                assertThatThrownBy(never::never).isInstanceOf(RPCXException.class);
+            }
+            client.close();
+            server.stop(Duration.ofNanos(i % 2 * 200_000_000L));
+            // a handler may have begun a moment ago, and brings its future now
+            await("round " + i).until(() -> server.ledger().held(Resource.CALLS) == 0);
+            await("round " + i).until(() -> Stages.waiting(service.result) == 0);
+            service.result.complete("late");
+            assertThat(server.ledger().audit()).as("round %d", i).isEmpty();
+        }
+    }
 }

@@ -2,13 +2,18 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.security.Principal;
+import java.security.cert.CertificateFactory;
+import java.security.cert.X509Certificate;
 import java.time.Duration;
+import java.util.Date;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
@@ -16,6 +21,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** TLS and mutual TLS: who is let in, who is not, and certificates that change. */
 @Timeout(300)
@@ -197,6 +204,64 @@ class TlsTest {
             assertThat(ask(Tls.client().trusting(servers.authority), running.port()))
                     .isEqualTo("nobody");
         }
+    }
+
+    /** Netty reads more headers than one. */
+    @ParameterizedTest
+    @ValueSource(strings = {"-----BEGIN  PRIVATE KEY-----", "-----BEGIN EC PRIVATE KEY-----", "--BEGIN PRIVATE KEY--"})
+    void aKeyOfAnotherCertificateIsRefusedWhateverItsHeader(String header) throws Exception {
+        String own = Files.readString(server.key());
+        String head = own.substring(0, own.indexOf('\n'));
+        Path key = directory.resolve("headed.key");
+        Files.writeString(
+                key,
+                Files.readString(elsewhere.key())
+                        .replace(head, header)
+                        .replace(head.replace("BEGIN", "END"), header.replace("BEGIN", "END")));
+        assertThatThrownBy(() -> Tls.server(server.chain(), key)).isInstanceOf(IllegalArgumentException.class);
+    }
+
+    /** TLS lets a session go on in a new connection without a certificate: ours do not. */
+    @Test
+    void aCertificateThatHasExpiredOpensNoNewConnection() throws Exception {
+        Certificates.Pair brief = servers.make("brief", "server", "dns:localhost,ip:127.0.0.1", "-1d+8S", 1);
+        Certificates.Pair briefAlice = clients.make("brief-alice", "alice", "dns:alice", "-1d+8S", 1);
+        Tls asAlice = Tls.client().trusting(servers.authority).as(briefAlice.chain(), briefAlice.key());
+        try (Server mutual = serve(Tls.server(server.chain(), server.key()).requiringClientsOf(clients.authority));
+                Server briefly = serve(Tls.server(brief.chain(), brief.key()));
+                Client alice = Client.builder().tls(asAlice).build();
+                Client other = Client.builder()
+                        .tls(Tls.client().trusting(servers.authority))
+                        .build()) {
+            SecretClient ofMutual = alice.create(SecretClient.class, "127.0.0.1", mutual.port());
+            SecretClient ofBrief = other.create(SecretClient.class, "127.0.0.1", briefly.port());
+            assertThat(ofMutual.whoAmI()).isEqualTo("CN=alice");
+            assertThat(ofBrief.whoAmI()).isEqualTo("nobody");
+            await().until(() -> hasExpired(brief) && hasExpired(briefAlice));
+            alice.dropConnections();
+            other.dropConnections();
+            await().until(() -> mutual.connections() == 0 && briefly.connections() == 0);
+            for (SecretClient each : new SecretClient[] {ofMutual, ofBrief}) {
+                assertThatThrownBy(each::whoAmI)
+                        .isInstanceOfSatisfying(
+                                RPCXException.class,
+                                e -> assertThat(e.code()).isEqualTo(RPCXException.Code.UNAVAILABLE));
+            }
+        }
+    }
+
+    private static boolean hasExpired(Certificates.Pair pair) throws Exception {
+        try (InputStream in = Files.newInputStream(pair.chain())) {
+            X509Certificate own =
+                    (X509Certificate) CertificateFactory.getInstance("X.509").generateCertificate(in);
+            return own.getNotAfter().before(new Date());
+        }
+    }
+
+    @Test
+    void aServersNameIsOne() {
+        assertThatThrownBy(() -> Tls.client().expecting("")).hasMessageContaining("name \"\"");
+        assertThatThrownBy(() -> Tls.client().expecting("a b")).hasMessageContaining("name \"a b\"");
     }
 
     @Test

@@ -358,22 +358,23 @@ class TokensTest {
     @Test
     void usedTokensAreForgottenWhenTheirTimeIsOverAndNeverBefore() {
         AtomicReference<Instant> now = new AtomicReference<>(NOW);
-        UsedTokens used = new UsedTokens(8, now::get);
+        // two of the room are a signer's name
+        UsedTokens used = new UsedTokens(14, now::get);
         assertThat(used.first("alice", "1", NOW.plusSeconds(10))).isTrue();
         assertThat(used.first("alice", "1", NOW.plusSeconds(10))).isFalse();
-        assertThat(used.first("alice", "2", NOW.plusSeconds(20))).isTrue();
-        assertThat(used.first("alice", "2a", NOW.plusSeconds(20))).isTrue();
-        assertThat(used.first("alice", "2b", NOW.plusSeconds(20))).isTrue();
+        for (int i = 2; i <= 7; i++) {
+            assertThat(used.first("alice", "2" + i, NOW.plusSeconds(20))).isTrue();
+        }
         // half of the room is one signer's, and nothing is forgotten for what comes
         assertThatThrownBy(() -> used.first("alice", "3", NOW.plusSeconds(20)))
                 .isInstanceOfSatisfying(RPCXException.class, e -> {
                     assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED);
                     assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
                 });
-        for (String other : new String[] {"bob", "carol"}) {
-            assertThat(used.first(other, other + 1, NOW.plusSeconds(20))).isTrue();
-            assertThat(used.first(other, other + 2, NOW.plusSeconds(20))).isTrue();
-        }
+        assertThat(used.first("bob", "b1", NOW.plusSeconds(20))).isTrue();
+        assertThatThrownBy(() -> used.first("erin", "4", NOW.plusSeconds(20))).hasMessageContaining("too many");
+        assertThat(used.first("bob", "b2", NOW.plusSeconds(10))).isTrue();
+        assertThat(used.first("bob", "b3", NOW.plusSeconds(10))).isTrue();
         assertThatThrownBy(() -> used.first("erin", "4", NOW.plusSeconds(20))).hasMessageContaining("too many");
         assertThat(used.first("alice", "1", NOW.plusSeconds(10))).isFalse();
         now.set(NOW.plusSeconds(11));
@@ -385,6 +386,28 @@ class TokensTest {
         now.set(NOW.plusSeconds(60));
         assertThat(used.first("alice", "5", NOW.plusSeconds(90))).isTrue();
         assertThat(used.remembered()).isEqualTo(1);
+    }
+
+    /** 255 characters are as much as four tokens and more. */
+    @Test
+    void namesOfSignersHaveTheirRoom() {
+        AtomicReference<Instant> now = new AtomicReference<>(NOW);
+        UsedTokens used = new UsedTokens(100, now::get);
+        int taken = 0;
+        try {
+            for (; taken < 100; taken++) {
+                used.first(String.valueOf((char) ('A' + taken)).repeat(255), "t" + taken, NOW.plusSeconds(10));
+            }
+        } catch (RPCXException full) {
+            assertThat(full.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+        }
+        assertThat(taken).isBetween(10, 25);
+        now.set(NOW.plusSeconds(11));
+        assertThat(used.first("alice", "1", NOW.plusSeconds(20))).isTrue();
+        assertThat(used.remembered()).isEqualTo(1);
+        for (int i = 2; i <= 50; i++) {
+            assertThat(used.first("alice", "a" + i, NOW.plusSeconds(20))).isTrue();
+        }
     }
 
     /** What somebody throws who does not declare it. */

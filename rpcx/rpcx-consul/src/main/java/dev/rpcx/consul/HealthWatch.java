@@ -134,7 +134,12 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
         }
     }
 
+    /** Weights above {@link Endpoint#MAX_WEIGHT} become smaller, all by the same factor. */
     static List<Endpoint> instances(JsonNode answer) {
+        int largest = 1;
+        for (JsonNode entry : answer) {
+            largest = Math.max(largest, weight(entry));
+        }
         List<Endpoint> all = new ArrayList<>();
         for (JsonNode entry : answer) {
             JsonNode service = entry.path("Service");
@@ -142,12 +147,17 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
             String own = service.path("Address").asString("");
             String host = own.isEmpty() ? entry.path("Node").path("Address").asString("") : own;
             int port = service.path("Port").asInt(0);
-            int weight = service.path("Weights").path("Passing").asInt(1);
-            boolean isHost = !host.isEmpty() && host.length() <= Endpoint.MAX_HOST_LENGTH;
-            if (isHost && port >= 1 && port <= 65_535) {
-                all.add(new Endpoint(host, port, Math.max(1, Math.min(Endpoint.MAX_WEIGHT, weight))));
+            if (Endpoint.isHost(host) && port >= 1 && port <= 65_535) {
+                int weight = weight(entry);
+                int scaled =
+                        largest <= Endpoint.MAX_WEIGHT ? weight : (int) ((long) weight * Endpoint.MAX_WEIGHT / largest);
+                all.add(new Endpoint(host, port, Math.max(1, scaled)));
             }
         }
         return all;
+    }
+
+    private static int weight(JsonNode entry) {
+        return Math.max(1, entry.path("Service").path("Weights").path("Passing").asInt(1));
     }
 }

@@ -105,6 +105,19 @@ class HostileRegistryTest {
     }
 
     @Test
+    void weightsAboveTheLargestKeepTheirRatio() {
+        String answer = """
+                [{"Service":{"Address":"10.0.0.1","Port":9000,"Weights":{"Passing":60000}}},
+                {"Service":{"Address":"10.0.0.2","Port":9000,"Weights":{"Passing":30000}}},
+                {"Service":{"Address":"10.0.0.3","Port":9000,"Weights":{"Passing":1}}}]""";
+        assertThat(HealthWatch.instances(JsonMapper.shared().readTree(answer)))
+                .containsExactly(
+                        new Endpoint("10.0.0.1", 9000, 1000),
+                        new Endpoint("10.0.0.2", 9000, 500),
+                        new Endpoint("10.0.0.3", 9000, 1));
+    }
+
+    @Test
     void anEndlessAnswerIsAFailureAndNothingIsLeftBehind() throws Exception {
         hears(List.of("["), List.of("{\"Service\":{\"Address\":\"10.0.0.1\",\"Port\":9000}},"));
     }

@@ -1,5 +1,6 @@
 package dev.rpcx.kubernetes;
 
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
@@ -54,12 +55,17 @@ record ApiServer(URI base, @Nullable Path account) {
         }
     }
 
-    /** Trusts what the account says, as it stands now. */
-    HttpClient client() throws IOException {
+    /** What the account trusts, as it stands now; empty where there is no account. */
+    byte[] authorities() throws IOException {
+        return account == null ? new byte[0] : Files.readAllBytes(account.resolve("ca.crt"));
+    }
+
+    /** Trusts these. */
+    HttpClient client(byte[] authorities) throws IOException {
         HttpClient.Builder builder =
                 HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(CONNECT_TIME);
         if (account != null) {
-            builder.sslContext(trusting(account.resolve("ca.crt")));
+            builder.sslContext(trusting(authorities));
         }
         return builder.build();
     }
@@ -75,8 +81,8 @@ record ApiServer(URI base, @Nullable Path account) {
         return builder.build();
     }
 
-    private static SSLContext trusting(Path authorities) throws IOException {
-        try (InputStream in = Files.newInputStream(authorities)) {
+    private SSLContext trusting(byte[] authorities) throws IOException {
+        try (InputStream in = new ByteArrayInputStream(authorities)) {
             KeyStore trusted = KeyStore.getInstance(KeyStore.getDefaultType());
             trusted.load(null, null);
             int number = 0;
@@ -89,7 +95,7 @@ record ApiServer(URI base, @Nullable Path account) {
             context.init(null, managers.getTrustManagers(), null);
             return context;
         } catch (GeneralSecurityException e) {
-            throw new IOException(authorities + ": cannot be used: " + e.getMessage(), e);
+            throw new IOException(account + "/ca.crt: cannot be used: " + e.getMessage(), e);
         }
     }
 }

@@ -23,8 +23,7 @@ record Slice(String addressType, List<Endpoint> ready) {
                 boolean isReady = endpoint.path("conditions").path("ready").asBoolean(true);
                 // more addresses than one are interchangeable, and the first is the one to take
                 String address = endpoint.path("addresses").path(0).asString("");
-                boolean isHost = !address.isEmpty() && address.length() <= Endpoint.MAX_HOST_LENGTH;
-                if (isReady && isHost) {
+                if (isReady && Endpoint.isHost(address)) {
                     ready.add(new Endpoint(address, port));
                 }
             }

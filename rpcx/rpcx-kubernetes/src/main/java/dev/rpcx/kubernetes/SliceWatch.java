@@ -8,6 +8,7 @@ import java.net.URLEncoder;
 import java.net.http.HttpClient;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.CancellationException;
@@ -54,6 +55,10 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private static final long WATCH_MILLIS = (WATCH_SECONDS + 5) * 1000L;
     private static final long FIRST_PAUSE_MILLIS = 100;
     private static final long MOST_PAUSE_MILLIS = 2_000;
+
+    /** A watch that ends earlier says nothing for its server. */
+    private static final long LASTING_MILLIS = 1_000;
+
     private static final int GONE = 410;
 
     private final ApiServer server;
@@ -62,6 +67,8 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private final Endpoints.Listener listener;
     private final Map<String, Slice> slices = new LinkedHashMap<>();
     private int endpoints;
+    private @Nullable HttpClient client;
+    private byte[] authorities = {};
     private final CountDownLatch closed = new CountDownLatch(1);
 
     /** Ends what is being read. */
@@ -97,34 +104,64 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
 
     @Override
     public void run() {
-        int failures = 0;
-        while (!isClosed()) {
-            HttpClient client = null;
-            try {
-                client = server.client();
-                String version = list(client);
-                while (version != null && !isClosed()) {
-                    long began = System.nanoTime();
-                    version = watch(client, version);
-                    failures = 0;
-                    if (System.nanoTime() - began < TimeUnit.MILLISECONDS.toNanos(FIRST_PAUSE_MILLIS)) {
-                        // a server, or something between, that ends each watch at once must not be stormed
-                        pause(1);
+        // in a row: watches that ended at once, and whatever else failed
+        int hasty = 0;
+        try {
+            while (!isClosed()) {
+                try {
+                    String version = list(client());
+                    while (version != null && !isClosed()) {
+                        long began = System.nanoTime();
+                        version = watch(client(), version);
+                        if (System.nanoTime() - began >= TimeUnit.MILLISECONDS.toNanos(LASTING_MILLIS)) {
+                            hasty = 0;
+                        } else {
+                            hasty++;
+                            hasty(hasty);
+                        }
                     }
+                } catch (Throwable e) {
+                    // an Error too: a list of instances must not stand still for ever because the heap was full once
+                    hasty++;
+                    failed(e, hasty);
                 }
-            } catch (Throwable e) {
-                // an Error too: a list of instances must not stand still for ever because the heap was full once
-                failures++;
-                failed(e, failures);
-            } finally {
-                end(client);
             }
+        } finally {
+            end(client);
         }
+    }
+
+    /** A server, or something between, that ends each watch at once must not be stormed, with lists least of all. */
+    private void hasty(int times) {
+        if (times > 1) {
+            tell(new IOException(server.base() + path + ": " + times + " watches in a row ended within "
+                    + LASTING_MILLIS + " ms (expected: one that lasts)"));
+        }
+        pause(times);
+    }
+
+    /** The one before, unless other authorities are to be trusted than it trusts. */
+    private HttpClient client() throws IOException {
+        byte[] now = server.authorities();
+        HttpClient before = client;
+        if (before != null && Arrays.equals(now, authorities)) {
+            return before;
+        }
+        HttpClient made = server.client(now);
+        client = made;
+        authorities = now;
+        end(before);
+        return made;
     }
 
     private void failed(Throwable why, int failures) {
         // what is kept of a server that says too much is not kept on
         clear();
+        tell(why);
+        pause(failures);
+    }
+
+    private void tell(Throwable why) {
         if (isClosed()) {
             return;
         }
@@ -133,7 +170,6 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         } catch (Throwable e) {
             System.getLogger(SliceWatch.class.getName()).log(System.Logger.Level.WARNING, "a listener has failed", e);
         }
-        pause(failures);
     }
 
     /** Ends its threads; before Java 21 they end when it is collected. */

@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Somebody answers in the registry's place, and never stops. */
 @Timeout(120)
@@ -183,5 +184,55 @@ class HostileRegistryTest {
         } finally {
             server.stop(0);
         }
+    }
+
+    /** Each watch is answered by this, the list by an empty one; counts what is asked in three seconds. */
+    private int askedInThreeSeconds(int status, String body) throws Exception {
+        AtomicInteger asked = new AtomicInteger();
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext("/", exchange -> {
+            asked.incrementAndGet();
+            if (exchange.getRequestURI().getQuery().contains("watch=1")) {
+                answer(exchange, status, body);
+            } else {
+                answer(exchange, 200, "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
+            }
+        });
+        server.start();
+        try {
+            URI uri = URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+            try (Endpoints.Watch watch =
+                    KubernetesEndpoints.of("counted").in("shop").from(uri).watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> failures.size() >= 3);
+                int before = asked.get();
+                long began = System.nanoTime();
+                await().until(() -> System.nanoTime() - began > 3_000_000_000L);
+                return asked.get() - before;
+            }
+        } finally {
+            server.stop(0);
+        }
+    }
+
+    @Test
+    void whoForgetsAtOnceWhereTheListStandsIsNotStormedAndTheListenerHearsOfIt() throws Exception {
+        // 2 a list, at most one in each half of two seconds
+        assertThat(askedInThreeSeconds(410, "")).isBetween(1, 12);
+        assertThat(failures.peek()).hasMessageContaining("in a row ended within 1000 ms");
+    }
+
+    @Test
+    void whoEndsEachWatchAtOnceIsNotStormedAndTheListenerHearsOfIt() throws Exception {
+        assertThat(askedInThreeSeconds(200, "")).isBetween(1, 8);
+        assertThat(failures.peek()).hasMessageContaining("in a row ended within 1000 ms");
+    }
+
+    @Test
+    void anAddressThatIsNoneHidesNoOther() throws Exception {
+        String slice = ClusterApi.slice(
+                "s", 1, "IPv4", "[{\"port\":7000}]", "[{\"addresses\":[\"a b\"]},{\"addresses\":[\"10.0.0.1\"]}]");
+        assertThat(Slice.of(JsonMapper.shared().readTree(slice), null).ready())
+                .containsExactly(new Endpoint("10.0.0.1", 7000));
     }
 }

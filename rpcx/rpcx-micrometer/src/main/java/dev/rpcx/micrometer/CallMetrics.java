@@ -5,7 +5,6 @@ import dev.rpcx.RPCXException;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import java.util.Map;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -79,10 +78,7 @@ public final class CallMetrics implements Interceptor {
     }
 
     private static String outcome(@Nullable Throwable thrown) {
-        Throwable t = thrown;
-        while (t instanceof CompletionException && t.getCause() != null) {
-            t = t.getCause();
-        }
+        Throwable t = thrown == null ? null : RPCXException.cause(thrown);
         if (t == null) {
             return "OK";
         }

@@ -15,7 +15,6 @@ import io.opentelemetry.context.propagation.TextMapGetter;
 import io.opentelemetry.context.propagation.TextMapPropagator;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -109,10 +108,7 @@ public final class CallTracing implements Interceptor {
     }
 
     private static void end(Span span, @Nullable Throwable thrown) {
-        Throwable t = thrown;
-        while (t instanceof CompletionException && t.getCause() != null) {
-            t = t.getCause();
-        }
+        Throwable t = thrown == null ? null : RPCXException.cause(thrown);
         if (t != null) {
             span.setStatus(StatusCode.ERROR, String.valueOf(t.getMessage()));
             if (t instanceof RPCXException e) {

@@ -417,7 +417,7 @@ public abstract class FieldCodec {
                     throw out.nullValue(tag, k == null ? "a key" : "a value");
                 }
                 out.tag(tag);
-                int start = out.beginRun();
+                int start = out.beginEntry();
                 out.tag(keyTag);
                 key.write(out, k);
                 out.tag(valueTag);
@@ -435,7 +435,7 @@ public abstract class FieldCodec {
         public Object read(In in, @Nullable Object soFar) {
             Counted counted = soFar == null ? empty(in) : (Counted) soFar;
             in.element(entryBytes);
-            int outer = in.beginRun();
+            int outer = in.beginEntry();
             int bytes = in.bytesLeft();
             Object k = key.absent();
             Object v = element.absent();
@@ -453,7 +453,7 @@ public abstract class FieldCodec {
                     in.skipOfEntry(next, type.name());
                 }
             }
-            in.endRun(outer);
+            in.endEntry(outer);
             if (k == null || v == null) {
                 throw in.malformed("an entry of " + type.name() + " without a " + (k == null ? "key" : "value"));
             }

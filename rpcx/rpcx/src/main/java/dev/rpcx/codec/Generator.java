@@ -172,6 +172,9 @@ final class Generator {
     private void write() {
         Code code = file.code(6, 4);
         code.local(Op.ALOAD, 1).op2(Op.CHECKCAST, file.classOf(target)).local(Op.ASTORE, 3);
+        if (MessageCodec.hasSubclasses(type)) {
+            code.local(Op.ALOAD, 0).local(Op.ALOAD, 1).virtual(BASE, "expectNoSubclass", '(' + OBJECT + ")V");
+        }
         for (int i : type.inOrderOfNumbers()) {
             FieldType field = fields.get(i);
             Method getter = type.getters().get(i);

@@ -318,7 +318,8 @@ public final class In {
         if (++depth > limits.depth()) {
             throw new CodecException(
                     CodecException.Code.TOO_DEEP,
-                    name() + ": more than " + limits.depth() + " messages inside each other");
+                    name() + ": more than " + limits.depth()
+                            + " messages inside each other, entries of maps among them");
         }
     }
 
@@ -730,7 +731,7 @@ public final class In {
         return v;
     }
 
-    /** Narrows to a packed run or a map's entry; {@link #endRun} takes what this gives. */
+    /** Narrows to a packed run; {@link #endRun} takes what this gives. */
     int beginRun() {
         int length = length();
         int outerEnd = end;
@@ -740,5 +741,16 @@ public final class In {
 
     void endRun(int outerEnd) {
         end = outerEnd;
+    }
+
+    /** Narrows to a map's entry, which is a message inside another; {@link #endEntry} takes what this gives. */
+    int beginEntry() {
+        enter();
+        return beginRun();
+    }
+
+    void endEntry(int outerEnd) {
+        endRun(outerEnd);
+        depth--;
     }
 }

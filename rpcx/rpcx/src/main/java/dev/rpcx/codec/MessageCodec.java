@@ -3,6 +3,7 @@ package dev.rpcx.codec;
 import dev.rpcx.schema.FieldType;
 import dev.rpcx.schema.MessageType;
 import dev.rpcx.schema.Scalar;
+import java.lang.reflect.Modifier;
 import java.util.Arrays;
 
 /**
@@ -49,6 +50,22 @@ public abstract class MessageCodec {
 
     /** Reads fields until the input's end. */
     public abstract Object read(In in);
+
+    /** Refuses a subclass of a class with accessors: what it has beside those would be lost, and it would arrive as another. */
+    protected final void expectNoSubclass(Object value) {
+        if (value.getClass() != type.javaClass()) {
+            throw new CodecException(
+                    CodecException.Code.REFUSED,
+                    value.getClass().getName() + " would arrive as its superclass (expected: " + type.javaName()
+                            + " itself, or a sealed interface that has both as cases)");
+        }
+    }
+
+    /** Whether {@link #expectNoSubclass} has something to look at. */
+    static boolean hasSubclasses(MessageType type) {
+        return type.kind() == MessageType.Kind.BEAN
+                && !Modifier.isFinal(type.javaClass().getModifiers());
+    }
 
     final MessageType type() {
         return type;

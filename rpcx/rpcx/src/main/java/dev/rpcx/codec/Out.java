@@ -526,9 +526,7 @@ public final class Out {
         MessageCodec outer = current;
         current = codec;
         if (++depth > limits.depth()) {
-            throw new CodecException(
-                    CodecException.Code.TOO_DEEP,
-                    name() + ": more than " + limits.depth() + " messages inside each other");
+            throw tooDeep();
         }
         codec.write(v, this);
         depth--;
@@ -539,12 +537,20 @@ public final class Out {
         }
     }
 
-    /** Opens a packed run or a map's entry; {@link #endRun} takes what this gives. */
+    /** Opens a packed run; {@link #endRun} takes what this gives. */
     int beginRun() {
         need(5);
         pos++;
         depth++;
         return pos - base;
+    }
+
+    /** Opens a map's entry, which is a message inside another; {@link #endRun} takes what this gives. */
+    int beginEntry() {
+        if (depth >= limits.depth()) {
+            throw tooDeep();
+        }
+        return beginRun();
     }
 
     void endRun(int start) {
@@ -574,6 +580,12 @@ public final class Out {
     }
 
     /** Null where Protobuf has none. */
+    private CodecException tooDeep() {
+        return new CodecException(
+                CodecException.Code.TOO_DEEP,
+                name() + ": more than " + limits.depth() + " messages inside each other, entries of maps among them");
+    }
+
     CodecException nullValue(int tag, String what) {
         MessageCodec codec = current;
         return new CodecException(

@@ -17,11 +17,13 @@ final class ReflectiveCodec extends MessageCodec {
     private final MethodHandle[] setters;
     private final MethodHandle constructor;
     private final int[] order;
+    private final boolean hasSubclasses;
 
     ReflectiveCodec(MessageType type, FieldCodec[] fields) {
         super(type);
         this.fields = new FieldsByNumber(fields);
         order = type.inOrderOfNumbers();
+        hasSubclasses = hasSubclasses(type);
         MethodHandles.Lookup lookup = MethodHandles.lookup();
         try {
             getters = new MethodHandle[fields.length];
@@ -54,6 +56,9 @@ final class ReflectiveCodec extends MessageCodec {
 
     @Override
     public void write(Object value, Out out) {
+        if (hasSubclasses) {
+            expectNoSubclass(value);
+        }
         try {
             for (int i : order) {
                 fields.at(i).write(out, (Object) getters[i].invokeExact(value));

@@ -57,7 +57,12 @@ final class TypeCheck {
             "java.time.LocalDateTime");
 
     private static final Set<String> LISTS = Set.of("java.util.List", "java.util.Collection", "java.util.Set");
+    private static final String SET = "java.util.Set";
     private static final String MAP = "java.util.Map";
+
+    /** As {@code Schema} has it. */
+    private static final int MOST_DEPTH = 16;
+
     private static final Set<String> UNKNOWNS = Set.of("UNKNOWN", "UNSPECIFIED", "UNRECOGNIZED");
 
     private final Types types;
@@ -192,8 +197,17 @@ final class TypeCheck {
             refusal.accept(at, where + ": an Optional inside another container cannot be mapped");
         } else if (LISTS.contains(name)) {
             arguments(declared, 1, where, at);
+            if (name.equals(SET)) {
+                compared(declared, where, at);
+            }
         } else if (name.equals(MAP)) {
             arguments(declared, 2, where, at);
+            compared(declared, where + ", key", at);
+        } else if (depth(declared) > MOST_DEPTH) {
+            refusal.accept(
+                    at,
+                    where + ": types inside types, more than " + MOST_DEPTH
+                            + " deep (expected: a type that does not contain itself with ever longer parameters)");
         } else {
             TypeElement element = (TypeElement) declared.asElement();
             if (declared.getTypeArguments().size()
@@ -219,6 +233,29 @@ final class TypeCheck {
         for (int i = 0; i < count; i++) {
             element(arguments.get(i), count == 1 ? where : where + (i == 0 ? ", key" : ", value"), at);
         }
+    }
+
+    /** What a set holds, or a map is looked up by. */
+    private void compared(DeclaredType container, String where, Element at) {
+        if (!container.getTypeArguments().isEmpty()
+                && bound(container.getTypeArguments().get(0)) instanceof ArrayType array
+                && array.getComponentType().getKind() == TypeKind.BYTE) {
+            refusal.accept(
+                    at,
+                    where
+                            + ": a byte[] is equal to no other (expected: a String, or a record with an equals of its own,"
+                            + " as what a Set holds or a Map is looked up by)");
+        }
+    }
+
+    private int depth(TypeMirror type) {
+        int deepest = 0;
+        if (bound(type) instanceof DeclaredType declared) {
+            for (TypeMirror argument : declared.getTypeArguments()) {
+                deepest = Math.max(deepest, depth(argument));
+            }
+        }
+        return deepest + 1;
     }
 
     private void message(DeclaredType type, TypeElement element, String where, Element at) {
@@ -335,6 +372,15 @@ final class TypeCheck {
         }
         numbered.remove(unknown);
         numbers(numbered, binary(element), true);
+        for (Element constant : numbered) {
+            Field field = constant.getAnnotation(Field.class);
+            if (unknown != null && field != null && field.value() == 0) {
+                refusal.accept(
+                        constant,
+                        binary(element) + "." + constant.getSimpleName() + ": number 0 is taken by "
+                                + unknown.getSimpleName() + ", which stands for the unknown");
+            }
+        }
     }
 
     private void bean(DeclaredType type, TypeElement element) {

@@ -43,11 +43,21 @@ public final class Compatibility {
                 }
             } else if (!after.kind().equals(before.kind())) {
                 compatibility.add(Direction.BOTH, before.type(), "was " + before.kind() + ", is " + after.kind());
-            } else {
+            } else if (isStream(before) == isStream(after)) {
                 compatibility.compare(before, after);
+            } else {
+                compatibility.add(
+                        Direction.BOTH,
+                        before.type(),
+                        isStream(before) ? "was a stream, is none" : "was no stream, is one");
             }
         }
         return List.copyOf(compatibility.breaks);
+    }
+
+    private static boolean isStream(Lock.Entry entry) {
+        return entry.lines().values().stream()
+                .anyMatch(line -> !line.removed() && line.type().startsWith(LockLines.STREAM));
     }
 
     private void add(Direction direction, String where, String what) {

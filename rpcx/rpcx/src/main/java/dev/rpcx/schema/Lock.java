@@ -37,6 +37,13 @@ public final class Lock {
     /** One number, once given, for ever. */
     public record Line(int number, String name, String type, boolean removed) {}
 
+    /**
+     * What goes one way in a call.
+     *
+     * @param isStream whether many of them may go
+     */
+    public record Sent(MessageType type, boolean isStream) {}
+
     private final Map<String, Entry> entries;
 
     Lock(Map<String, Entry> entries) {
@@ -170,7 +177,7 @@ public final class Lock {
      * @param schema made by {@link Schema#extending} of this lock
      * @param calls requests and replies by a name such as {@code greeter/hello.request}
      */
-    public Lock extended(Schema schema, Map<String, MessageType> calls) {
+    public Lock extended(Schema schema, Map<String, Sent> calls) {
         Map<String, Entry> all = new TreeMap<>(entries);
         for (Shape shape : schema.shapes()) {
             if (shape instanceof EnumType type) {
@@ -180,7 +187,7 @@ public final class Lock {
                 put(all, oneof ? "oneof" : "message", type.javaName(), LockLines.of(type));
             }
         }
-        calls.forEach((name, type) -> put(all, "message", name, LockLines.ofCall(type)));
+        calls.forEach((name, sent) -> put(all, "message", name, LockLines.of(sent)));
         return new Lock(all);
     }
 

@@ -6,6 +6,8 @@ import java.util.TreeMap;
 
 /** The lines that a type has in a lock, by number. */
 final class LockLines {
+    static final String STREAM = "stream ";
+
     private LockLines() {}
 
     static Map<Integer, Lock.Line> of(EnumType type) {
@@ -31,12 +33,18 @@ final class LockLines {
         return lines;
     }
 
-    /** A user's message that is the whole request or reply is one line of number 0. */
-    static Map<Integer, Lock.Line> ofCall(MessageType type) {
-        if (type.kind() == MessageType.Kind.PARAMETERS || type.kind() == MessageType.Kind.WRAPPER) {
-            return of(type);
+    /** A user's message that is the whole request or reply is one line of number 0. Lines of a stream's items say so. */
+    static Map<Integer, Lock.Line> of(Lock.Sent sent) {
+        MessageType type = sent.type();
+        Map<Integer, Lock.Line> lines =
+                type.kind() == MessageType.Kind.PARAMETERS || type.kind() == MessageType.Kind.WRAPPER
+                        ? of(type)
+                        : new TreeMap<>(Map.of(0, new Lock.Line(0, "is", type.javaName(), false)));
+        if (sent.isStream()) {
+            lines.replaceAll(
+                    (number, line) -> new Lock.Line(number, line.name(), STREAM + line.type(), line.removed()));
         }
-        return new TreeMap<>(Map.of(0, new Lock.Line(0, "is", type.javaName(), false)));
+        return lines;
     }
 
     private static String text(FieldType field) {

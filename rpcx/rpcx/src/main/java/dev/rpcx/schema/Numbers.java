@@ -53,6 +53,11 @@ final class Numbers {
         return source;
     }
 
+    /** A number that no member may have. */
+    void take(int number, String by) {
+        taken.put(number, by);
+    }
+
     int of(AnnotatedElement member, String name, int position) {
         int number = switch (source) {
             case ANNOTATION -> annotated(member, name);

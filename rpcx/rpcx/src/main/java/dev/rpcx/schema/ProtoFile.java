@@ -47,6 +47,10 @@ public final class ProtoFile {
 
     /** @param protoPackage such as {@code com.acme.greeter}; empty for none */
     public ProtoFile(String protoPackage) {
+        if (!protoPackage.matches("([A-Za-z][A-Za-z0-9_]*(\\.[A-Za-z][A-Za-z0-9_]*)*)?")) {
+            throw new SchemaException(
+                    "package " + protoPackage + " (expected: names of ASCII letters, digits and _, with dots between)");
+        }
         this.protoPackage = protoPackage;
         String path = protoPackage.isEmpty() ? "export" : protoPackage.replace('.', '/');
         file = FileDescriptorProto.newBuilder().setName(path + ".proto").setSyntax("proto3");
@@ -70,8 +74,14 @@ public final class ProtoFile {
                 message.fields().forEach(field -> typeOf(field.shape()));
             }
         }
+        Map<String, String> methods = new HashMap<>();
         for (Rpc rpc : rpcs) {
             String capital = identifier(rpc.name());
+            String other = methods.put(capital, rpc.name());
+            if (other != null) {
+                throw new SchemaException(name + ": the methods " + other + " and " + rpc.name()
+                        + " have the same name in a .proto: rename one");
+            }
             service.addMethod(MethodDescriptorProto.newBuilder()
                     .setName(capital)
                     .setInputType(reference(rpc.request(), serviceName, capital + "Request"))
@@ -113,12 +123,20 @@ public final class ProtoFile {
         }
     }
 
-    private String unique(String name, String suffix) {
+    /** In a package messages, enums, their values and services have names that differ. */
+    private String unique(String wanted, String suffix) {
+        String name = ascii(wanted);
         String free = name;
         for (int i = 1; !taken.add(free); i++) {
             free = name + suffix + (i == 1 ? "" : i);
         }
         return free;
+    }
+
+    /** A name of letters, digits and underscores, as Protobuf has them; it begins with a letter. */
+    private static String ascii(String name) {
+        String ascii = name.replaceAll("[^A-Za-z0-9_]", "_");
+        return ascii.matches("[A-Za-z].*") ? ascii : "X" + ascii;
     }
 
     private static String identifier(String name) {
@@ -198,11 +216,19 @@ public final class ProtoFile {
                 message.addOneofDecl(OneofDescriptorProto.newBuilder().setName('_' + field.getName()));
             }
         }
+        Set<String> live = new HashSet<>();
+        message.getFieldList().forEach(field -> live.add(field.getName()));
         for (MessageType.Reserved reserved : type.reserved()) {
-            message.addReservedRange(DescriptorProto.ReservedRange.newBuilder()
-                    .setStart(reserved.number())
-                    .setEnd(reserved.number() + 1));
-            message.addReservedName(snake(reserved.name()));
+            // 0 is what a lock has for the unknown case of a sealed type, and no number of Protobuf's
+            if (reserved.number() > 0) {
+                message.addReservedRange(DescriptorProto.ReservedRange.newBuilder()
+                        .setStart(reserved.number())
+                        .setEnd(reserved.number() + 1));
+                String reservedName = snake(reserved.name());
+                if (live.add(reservedName)) {
+                    message.addReservedName(reservedName);
+                }
+            }
         }
         return message.build();
     }
@@ -290,14 +316,20 @@ public final class ProtoFile {
         Map<Integer, String> values = new java.util.TreeMap<>();
         Enum<?>[] constants = type.constants();
         for (int i = 0; i < constants.length; i++) {
-            values.put(type.numbers().get(i), prefix + constants[i].name().toUpperCase(Locale.ROOT));
+            String value = prefix + constants[i].name().toUpperCase(Locale.ROOT);
+            values.put(type.numbers().get(i), unique(value, "_"));
         }
-        values.putIfAbsent(0, prefix + "UNSPECIFIED");
+        if (!values.containsKey(0)) {
+            values.put(0, unique(prefix + "UNSPECIFIED", "_"));
+        }
         EnumDescriptorProto.Builder descriptor =
                 EnumDescriptorProto.newBuilder().setName(name);
         values.forEach((number, value) -> descriptor.addValue(
                 EnumValueDescriptorProto.newBuilder().setName(value).setNumber(number)));
         for (MessageType.Reserved reserved : type.reserved()) {
+            if (values.containsKey(reserved.number())) {
+                continue;
+            }
             descriptor.addReservedRange(EnumDescriptorProto.EnumReservedRange.newBuilder()
                     .setStart(reserved.number())
                     .setEnd(reserved.number()));
@@ -323,7 +355,7 @@ public final class ProtoFile {
             }
             text.append(Character.toLowerCase(c));
         }
-        return Character.isLetter(text.charAt(0)) ? text.toString() : "f" + text;
+        return text.charAt(0) == '_' || Character.isDigit(text.charAt(0)) ? "f" + text : text.toString();
     }
 
     /** For protobuf-java's own tools. */

@@ -87,13 +87,14 @@ final class ProtoText {
     }
 
     private void reserved(DescriptorProto message, String indent) {
-        for (int i = 0; i < message.getReservedRangeCount(); i++) {
-            text.append(indent)
-                    .append("reserved ")
-                    .append(message.getReservedRange(i).getStart());
-            text.append(";\n").append(indent).append("reserved \"");
-            text.append(message.getReservedName(i)).append("\";\n");
-        }
+        message.getReservedRangeList()
+                .forEach(range -> text.append(indent)
+                        .append("reserved ")
+                        .append(range.getStart())
+                        .append(";\n"));
+        message.getReservedNameList()
+                .forEach(name ->
+                        text.append(indent).append("reserved \"").append(name).append("\";\n"));
     }
 
     private static String label(FieldDescriptorProto field) {

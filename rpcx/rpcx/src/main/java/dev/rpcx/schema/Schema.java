@@ -8,8 +8,10 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Parameter;
+import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.RecordComponent;
 import java.lang.reflect.Type;
+import java.lang.reflect.TypeVariable;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.time.Duration;
@@ -206,13 +208,13 @@ public final class Schema {
             return new FieldType(name, number, Holder.LIST, element(use.only(where), where), null, raw);
         }
         if (raw == Set.class) {
-            return new FieldType(name, number, Holder.SET, element(use.only(where), where), null, raw);
+            return new FieldType(name, number, Holder.SET, compared(element(use.only(where), where), where), null, raw);
         }
         if (raw == Map.class) {
             if (use.args().size() != 2) {
                 throw new SchemaException(where + ": a Map without its types (expected: Map<K, V>)");
             }
-            Shape key = element(use.args().get(0), where + ", key");
+            Shape key = compared(element(use.args().get(0), where + ", key"), where + ", key");
             return new FieldType(name, number, Holder.MAP, element(use.args().get(1), where + ", value"), key, raw);
         }
         Shape shape = shape(use, where);
@@ -237,6 +239,15 @@ public final class Schema {
             throw new SchemaException(where + ": an Optional inside another container cannot be mapped");
         }
         return isContainer(use.raw()) ? wrapper(use, where) : shape(use, where);
+    }
+
+    /** Arrays are equal only to themselves: a set of them has doubles, a map finds none. */
+    private static Shape compared(Shape element, String where) {
+        if (element == Scalar.BYTES) {
+            throw new SchemaException(where + ": a byte[] is equal to no other (expected: a String, or a record with an"
+                    + " equals of its own, as what a Set holds or a Map is looked up by)");
+        }
+        return element;
     }
 
     /** A container where Protobuf has room for one value only: a message with the container as field 1. */
@@ -369,10 +380,14 @@ public final class Schema {
                     + ": a class needs a constructor without parameters, getters and setters; or make it a record");
         }
         Map<String, BeanProperty> properties = new LinkedHashMap<>();
+        Map<TypeVariable<?>, Use> bindings = new HashMap<>(use.bindings());
         for (Class<?> c = raw; c != null && c != Object.class; c = c.getSuperclass()) {
             Map<String, BeanProperty> own = BeanProperty.of(c);
             own.putAll(properties);
             properties = own;
+            if (c.getGenericSuperclass() instanceof ParameterizedType parent) {
+                bindings.putAll(Use.of(parent, bindings, raw.getName()).bindings());
+            }
         }
         if (properties.isEmpty()) {
             throw new SchemaException(raw.getName() + ": a class without any property that has a getter and a setter");
@@ -387,7 +402,7 @@ public final class Schema {
         for (int i = 0; i < list.size(); i++) {
             BeanProperty property = list.get(i);
             String where = raw.getName() + "." + property.name();
-            Use type = Use.of(property.getter().getGenericReturnType(), use.bindings(), where);
+            Use type = Use.of(property.getter().getGenericReturnType(), bindings, where);
             boolean nullable = nullable(property.annotated(), property.getter().getAnnotatedReturnType())
                     || nullable(property.getter(), property.getter().getAnnotatedReturnType());
             fields.add(field(
@@ -470,6 +485,9 @@ public final class Schema {
             elements.remove(unknown.ordinal());
         }
         Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, elements, extending);
+        if (unknown != null) {
+            numbers.take(0, unknown.name() + ", which stands for the unknown");
+        }
         List<Integer> all = new ArrayList<>();
         int position = 0;
         for (Enum<?> constant : constants) {

@@ -11,7 +11,10 @@ import java.util.Map;
 
 /** One use of a class, with what its type parameters stand for there. */
 record Use(Class<?> raw, List<Use> args) {
-    static Use of(Type type, Map<String, Use> bindings, String where) {
+    /** A type that has itself with longer parameters as a part would have no end. */
+    static final int MOST_DEPTH = 16;
+
+    static Use of(Type type, Map<TypeVariable<?>, Use> bindings, String where) {
         if (type instanceof Class<?> c) {
             if (c.getTypeParameters().length > 0) {
                 throw new SchemaException(where + ": " + c.getSimpleName() + " without its types (expected: "
@@ -24,13 +27,18 @@ record Use(Class<?> raw, List<Use> args) {
             for (Type arg : p.getActualTypeArguments()) {
                 args.add(of(arg, bindings, where));
             }
-            return new Use((Class<?>) p.getRawType(), List.copyOf(args));
+            Use use = new Use((Class<?>) p.getRawType(), List.copyOf(args));
+            if (use.depth() > MOST_DEPTH) {
+                throw new SchemaException(where + ": types inside types, more than " + MOST_DEPTH
+                        + " deep (expected: a type that does not contain itself with ever longer parameters)");
+            }
+            return use;
         }
         if (type instanceof WildcardType w && w.getLowerBounds().length == 0) {
             return of(w.getUpperBounds()[0], bindings, where);
         }
         if (type instanceof TypeVariable<?> v) {
-            Use bound = bindings.get(v.getName());
+            Use bound = bindings.get(v);
             if (bound != null) {
                 return bound;
             }
@@ -39,12 +47,20 @@ record Use(Class<?> raw, List<Use> args) {
         throw new SchemaException(where + ": " + type.getTypeName() + " cannot be mapped to Protobuf");
     }
 
-    Map<String, Use> bindings() {
-        Map<String, Use> bindings = new HashMap<>();
+    Map<TypeVariable<?>, Use> bindings() {
+        Map<TypeVariable<?>, Use> bindings = new HashMap<>();
         for (int i = 0; i < args.size(); i++) {
-            bindings.put(raw.getTypeParameters()[i].getName(), args.get(i));
+            bindings.put(raw.getTypeParameters()[i], args.get(i));
         }
         return bindings;
+    }
+
+    private int depth() {
+        int deepest = 0;
+        for (Use arg : args) {
+            deepest = Math.max(deepest, arg.depth());
+        }
+        return deepest + 1;
     }
 
     Use only(String where) {

@@ -2,6 +2,7 @@ package dev.rpcx.tool;
 
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
+import dev.rpcx.schema.Lock;
 import dev.rpcx.schema.MessageType;
 import dev.rpcx.schema.ProtoFile.Rpc;
 import dev.rpcx.schema.Schema;
@@ -85,11 +86,11 @@ record PublishedService(String name, List<Rpc> rpcs) {
     }
 
     /** Requests and replies, as a lock names them. */
-    Map<String, MessageType> calls() {
-        Map<String, MessageType> calls = new LinkedHashMap<>();
+    Map<String, Lock.Sent> calls() {
+        Map<String, Lock.Sent> calls = new LinkedHashMap<>();
         for (Rpc rpc : rpcs) {
-            calls.put(name + "/" + rpc.name() + ".request", rpc.request());
-            calls.put(name + "/" + rpc.name() + ".reply", rpc.reply());
+            calls.put(name + "/" + rpc.name() + ".request", new Lock.Sent(rpc.request(), rpc.streamsIn()));
+            calls.put(name + "/" + rpc.name() + ".reply", new Lock.Sent(rpc.reply(), rpc.streamsOut()));
         }
         return calls;
     }

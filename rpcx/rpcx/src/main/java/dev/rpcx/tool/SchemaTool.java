@@ -2,7 +2,6 @@ package dev.rpcx.tool;
 
 import dev.rpcx.schema.Compatibility;
 import dev.rpcx.schema.Lock;
-import dev.rpcx.schema.MessageType;
 import dev.rpcx.schema.ProtoFile;
 import dev.rpcx.schema.Schema;
 import dev.rpcx.schema.SchemaException;
@@ -92,8 +91,8 @@ public final class SchemaTool {
         return services;
     }
 
-    private static Map<String, MessageType> calls(List<PublishedService> services) {
-        Map<String, MessageType> calls = new LinkedHashMap<>();
+    private static Map<String, Lock.Sent> calls(List<PublishedService> services) {
+        Map<String, Lock.Sent> calls = new LinkedHashMap<>();
         services.forEach(service -> calls.putAll(service.calls()));
         return calls;
     }

@@ -1,6 +1,7 @@
 package dev.rpcx.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.CodedOutputStream;
 import dev.rpcx.schema.Field;
@@ -24,6 +25,59 @@ class GeneratorTest {
     private record Hidden(int x, String name, List<Long> numbers, long l, double d) {
         private Hidden {
             name = name.strip();
+        }
+    }
+
+    static class Wider extends Bean {}
+
+    record OfBeans(List<Bean> beans) {}
+
+    record Tree(Map<String, Tree> under) {
+        static Tree of(int depth) {
+            return depth == 0 ? new Tree(Map.of()) : new Tree(Map.of("x", of(depth - 1)));
+        }
+    }
+
+    /** What it has beside its superclass would be lost on the way, and nobody would hear of it. */
+    @Test
+    void aSubclassOfWhatIsDeclaredIsRefused() {
+        Codec<Object> codec =
+                Codecs.of(new Schema(Lock.none()), Limits.STANDARD).value(OfBeans.class);
+        ByteBuf out = Unpooled.buffer();
+        codec.write(new OfBeans(List.of(new Bean())), out);
+        int written = out.writerIndex();
+        assertThatThrownBy(() -> codec.write(new OfBeans(List.of(new Bean(), new Wider())), out))
+                .isInstanceOf(CodecException.class)
+                .hasMessageContaining("GeneratorTest$Wider would arrive as its superclass");
+        assertThat(out.writerIndex()).isEqualTo(written);
+    }
+
+    /** An entry of a map is a message inside another, as protobuf-java counts it, for both sides. */
+    @Test
+    void whatCanBeWrittenCanBeRead() {
+        Codec<Object> codec =
+                Codecs.of(new Schema(Lock.none()), Limits.STANDARD).value(Tree.class);
+        Codec<Object> deeper = Codecs.of(new Schema(Lock.none()), new Limits(1 << 20, 1000, 1000, 100, 100, 16))
+                .value(Tree.class);
+        for (int depth = 0; depth < 120; depth++) {
+            ByteBuf bytes = Unpooled.buffer();
+            deeper.write(Tree.of(depth), bytes);
+            boolean isRead = succeeds(() -> codec.read(bytes));
+            Tree tree = Tree.of(depth);
+            assertThat(succeeds(() -> codec.write(tree, Unpooled.buffer())))
+                    .as("%d", depth)
+                    .isEqualTo(isRead);
+            assertThat(isRead).as("%d", depth).isEqualTo(1 + 2 * depth <= 100);
+        }
+    }
+
+    private static boolean succeeds(Runnable work) {
+        try {
+            work.run();
+            return true;
+        } catch (CodecException e) {
+            assertThat(e.code()).isEqualTo(CodecException.Code.TOO_DEEP);
+            return false;
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.rpcx.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.schema.Lock;
 import dev.rpcx.schema.ProtoFile;
@@ -69,6 +70,66 @@ class ProtoFileTest {
             assertThat(dev.rpcx.exported.Hello.parseFrom(ByteBufUtil.getBytes(again)))
                     .isEqualTo(dev.rpcx.exported.Hello.parseFrom(bytes));
         }
+    }
+
+    enum Foo {
+        BAR_X,
+        Größe,
+        a$b
+    }
+
+    enum FooBar {
+        X
+    }
+
+    record Π(String größe, int $cash, int _hidden, Foo foo, FooBar bar) {}
+
+    record Shorter(int a, int c) {}
+
+    sealed interface Way permits Up {}
+
+    record Up(int a) implements Way {}
+
+    interface Odd {
+        Shorter one(Π p);
+
+        Way two(Way way);
+    }
+
+    /** protobuf-java looks at all names of the descriptor, and none may be there twice. */
+    @Test
+    void oddNamesOfJavaBecomeNamesOfProtobuf() {
+        String type = ProtoFileTest.class.getName();
+        Schema schema = new Schema(Lock.parse(
+                "message " + type + "$Shorter\n  1 a int\n  removed 2 b int\n  3 c int\n  removed 4 A int\n"
+                        + "oneof " + type + "$Way\n  removed 0 Other unknown\n  1 up " + type + "$Up\n"
+                        + "enum " + type + "$FooBar\n  removed 0 NONE unknown\n  1 X constant\n",
+                "test"));
+        List<ProtoFile.Rpc> rpcs = Stream.of("one", "two")
+                .map(name -> {
+                    Method method = RoundTripTest.method(Odd.class, name);
+                    return new ProtoFile.Rpc(name, schema.parameters(method), schema.result(method), false, false);
+                })
+                .toList();
+        ProtoFile file = new ProtoFile("odd").service("odd", rpcs);
+        assertThat(Oracle.link(file.descriptor()).getMessageTypes()).hasSizeGreaterThanOrEqualTo(3);
+        assertThat(file.text())
+                .contains("  reserved 2;\n  reserved 4;\n  reserved \"b\";\n")
+                .doesNotContain("reserved 0")
+                .doesNotContain("reserved \"a\"")
+                .matches(text -> text.chars().allMatch(c -> c < 128 && c != '$'));
+    }
+
+    @Test
+    void twoMethodsOfOneNameAndAPackageThatIsNoneAreRefused() {
+        Schema schema = new Schema(Lock.none());
+        Method method = RoundTripTest.method(Odd.class, "one");
+        List<ProtoFile.Rpc> rpcs = Stream.of("find", "Find")
+                .map(name -> new ProtoFile.Rpc(name, schema.parameters(method), schema.result(method), false, false))
+                .toList();
+        assertThatThrownBy(() -> new ProtoFile("odd").service("odd", rpcs))
+                .hasMessage("odd: the methods find and Find have the same name in a .proto: rename one");
+        assertThatThrownBy(() -> new ProtoFile("a-b")).hasMessageContaining("package a-b (expected: names of ASCII");
     }
 
     @Test

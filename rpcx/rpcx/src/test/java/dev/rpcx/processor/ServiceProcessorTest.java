@@ -231,7 +231,15 @@ class ServiceProcessorTest {
                 fault("record Bad(@Field(1) int a, @Field(1) int b) {}", "p.Client$Bad.b: number 1 is taken by a"),
                 fault("record Bad(@Field(19500) int a) {}", "19500"),
                 fault("record Bad(@Field(0) int a) {}", "number 0"),
-                fault("enum Way { @Field(1) UP, DOWN } record Bad(Way x) {}", "Way.DOWN: no @Field"));
+                fault("enum Way { @Field(1) UP, DOWN } record Bad(Way x) {}", "Way.DOWN: no @Field"),
+                fault(
+                        "enum Way { @Field(0) UP, @Field(1) DOWN, UNKNOWN } record Bad(Way x) {}",
+                        "Way.UP: number 0 is taken by UNKNOWN"),
+                fault("record Bad(Set<byte[]> x) {}", "p.Client$Bad.x: a byte[] is equal to no other"),
+                fault("record Bad(Map<byte[], String> x) {}", "p.Client$Bad.x, key: a byte[] is equal to no other"),
+                fault(
+                        "record Nest<T>(T value, Nest<List<T>> inner) {} record Bad(Nest<String> x) {}",
+                        "p.Client$Nest.inner: types inside types, more than 16 deep"));
     }
 
     private static Arguments fault(String types, String... words) {

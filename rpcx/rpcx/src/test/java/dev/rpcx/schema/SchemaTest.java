@@ -8,6 +8,7 @@ import java.util.Date;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 class SchemaTest {
@@ -51,6 +52,49 @@ class SchemaTest {
 
     record OfClass(NoConstructor it) {}
 
+    enum Zero {
+        UNKNOWN,
+        @Field(0)
+        OFF,
+        @Field(1)
+        ON
+    }
+
+    record Zeros(Zero zero) {}
+
+    record Bytes(Set<byte[]> all) {}
+
+    record ByBytes(Map<byte[], String> all) {}
+
+    record Nest<T>(T value, Nest<List<T>> inner) {}
+
+    record Nested(Nest<String> nest) {}
+
+    static class Upper<A, B> {
+        private A one;
+        private B other;
+
+        public A getOne() {
+            return one;
+        }
+
+        public void setOne(A one) {
+            this.one = one;
+        }
+
+        public B getOther() {
+            return other;
+        }
+
+        public void setOther(B other) {
+            this.other = other;
+        }
+    }
+
+    static class Middle<A> extends Upper<Integer, A> {}
+
+    static class Lower extends Middle<String> {}
+
     private static void refused(Class<?> type, String... words) {
         Schema schema = new Schema(Lock.none());
         assertThatThrownBy(() -> schema.value(type))
@@ -76,6 +120,32 @@ class SchemaTest {
                         () -> new Schema(Lock.none()).parameters(Service.class.getDeclaredMethods()[0]))
                 .hasMessageContaining("Service.take(map), value")
                 .hasMessageContaining("java.lang.Object");
+    }
+
+    @Test
+    void whatIsEqualOnlyToItselfIsNeitherKeyNorElementOfASet() {
+        refused(Bytes.class, "Bytes.all", "a byte[] is equal to no other");
+        refused(ByBytes.class, "ByBytes.all, key", "a byte[] is equal to no other");
+    }
+
+    @Test
+    void aTypeWithoutEndIsRefused() {
+        refused(Nested.class, "Nest.inner", "types inside types, more than 16 deep");
+    }
+
+    /** Both classes name a parameter A, and they stand for different types. */
+    @Test
+    void parametersOfSuperclassesAreThoseThatTheSubclassGives() {
+        assertThat(new Schema(Lock.none())
+                        .value(Lower.class).fields().stream()
+                                .map(field -> field.name() + " " + field.shape())
+                                .toList())
+                .containsExactlyInAnyOrder("one " + Scalar.INT, "other " + Scalar.STRING);
+    }
+
+    @Test
+    void numberZeroIsTheUnknowns() {
+        refused(Zeros.class, "Zero.OFF: number 0 is taken by UNKNOWN");
     }
 
     @Test

@@ -78,6 +78,26 @@ class SchemaToolTest {
         public void notPublished() {}
     }
 
+    static class S1 {
+        interface Feed {
+            String latest(String topic);
+
+            void done();
+
+            V1.Order order(V1.Order order);
+        }
+    }
+
+    static class S2 {
+        interface Feed {
+            Flow.Publisher<String> latest(Flow.Publisher<String> topic);
+
+            Flow.Publisher<String> done();
+
+            V1.Order order(Flow.Publisher<V1.Order> order);
+        }
+    }
+
     @TempDir
     Path folder;
 
@@ -130,6 +150,29 @@ class SchemaToolTest {
                 .doesNotContain("id");
         assertThat(Files.readString(file)).as("a break is not written").isEqualTo(locked);
         assertThat(run("check", file.toString(), V2.Shop.class.getName())).isEqualTo(3);
+    }
+
+    @Test
+    void aMethodThatBecomesAStreamOrCeasesToBeOneBreaks() throws Exception {
+        Path other = folder.resolve("streams.lock");
+        assertThat(run("lock", file.toString(), S1.Feed.class.getName())).isZero();
+        assertThat(run("lock", other.toString(), S2.Feed.class.getName())).isZero();
+        assertThat(run("check", other.toString(), S2.Feed.class.getName())).isZero();
+        assertThat(run("compare", file.toString(), other.toString())).isEqualTo(3);
+        assertThat(errors().lines())
+                .containsExactlyInAnyOrder(
+                        "BOTH Feed/done.reply: was no stream, is one",
+                        "BOTH Feed/latest.reply: was no stream, is one",
+                        "BOTH Feed/latest.request: was no stream, is one",
+                        "BOTH Feed/order.request: was no stream, is one");
+        assertThat(run("check", file.toString(), S2.Feed.class.getName())).isEqualTo(3);
+        assertThat(run("check", other.toString(), S1.Feed.class.getName())).isEqualTo(3);
+        assertThat(errors().lines().filter(line -> line.contains("Feed/")))
+                .containsExactlyInAnyOrder(
+                        "BOTH Feed/done.reply: was a stream, is none",
+                        "BOTH Feed/latest.reply: was a stream, is none",
+                        "BOTH Feed/latest.request: was a stream, is none",
+                        "BOTH Feed/order.request: was a stream, is none");
     }
 
     @Test
