@@ -43,7 +43,7 @@ class ClaimsCanBeDecidedTest {
      */
     private static final Duration MIN_REHEARSAL = Duration.ofSeconds(30);
 
-    private static final int MAX_TRIES = 10_000;
+    private static final int MAX_TRIES = 40_000;
 
     /**
      * What figures that are changed together have in common; the empty one is nothing, so that one is changed alone.

@@ -11,6 +11,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -151,6 +153,18 @@ class PapersOwnClaimsTest {
             niswar | http2 | rest-jetty=10, rest-h2=6, grpc=11 | DOES_NOT_HOLD
             niswar | cpu-rest | rest=9, grpc=10, graphql=11 | HOLDS
             niswar | cpu-rest | rest=9, grpc=8, graphql=11 | DOES_NOT_HOLD
+            niswar | nested-concurrent | rest=8, grpc=9, graphql=10 | HOLDS
+            niswar | nested-concurrent | rest=9, grpc=8, graphql=10 | DOES_NOT_HOLD
+            niswar | cpu-flat-concurrent | rest=10, grpc=10, graphql=15.1 | HOLDS
+            niswar | cpu-flat-concurrent | rest=10, grpc=10, graphql=14.9 | DOES_NOT_HOLD
+            niswar | cpu-nested-concurrent | rest=9, grpc=8, graphql=10 | HOLDS
+            niswar | cpu-nested-concurrent | rest=8, grpc=9, graphql=10 | DOES_NOT_HOLD
+            niswar | cpu-flat-consecutive | rest=8, grpc=9, graphql=10 | HOLDS
+            niswar | cpu-flat-consecutive | rest=7, grpc=9, graphql=10 | DOES_NOT_HOLD
+            niswar | graphql-cores | graphql=101 | HOLDS
+            niswar | graphql-cores | graphql=99 | DOES_NOT_HOLD
+            niswar | abstract-order | rest=9, grpc=8, graphql=10 | HOLDS
+            niswar | abstract-order | rest=10, grpc=8, graphql=9 | DOES_NOT_HOLD
             weerasinghe | grpc-response | rest=10, grpc=9, websocket=12 | HOLDS
             weerasinghe | grpc-response | rest=10, grpc=11, websocket=12 | DOES_NOT_HOLD
             weerasinghe | response | rest=10, grpc=8, websocket=12 | HOLDS
@@ -158,6 +172,14 @@ class PapersOwnClaimsTest {
             weerasinghe | network | rest-close=100, rest=200, grpc=150 | DOES_NOT_HOLD
             zhang | grpc-limit | grpc=10 | HOLDS
             zhang | grpc-limit | grpc=100 | DOES_NOT_HOLD
+            zhang | rpcx-limit | rpcx=10 | HOLDS
+            zhang | rpcx-limit | rpcx=100 | DOES_NOT_HOLD
+            zhang | grid-reach | rpcx=100, openfeign=100 | HOLDS
+            zhang | grid-reach | rpcx=100, openfeign=99 | DOES_NOT_HOLD
+            zhang | time-889 | rpcx=10, grpc=50, openfeign=91 | HOLDS
+            zhang | time-889 | rpcx=10, grpc=50, openfeign=89 | DOES_NOT_HOLD
+            zhang | tps-8028 | rpcx=91, grpc=10, openfeign=50 | HOLDS
+            zhang | tps-8028 | rpcx=90, grpc=10, openfeign=50 | DOES_NOT_HOLD
             """)
     void aClaimSaysThatAndNoMore(String name, String id, String figures, Verdict expected) {
         Map<String, Double> of = new HashMap<>();
@@ -298,6 +320,64 @@ class PapersOwnClaimsTest {
                 .isEqualTo(stepsOver(50).stream().map(n -> n + " clients").collect(Collectors.toSet()));
     }
 
+    /** More pressure is more threads as well as more requests: growth with the one alone bears nothing out. */
+    @Test
+    void pressureIsOfThreadsAndOfRequests() {
+        Pattern cell = Pattern.compile("grid:([0-9]+)x([0-9]+)");
+        for (String id : List.of("grows-grpc", "grows-openfeign", "tps-falls-grpc", "tps-falls-openfeign")) {
+            boolean isTime = id.startsWith("grows");
+            for (boolean isOfThreads : List.of(true, false)) {
+                for (boolean isOfRequests : List.of(true, false)) {
+                    Verdict verdict = claim("zhang", id)
+                            .judge(asked -> {
+                                Matcher load = cell.matcher(asked.condition("load"));
+                                assertThat(load.matches()).as(asked.toString()).isTrue();
+                                double grown = (isOfThreads ? Double.parseDouble(load.group(1)) : 10)
+                                        * (isOfRequests ? Double.parseDouble(load.group(2)) : 10);
+                                return sure(isTime ? grown : 1 / grown);
+                            })
+                            .verdict();
+                    assertThat(verdict == Verdict.HOLDS)
+                            .as(id + " threads " + isOfThreads + " requests " + isOfRequests)
+                            .isEqualTo(isOfThreads && isOfRequests);
+                }
+            }
+        }
+    }
+
+    /** The first round is that of each technology after a start anew, and 20 times is the mean of the three. */
+    @ParameterizedTest
+    @CsvSource({"20, 20, 20, HOLDS", "26, 10, 24, HOLDS", "26, 2, 4, DOES_NOT_HOLD", "50, 0.9, 9, DOES_NOT_HOLD"})
+    void theFirstRoundIsOfEachTechnologyAndTwentyTimesOnTheMean(
+            double rpcx, double grpc, double openfeign, Verdict expected) {
+        Map<String, Double> times = Map.of("rpcx", rpcx, "grpc", grpc, "openfeign", openfeign);
+        for (String id : List.of("first-round", "first-round-warm")) {
+            assertThat(claim("zhang", id)
+                            .judge(cell -> sure(
+                                    cell.metric().equals("grid_runtime")
+                                            ? 40
+                                            : 40 * times.get(cell.condition("technology"))))
+                            .verdict())
+                    .as(id)
+                    .isEqualTo(expected);
+        }
+    }
+
+    /** Where services that answer sooner answer more, whoever they are; and not where they answer fewer. */
+    @Test
+    void theMoreEfficientTechnologyHasTheHigherThroughput() {
+        Map<String, Double> hops = Map.of("rest", 10.0, "grpc", 8.0, "websocket", 12.0);
+        for (boolean isMore : List.of(true, false)) {
+            assertThat(claim("weerasinghe", "throughput-order")
+                            .judge(cell -> {
+                                double hop = hops.get(cell.condition("technology"));
+                                return sure(cell.metric().equals("hop_mean") ? hop : isMore ? 1000 / hop : 100 * hop);
+                            })
+                            .verdict())
+                    .isEqualTo(isMore ? Verdict.HOLDS : Verdict.DOES_NOT_HOLD);
+        }
+    }
+
     /** Numbers of clients of kazanavicius' staircase at the standard scale. */
     private static List<Integer> stepsOver(int clients) {
         Paper.Part line = Paper.named("kazanavicius").parts().getFirst();
@@ -330,8 +410,17 @@ class PapersOwnClaimsTest {
     /** "Ranging from 100 to 500 requests": what the paper says of all of them is not held against the ends alone. */
     @Test
     void whatIsSaidOfManyAtOnceIsAskedOfEachNumberOfThem() {
-        for (String id :
-                List.of("flat-concurrent", "nested-concurrent", "cpu-graphql", "cpu-grows", "response-grows")) {
+        for (String id : List.of(
+                "flat-concurrent",
+                "nested-concurrent",
+                "graphql-lags",
+                "graphql-lags-nested",
+                "cpu-graphql",
+                "cpu-flat-concurrent",
+                "cpu-nested-concurrent",
+                "graphql-cores",
+                "cpu-grows",
+                "response-grows")) {
             List<String> loads = new ArrayList<>();
             claim("niswar", id).judge(cell -> {
                 loads.add(cell.condition("load"));
