@@ -3,10 +3,12 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
@@ -139,5 +141,20 @@ class CallLogTest {
         } finally {
             server.stop(Duration.ofMillis(200));
         }
+    }
+
+    @Test
+    void causesThatGoRoundInACircleAreFollowedForAWhile() {
+        CompletionException circle = new CompletionException("round", null) {
+            @Override
+            public synchronized Throwable getCause() {
+                return this;
+            }
+        };
+        assertTimeoutPreemptively(
+                Duration.ofSeconds(10),
+                () -> assertThat(RPCXException.cause(circle)).isSameAs(circle));
+        assertThat(RPCXException.cause(new CompletionException(new CompletionException("end", null))))
+                .hasMessage("end");
     }
 }

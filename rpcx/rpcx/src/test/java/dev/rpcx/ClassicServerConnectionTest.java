@@ -297,4 +297,15 @@ class ClassicServerConnectionTest {
         pass(Duration.ofSeconds(5));
         assertThat(connection.callsLeft()).isZero();
     }
+
+    /** Not at the next look at the connection, which may be seconds later. */
+    @Test
+    void aCallEndsWhenItsTimeIsOver() {
+        pass(Duration.ofSeconds(1));
+        send(request(1, "later"));
+        pass(Duration.ofSeconds(59));
+        assertThat(channel.<ByteBuf>readOutbound()).isNull();
+        pass(Duration.ofSeconds(1));
+        assertThat(error().code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+    }
 }
