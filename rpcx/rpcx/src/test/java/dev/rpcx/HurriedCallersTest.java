@@ -21,15 +21,20 @@ import org.junit.jupiter.params.provider.EnumSource;
 class HurriedCallersTest {
     private static final int HURRIED = 60;
 
+    /** What an answer takes: far more than hurried callers give, however fast the machine is. */
+    private static final int WORK_MILLIS = 20;
+
     @RPCXServer("back")
     static final class Back {
         @Method
         CompletableFuture<String> find(String text) {
-            return text.isEmpty() ? new CompletableFuture<>() : CompletableFuture.completedFuture(text);
+            CompletableFuture<String> found = new CompletableFuture<>();
+            return text.isEmpty() ? found : found.completeOnTimeout(text, WORK_MILLIS, TimeUnit.MILLISECONDS);
         }
 
         @Method
-        Flow.Publisher<String> items(String text) {
+        Flow.Publisher<String> items(String text) throws InterruptedException {
+            Thread.sleep(text.isEmpty() ? 0 : WORK_MILLIS);
             return text.isEmpty() ? subscriber -> {} : new StreamsTest.Made<>(1, i -> text);
         }
     }
