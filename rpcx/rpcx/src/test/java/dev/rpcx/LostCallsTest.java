@@ -224,8 +224,14 @@ class LostCallsTest {
                 await().until(() -> replies.stream().allMatch(CompletableFuture::isDone));
             }
             await().untilAsserted(() -> assertThat(server.running()).isZero());
-            await().atMost(Duration.ofSeconds(30))
-                    .untilAsserted(() -> assertThat(server.ledger().audit()).isEmpty());
+            // a call that was given up before, on a slow machine, is charged until its future is reached by nobody: the
+            // thread that completed it had no stack left to say so
+            service.all.clear();
+            replies.clear();
+            await().atMost(Duration.ofSeconds(30)).untilAsserted(() -> {
+                System.gc();
+                assertThat(server.ledger().audit()).isEmpty();
+            });
         }
     }
 }
