@@ -220,8 +220,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             entered = admission;
             long now = nanoTime();
             call = new ClassicServerCall(this, account, method, request, charge, now, now + callNanos);
-            calls.put(id, call);
             watchDue(callNanos);
+            calls.put(id, call);
             isTaken = true;
         } finally {
             if (!isTaken) {
@@ -584,8 +584,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** Sees to it that the calls under way are looked at when the time of the first of them is over. */
     private void watchDue(long waitNanos) {
         if (dueTimer == null && !isOver && !loop().isShuttingDown()) {
-            dueTimers.add(1);
             dueTimer = loop().schedule(this::endLate, waitNanos, TimeUnit.NANOSECONDS);
+            dueTimers.add(1);
         }
     }
 

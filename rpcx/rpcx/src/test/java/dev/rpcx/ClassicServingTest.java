@@ -448,6 +448,7 @@ class ClassicServingTest {
         pass(Duration.ofMillis(500));
         assertThat(server.running()).isZero();
         assertThat(connection.isBusy()).isFalse();
+        hand.handleAll(channel);
         assertThat(account.held(Resource.CALLS)).isZero();
         service.waiting.get(1).complete("late");
         channel.runPendingTasks();
@@ -477,6 +478,7 @@ class ClassicServingTest {
         assertThat(server.running()).isEqualTo(1);
         pass(Duration.ofSeconds(1));
         assertThat(server.running()).isZero();
+        hand.handleAll(channel);
         assertThat(account.held(Resource.CALLS)).isZero();
         call(1, "echo", text("again"));
         hand.handleAll(channel);
@@ -490,6 +492,7 @@ class ClassicServingTest {
         leave();
         pass(Duration.ofSeconds(1));
         assertThat(server.running()).isZero();
+        hand.handleAll(channel);
         assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
         assertThat(account.held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(50_000);
         service.waiting.get(0).complete("over");
