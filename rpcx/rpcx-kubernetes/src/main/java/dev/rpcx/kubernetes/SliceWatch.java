@@ -133,7 +133,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
 
     /** A server, or something between, that ends each watch at once must not be stormed, with lists least of all. */
     private void hasty(int times) {
-        if (times > 1) {
+        if (times > 3) {
             tell(new IOException(server.base() + path + ": " + times + " watches in a row ended within "
                     + LASTING_MILLIS + " ms (expected: one that lasts)"));
         }
