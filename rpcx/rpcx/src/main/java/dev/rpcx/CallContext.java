@@ -57,7 +57,7 @@ public final class CallContext {
     /** Context of the whole call, where this one is of a part of it that has a time of its own. */
     private final @Nullable CallContext whole;
 
-    /** What has been said of the handler, as bits; used where the method has interceptors, on the context of the whole call. */
+    /** What has been said of the handler, as bits. Used where there are interceptors, in the context of the whole call. */
     private volatile int handler;
 
     /** @param peer who the connection's certificate says is at its other end */

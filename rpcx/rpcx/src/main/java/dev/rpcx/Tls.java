@@ -74,8 +74,9 @@ public final class Tls {
     }
 
     /**
-     * For a server: a client needs a certificate of one of these authorities, otherwise its connection ends before its first frame. A
-     * client's own certificate in this file is trusted too. What stands in this file is trusted also after it has expired.
+     * For a server: a client needs a certificate of one of these authorities, otherwise its connection ends before its
+     * first frame. A client's own certificate in this file is trusted too. What stands in this file is trusted also after
+     * it has expired.
      */
     public Tls requiringClientsOf(Path authorities) {
         expect(true, "requiringClientsOf");

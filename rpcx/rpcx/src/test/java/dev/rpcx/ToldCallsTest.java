@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What handlers want to be told of the end of their calls is code of others, which may take its time: the call keeps its place for that. */
+/** What is told of a call's end is code of others, which may take its time: the call keeps its place for that. */
 @Timeout(60)
 class ToldCallsTest {
     private static final int PLACES = 8;

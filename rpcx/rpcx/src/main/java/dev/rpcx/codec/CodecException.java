@@ -27,7 +27,7 @@ public final class CodecException extends RuntimeException {
          * unknown.
          */
         UNKNOWN_VALUE,
-        /** The record's or class's own code refused the value, see the cause; or a subclass has more than would be sent. */
+        /** The type's own code refused the value, see the cause; or a subclass has more than would be sent. */
         REFUSED
     }
 

@@ -51,7 +51,7 @@ public abstract class MessageCodec {
     /** Reads fields until the input's end. */
     public abstract Object read(In in);
 
-    /** Refuses a subclass of a class with accessors: what it has beside those would be lost, and it would arrive as another. */
+    /** Refuses a subclass of a class with accessors: it would arrive as another, without what it has beside those. */
     protected final void expectNoSubclass(Object value) {
         if (value.getClass() != type.javaClass()) {
             throw new CodecException(
