@@ -1,0 +1,100 @@
+package dev.rpcx.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import java.io.File;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.jar.JarOutputStream;
+import javax.tools.ToolProvider;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The script {@code rpcx} itself, in a tree of its own with the classes that are under test. */
+class ScriptTest {
+    @TempDir
+    private Path folder;
+
+    private Path script;
+    private Path here;
+    private Path ran;
+
+    /** A folder whose classes run where they are on the class path, as that of somebody else's archive may be. */
+    @BeforeEach
+    void prepare() throws Exception {
+        Path own = Path.of("rpcx").toAbsolutePath();
+        assumeThat(Files.isExecutable(own))
+                .as("the module's folder is the current one")
+                .isTrue();
+        Path home = folder.resolve("home");
+        Path module = Files.createDirectories(home.resolve("rpcx/rpcx-cli"));
+        script = Files.copy(own, module.resolve("rpcx"), java.nio.file.StandardCopyOption.COPY_ATTRIBUTES);
+        Files.createDirectories(home.resolve("build"));
+        Files.copy(own.resolve("../../../build/jdk.sh").normalize(), home.resolve("build/jdk.sh"));
+        Files.writeString(home.resolve("pom.xml"), "");
+        Files.createDirectories(home.resolve("rpcx/rpcx/src/main"));
+        Files.createDirectories(module.resolve("src/main"));
+        Path target = Files.createDirectories(module.resolve("target"));
+        Files.writeString(target.resolve("runtime.classpath"), System.getProperty("java.class.path"));
+        try (JarOutputStream jar = new JarOutputStream(Files.newOutputStream(target.resolve("rpcx-cli-0.jar")))) {
+            jar.finish();
+        }
+        here = Files.createDirectories(folder.resolve("here"));
+        ran = folder.resolve("ran");
+        Path source = Files.writeString(here.resolve("Evil.java"), """
+                public class Evil extends System.LoggerFinder {
+                    public System.Logger getLogger(String name, Module module) {
+                        try {
+                            java.nio.file.Files.writeString(java.nio.file.Path.of("%s"), "ran");
+                        } catch (java.io.IOException e) {
+                            throw new java.io.UncheckedIOException(e);
+                        }
+                        return java.lang.System.getLogger(name);
+                    }
+                }
+                """.formatted(ran));
+        assertThat(ToolProvider.getSystemJavaCompiler().run(null, null, null, source.toString()))
+                .isZero();
+        Path services = Files.createDirectories(here.resolve("META-INF/services"));
+        Files.writeString(services.resolve("java.lang.System$LoggerFinder"), "Evil\n");
+    }
+
+    private String run(String classPath) throws Exception {
+        ProcessBuilder builder = new ProcessBuilder(script.toString(), "list", "127.0.0.1:1")
+                .directory(here.toFile())
+                .redirectErrorStream(true);
+        builder.environment().remove("RPCX_CLASSPATH");
+        if (classPath != null) {
+            builder.environment().put("RPCX_CLASSPATH", classPath);
+        }
+        Process process = builder.start();
+        String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        process.waitFor();
+        return said;
+    }
+
+    @Test
+    void noClassOfTheCurrentDirectoryRuns() throws Exception {
+        assertThat(run(null)).contains("UNAVAILABLE");
+        assertThat(ran).doesNotExist();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", ":", "/nowhere:", ":/nowhere", "/nowhere::/nowhere/too"})
+    void norWhereTheClassPathHasEmptyEntries(String classPath) throws Exception {
+        assertThat(run(classPath.replace(":", File.pathSeparator))).contains("UNAVAILABLE");
+        assertThat(ran).doesNotExist();
+    }
+
+    @Test
+    void whatIsNamedIsOnTheClassPath() throws Exception {
+        run(String.join(File.pathSeparator, List.of("/nowhere", here.toString())));
+        assertThat(ran).exists();
+    }
+}
