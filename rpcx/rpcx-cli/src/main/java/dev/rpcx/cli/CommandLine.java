@@ -2,42 +2,33 @@ package dev.rpcx.cli;
 
 import dev.rpcx.Client;
 import dev.rpcx.Endpoint;
-import dev.rpcx.Interceptor;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXException;
-import dev.rpcx.Tls;
-import dev.rpcx.Tokens;
+import dev.rpcx.schema.SchemaException;
 import dev.rpcx.tool.SchemaTool;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
-import java.lang.reflect.Type;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.concurrent.CompletionException;
-import java.util.concurrent.CompletionStage;
-import java.util.concurrent.Flow;
-import java.util.stream.Collectors;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
-import tools.jackson.core.JacksonException;
-import tools.jackson.core.TokenStreamLocation;
-import tools.jackson.databind.DeserializationFeature;
-import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.SerializationFeature;
-import tools.jackson.databind.json.JsonMapper;
 
 /**
  * Exit code 0 good, 1 a mistake in what was asked, told in one line, 2 the server cannot be reached or is not well, 3
- * the call failed there. What a server says is printed without control characters.
+ * the call failed there. Whatever is printed, whoever wrote it, is {@link Printable}.
  */
 public final class CommandLine {
     private static final Duration TIME = Duration.ofSeconds(5);
@@ -45,13 +36,28 @@ public final class CommandLine {
     private static final int UNWELL = 2;
     private static final int FAILED = 3;
 
-    private static final String USAGE = """
-            rpcx list HOST:PORT                            what the server publishes, as service/method
-            rpcx health HOST:PORT                          whether it answers, and how fast
-            rpcx call HOST:PORT INTERFACE METHOD [JSON]    calls a method of an @RPCXClient interface; JSON: the array of its arguments
-            rpcx proto PACKAGE CLASS...                    prints services as a .proto
-            rpcx lock | check | compare ...                a schema's numbers; without more words: how
+    /** Each command as it is written, with what it does. */
+    private static final Map<String, String[]> COMMANDS = new LinkedHashMap<>();
 
+    static {
+        COMMANDS.put("list", new String[] {"rpcx list HOST:PORT", "what the server publishes, as service/method"});
+        COMMANDS.put("health", new String[] {"rpcx health HOST:PORT", "whether it answers, and how fast"});
+        COMMANDS.put("call", new String[] {
+            "rpcx call HOST:PORT INTERFACE METHOD [JSON]",
+            "calls a method of an @RPCXClient interface; JSON: the array of its arguments"
+        });
+        COMMANDS.put("proto", new String[] {"rpcx proto PACKAGE CLASS...", "prints services as a .proto"});
+        COMMANDS.put(
+                "lock",
+                new String[] {"rpcx lock FILE CLASS...", "writes or extends the lock of these services' numbers"});
+        COMMANDS.put("check", new String[] {
+            "rpcx check FILE CLASS...", "fails (3) where the services break with the lock, or are not in it"
+        });
+        COMMANDS.put(
+                "compare", new String[] {"rpcx compare OLD NEW", "fails (3) where one lock breaks with the other"});
+    }
+
+    private static final String REMOTE_OPTIONS = """
             With list, health and call:
               --tls                    TLS; the server's certificate is one of the JDK's authorities'
               --ca FILE                TLS; its certificate is one of these authorities', or is in FILE itself (PEM)
@@ -59,23 +65,20 @@ public final class CommandLine {
               --cert FILE --key FILE   TLS; shows this certificate (PEM, PKCS#8)
               --token PRINCIPAL:FILE   signs calls; FILE holds the secret, of which every byte counts
 
-            Classes come from RPCX_CLASSPATH; RPCX_TOKEN stands for --token. Certificates are always checked: for one that no authority has
-            signed, name its file by --ca. Exit code 0 good, 1 a mistake in what was asked, 2 the server is not reached, 3 the call failed.\
+            RPCX_TOKEN stands for --token. Certificates are always checked: for one that no authority has signed, name its file by --ca.\
             """;
 
-    private static final Set<String> FLAGS = Set.of("--tls");
-    private static final Set<String> OPTIONS = Set.of("--ca", "--server-name", "--cert", "--key", "--token");
+    private static final String COMMON = """
+            With each command: --help tells of it, --debug shows the stack trace of an error.
 
-    /** Each of them means TLS. */
-    private static final Set<String> TLS = Set.of("--tls", "--ca", "--server-name", "--cert", "--key");
+            Classes come from RPCX_CLASSPATH. Exit code 0 good, 1 a mistake in what was asked, 2 the server is not reached, 3 the call failed.
+            JSON by the schema: an object for a message, {"case": {...}} for a sealed type, Base64 for bytes, ISO 8601 for times. A field that
+            is missing or unknown, or does not fit, is an error, and nothing is sent.\
+            """;
 
     private final PrintStream out;
     private final PrintStream err;
     private final ClassLoader loader;
-    private final JsonMapper json = JsonMapper.builder()
-            .enable(SerializationFeature.INDENT_OUTPUT)
-            .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-            .build();
 
     CommandLine(PrintStream out, PrintStream err, ClassLoader loader) {
         this.out = out;
@@ -84,296 +87,302 @@ public final class CommandLine {
     }
 
     public static void main(String[] args) {
-        System.exit(new CommandLine(System.out, System.err, CommandLine.class.getClassLoader()).run(args));
+        int exitCode = new CommandLine(System.out, System.err, CommandLine.class.getClassLoader()).run(args);
+        // a full disk is told by nothing else
+        if (System.out.checkError()) {
+            System.err.println("standard output: not all of it could be written");
+            exitCode = exitCode == 0 ? BAD_INPUT : exitCode;
+        }
+        System.exit(exitCode);
     }
 
-    /** Bad input, in words that say what was expected. */
-    private static final class Mistake extends RuntimeException {
-        Mistake(String text) {
-            super(text);
+    /** The server's or the network's fault, in words of this tool. */
+    private static final class Failure extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        private final int exitCode;
+
+        Failure(int exitCode, String text, @Nullable Throwable cause) {
+            super(text, cause);
+            this.exitCode = exitCode;
         }
     }
 
     int run(String... args) {
+        List<String> words = new ArrayList<>(List.of(args));
+        boolean isDebug = words.removeIf("--debug"::equals);
         try {
-            if (args.length == 0) {
-                throw new Mistake(USAGE);
+            return run(words);
+        } catch (Throwable e) {
+            if (isDebug) {
+                StringWriter trace = new StringWriter();
+                e.printStackTrace(new PrintWriter(trace));
+                err.println(Printable.lines(trace.toString().replace("\t", "    ")));
             }
-            return switch (args[0]) {
-                case "--help", "-h", "help" -> {
-                    out.println(USAGE);
-                    yield 0;
-                }
-                case "proto", "lock", "check", "compare" -> new SchemaTool(out, err, loader).run(List.of(args));
-                default -> remote(Asked.of(args));
-            };
-        } catch (Mistake e) {
-            err.println(e.getMessage());
-            return BAD_INPUT;
-        } catch (RPCXException e) {
-            err.println(line(e.code() + ", " + e.executed() + ": " + told(e, args)));
-            return e.code() == RPCXException.Code.UNAVAILABLE ? UNWELL : FAILED;
-        } catch (IllegalArgumentException e) {
-            err.println(line(String.valueOf(e.getMessage())));
-            return BAD_INPUT;
+            return told(e);
         }
     }
 
-    /** With what is most likely wrong where one side speaks TLS and the other does not. */
-    private static String told(RPCXException e, String... args) {
-        String text = String.valueOf(e.getMessage());
-        boolean isTls = Arrays.stream(args).anyMatch(TLS::contains);
-        for (Throwable why = e; why != null; why = why.getCause()) {
-            if (isTls && String.valueOf(why.getMessage()).contains("not an SSL/TLS record")) {
-                return "the server does not speak TLS";
-            }
+    private int told(Throwable e) {
+        if (e instanceof RPCXException failed) {
+            err.println(Printable.line(words(failed)));
+            return failed.code() == RPCXException.Code.UNAVAILABLE ? UNWELL : FAILED;
         }
-        return isTls || e.code() != RPCXException.Code.UNAVAILABLE ? text : text + " (does it speak TLS?)";
+        if (e instanceof Failure failed) {
+            err.println(Printable.line(String.valueOf(e.getMessage())));
+            return failed.exitCode;
+        }
+        err.println(Printable.line(
+                e instanceof Mistake || e instanceof IllegalArgumentException || e instanceof SchemaException
+                        ? String.valueOf(e.getMessage())
+                        : e instanceof LinkageError
+                                ? e + " (expected: all that the class needs on the class path, set RPCX_CLASSPATH)"
+                                : e + " (--debug shows where)"));
+        return BAD_INPUT;
     }
 
-    /**
-     * What was asked, taken apart.
-     *
-     * @param words command and its words, without options
-     */
-    private record Asked(List<String> words, Map<String, String> options) {
-        static Asked of(String... args) {
-            List<String> words = new ArrayList<>();
-            Map<String, String> options = new HashMap<>();
-            for (int i = 0; i < args.length; i++) {
-                String arg = args[i];
-                if (!arg.startsWith("--")) {
-                    words.add(arg);
-                } else if (FLAGS.contains(arg)) {
-                    options.put(arg, "");
-                } else if (!OPTIONS.contains(arg)) {
-                    throw new Mistake(line(arg + ": no such option (rpcx --help names them)"));
-                } else if (i + 1 == args.length) {
-                    throw new Mistake(arg + ": nothing behind it (expected: a value)");
-                } else {
-                    i++;
-                    options.put(arg, args[i]);
-                }
-            }
-            return new Asked(words, options);
-        }
+    private static String words(RPCXException e) {
+        return e.code() + ", " + e.executed() + ": " + e.getMessage();
+    }
 
-        private Address address(int least, int most, String expected) {
-            if (words.size() < 2) {
-                throw new Mistake("HOST:PORT is missing (expected: rpcx " + expected + ")");
-            }
-            if (words.size() < least || words.size() > most) {
-                throw new Mistake(words.size() + " words (expected: rpcx " + expected + ")");
-            }
-            String text = words.get(1);
-            int colon = text.lastIndexOf(':');
-            try {
-                String host = text.substring(0, Math.max(0, colon));
-                // as elsewhere: an address of IPv6 in brackets
-                String bare = host.startsWith("[") && host.endsWith("]") ? host.substring(1, host.length() - 1) : host;
-                Endpoint endpoint = new Endpoint(bare, Integer.parseInt(text.substring(colon + 1)));
-                return new Address(endpoint.host(), endpoint.port());
-            } catch (NumberFormatException e) {
-                throw new Mistake(line(text + " (expected: host:port)"));
+    private int run(List<String> args) throws IOException {
+        if (args.isEmpty()) {
+            err.println(usage());
+            return BAD_INPUT;
+        }
+        boolean isHelp =
+                args.contains("--help") || args.contains("-h") || args.get(0).equals("help");
+        String command = args.stream()
+                .filter(COMMANDS.keySet()::contains)
+                .findFirst()
+                .filter(found -> isHelp)
+                .orElse(args.get(0));
+        if (isHelp) {
+            out.println(COMMANDS.containsKey(command) ? usage(command) : usage());
+            return 0;
+        }
+        return switch (command) {
+            case "proto", "lock", "check", "compare" -> schema(command, args);
+            default -> remote(Asked.of(args));
+        };
+    }
+
+    private static String usage() {
+        StringBuilder text = new StringBuilder();
+        COMMANDS.forEach((name, how) -> text.append(String.format("%-47s%s%n", how[0], how[1])));
+        return text.append(System.lineSeparator())
+                .append(REMOTE_OPTIONS)
+                .append(System.lineSeparator())
+                .append(System.lineSeparator())
+                .append(COMMON)
+                .toString();
+    }
+
+    private static String usage(String command) {
+        String[] how = COMMANDS.getOrDefault(command, new String[] {"", ""});
+        String more = switch (command) {
+            case "list", "health", "call" -> System.lineSeparator() + REMOTE_OPTIONS + System.lineSeparator();
+            case "proto" ->
+                "CLASS is a service's interface or class; numbers come from the class path's locks."
+                        + System.lineSeparator();
+            default ->
+                "A lock is usually src/main/resources/META-INF/rpcx/schema.lock; CLASS a service's interface or class."
+                        + System.lineSeparator();
+        };
+        return how[0]
+                + System.lineSeparator()
+                + how[1]
+                + System.lineSeparator()
+                + more
+                + System.lineSeparator()
+                + COMMON;
+    }
+
+    /** The tool's files and classes may be somebody else's, and so is what it says of them. */
+    private int schema(String command, List<String> args) throws IOException {
+        String usage = "expected: " + COMMANDS.getOrDefault(command, new String[] {"", ""})[0];
+        for (String arg : args) {
+            if (Asked.isOption(arg)) {
+                throw new Mistake(Printable.clipped(arg) + ": no such option of " + command + " (" + usage + ")");
             }
         }
-
-        private @Nullable Path file(String option) {
-            String name = options.get(option);
-            return name == null ? null : readable(option, name);
+        if (args.size() < 3 || command.equals("compare") && args.size() > 3) {
+            throw new Mistake(args.size() - 1 + " words behind " + command + " (" + usage + ")");
         }
-
-        private static Path readable(String option, String name) {
-            try {
-                Path file = Path.of(name);
-                if (Files.isReadable(file) && !Files.isDirectory(file)) {
-                    return file;
-                }
-            } catch (InvalidPathException e) {
-                // told below
-            }
-            throw new Mistake(line(option + " " + name + " (expected: a file that can be read)"));
-        }
-
-        private Client client(PrintStream err) {
-            Client.Builder builder = Client.builder().callTimeout(TIME).connectTimeout(TIME);
-            Tls tls = tls();
-            if (tls != null) {
-                builder.tls(tls);
-            }
-            Interceptor signing = signing(err);
-            if (signing != null) {
-                builder.interceptor(signing);
-            }
-            return builder.build();
-        }
-
-        private @Nullable Tls tls() {
-            Path authorities = file("--ca");
-            Path chain = file("--cert");
-            Path key = file("--key");
-            String name = options.get("--server-name");
-            if (name != null && name.isBlank()) {
-                throw new Mistake("--server-name: nothing behind it (expected: a name)");
-            }
-            if ((chain == null) != (key == null)) {
+        if (command.equals("proto")) {
+            if (!args.get(1).matches("[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)*")) {
                 throw new Mistake(
-                        (chain == null ? "--key without --cert" : "--cert without --key") + " (expected: both)");
+                        Printable.clipped(args.get(1)) + " (expected: a package of Protobuf, such as com.acme)");
             }
-            if (authorities == null && chain == null && name == null && !options.containsKey("--tls")) {
-                return null;
+        } else {
+            expectText(args.get(1));
+            if (command.equals("compare")) {
+                expectText(args.get(2));
             }
-            Tls tls = Tls.client();
-            tls = authorities == null ? tls : tls.trusting(authorities);
-            tls = chain == null || key == null ? tls : tls.as(chain, key);
-            return name == null ? tls : tls.expecting(name);
         }
+        ByteArrayOutputStream said = new ByteArrayOutputStream();
+        ByteArrayOutputStream complained = new ByteArrayOutputStream();
+        try (PrintStream tool = new PrintStream(said, true, StandardCharsets.UTF_8);
+                PrintStream complaints = new PrintStream(complained, true, StandardCharsets.UTF_8)) {
+            return new SchemaTool(tool, complaints, loader).run(args);
+        } finally {
+            print(said, out);
+            print(complained, err);
+        }
+    }
 
-        private @Nullable Interceptor signing(PrintStream err) {
-            String given = options.getOrDefault("--token", System.getenv("RPCX_TOKEN"));
-            if (given == null || given.isEmpty()) {
-                return null;
+    private static void print(ByteArrayOutputStream text, PrintStream to) {
+        if (text.size() > 0) {
+            to.println(Printable.lines(text.toString(StandardCharsets.UTF_8)));
+        }
+    }
+
+    /** What is not there is the tool's to tell: {@code lock} writes it. */
+    private static void expectText(String name) throws IOException {
+        try {
+            Path file = Path.of(name);
+            if (Files.isDirectory(file) || Files.exists(file) && !Files.isReadable(file)) {
+                throw new Mistake(Printable.clipped(name)
+                        + (Files.isDirectory(file) ? ": a folder" : ": not readable")
+                        + " (expected: a file that can be read)");
             }
-            int colon = given.indexOf(':');
-            if (colon < 1) {
-                throw new Mistake(line("--token " + given + " (expected: PRINCIPAL:FILE)"));
+            if (Files.exists(file)) {
+                Files.readString(file);
             }
-            Path file = readable("--token", given.substring(colon + 1));
-            try {
-                byte[] secret = Files.readAllBytes(file);
-                if (secret.length > 0 && secret[secret.length - 1] == '\n') {
-                    err.println(line("note: " + file + " ends with a line break, which is part of the secret"));
-                }
-                return Tokens.signing(given.substring(0, colon), secret);
-            } catch (IOException e) {
-                throw new Mistake(line("--token " + file + ": " + e.getMessage()));
-            }
+        } catch (InvalidPathException e) {
+            throw new Mistake(Printable.clipped(name) + " (expected: the name of a file)");
+        } catch (CharacterCodingException e) {
+            throw new Mistake(
+                    Printable.clipped(name) + ": no text in UTF-8 (expected: a lock as `rpcx lock` writes it)");
         }
     }
 
     private int remote(Asked asked) {
-        String command = asked.words.isEmpty() ? "" : asked.words.get(0);
-        return switch (command) {
-            case "list" -> list(asked, asked.address(2, 2, "list HOST:PORT"));
-            case "health" -> health(asked, asked.address(2, 2, "health HOST:PORT"));
-            case "call" -> call(asked, asked.address(4, 5, "call HOST:PORT INTERFACE METHOD [JSON]"));
-            default ->
-                throw new Mistake(line("\"" + command
-                        + "\": no such command (expected: list, health, call, proto, lock, check, compare)"));
-        };
-    }
-
-    /** One line without what a terminal would obey. */
-    private static String line(String text) {
-        StringBuilder clean = new StringBuilder();
-        text.codePoints().forEach(c -> {
-            if (Character.isISOControl(c) || c == 0x2028 || c == 0x2029) {
-                clean.append(String.format("\\u%04x", c));
-            } else {
-                clean.appendCodePoint(c);
+        String command = asked.words().isEmpty() ? "" : asked.words().get(0);
+        if (!COMMANDS.containsKey(command)) {
+            throw new Mistake((command.isEmpty() ? "no command" : Printable.clipped(command) + ": no such command")
+                    + Printable.nearest(command, COMMANDS.keySet())
+                    + " (expected: " + String.join(", ", COMMANDS.keySet()) + ")");
+        }
+        boolean isCall = command.equals("call");
+        Endpoint at =
+                asked.address(isCall ? 4 : 2, isCall ? 5 : 2, COMMANDS.getOrDefault(command, new String[] {"", ""})[0]);
+        Called called = isCall
+                ? Called.find(
+                        loader,
+                        asked.words().get(2),
+                        asked.words().get(3),
+                        asked.words().size() == 5 ? asked.words().get(4) : "[]")
+                : null;
+        try (Client client = asked.client(TIME, err)) {
+            if (called != null) {
+                return called.isOneWay() ? deliver(client, at, called) : call(client, at, called);
             }
-        });
-        return clean.toString();
+            return command.equals("list") ? list(client, at) : health(client, at);
+        } catch (RPCXException e) {
+            throw explained(e, asked, at);
+        }
     }
 
-    /** JSON's own lines stay; within its strings an escape says the same. */
-    private static String lines(String text) {
-        return text.lines().map(CommandLine::line).collect(Collectors.joining(System.lineSeparator()));
+    private int list(Client client, Endpoint at) {
+        client.published(at.host(), at.port()).forEach(name -> out.println(Printable.line(name)));
+        return 0;
     }
 
-    private record Address(String host, int port) {}
+    private int health(Client client, Endpoint at) {
+        long begin = System.nanoTime();
+        int methods = client.published(at.host(), at.port()).size();
+        out.printf(
+                "up: connected and answered in %d ms, %d methods%n", (System.nanoTime() - begin) / 1_000_000, methods);
+        return 0;
+    }
 
-    private int list(Asked asked, Address address) {
-        try (Client client = asked.client(err)) {
-            client.published(address.host, address.port).forEach(name -> out.println(line(name)));
+    private int call(Client client, Endpoint at, Called called) {
+        Object result = called.invoke(client.create(called.type(), at.host(), at.port()));
+        if (!JsonResult.isVoid(called.result())) {
+            try {
+                out.println(JsonResult.text(called.result(), result));
+            } catch (RuntimeException | StackOverflowError e) {
+                throw new Failure(
+                        FAILED, "the call was executed, but its result cannot be shown: " + e.getMessage(), e);
+            }
         }
         return 0;
     }
 
-    private int health(Asked asked, Address address) {
-        try (Client client = asked.client(err)) {
-            long begin = System.nanoTime();
-            int methods = client.published(address.host, address.port).size();
-            out.printf(
-                    "up: connected and answered in %d ms, %d methods%n",
-                    (System.nanoTime() - begin) / 1_000_000, methods);
-        }
-        return 0;
+    /** No server has it. */
+    @RPCXClient(remoteServerName = "rpcx-cli")
+    interface Behind {
+        void oneWayCalls();
     }
 
-    private int call(Asked asked, Address address) {
-        String type = asked.words.get(2);
-        String method = asked.words.get(3);
-        String arguments = asked.words.size() == 5 ? asked.words.get(4) : "[]";
-        Class<?> found;
-        try {
-            found = Class.forName(type, false, loader);
-        } catch (ClassNotFoundException | LinkageError e) {
-            throw new Mistake(line(type) + ": no such class on the class path (set RPCX_CLASSPATH)");
+    /**
+     * A one-way call returns before it has left, and nobody hears of its acknowledgement. What a server reads on the same
+     * connection behind it, and answers, says that it has read the call.
+     */
+    private int deliver(Client client, Endpoint at, Called called) {
+        List<String> published = client.published(at.host(), at.port());
+        if (!published.contains(called.published())) {
+            throw RPCXException.refused(
+                    RPCXException.Code.NOT_FOUND,
+                    "the server does not publish " + called.published()
+                            + Printable.nearest(called.published(), published));
         }
-        if (!found.isInterface() || !found.isAnnotationPresent(RPCXClient.class)) {
-            throw new Mistake(type + " (expected: an interface with @RPCXClient)");
-        }
-        Method called = Arrays.stream(found.getMethods())
-                .filter(m -> m.getName().equals(method))
-                .findFirst()
-                .orElseThrow(() -> new Mistake(line(type + " has no method " + method) + " (expected: one of "
-                        + Arrays.stream(found.getMethods())
-                                .map(Method::getName)
-                                .distinct()
-                                .sorted()
-                                .toList() + ")"));
-        if (called.getReturnType() == Flow.Publisher.class
-                || Arrays.asList(called.getParameterTypes()).contains(Flow.Publisher.class)) {
-            throw new Mistake(type + "." + method + " (expected: a method without a stream)");
-        }
-        @Nullable Object[] given = read(arguments, called);
-        try (Client client = asked.client(err)) {
-            Object result = invoke(client.create(found, address.host, address.port), called, given);
-            if (called.getReturnType() != void.class) {
-                out.println(lines(json.writeValueAsString(result)));
-            }
+        called.invoke(client.create(called.type(), at.host(), at.port()));
+        RPCXException why = answered(client.create(Behind.class, at.host(), at.port()));
+        // a connection has one list: another one is another connection's
+        if (why == null && client.published(at.host(), at.port()) == published) {
             return 0;
         }
+        throw new Failure(
+                UNWELL,
+                "MAYBE: the one-way call was sent, but the server has not shown that it has read it: "
+                        + (why == null ? "the connection has ended" : words(why)),
+                why);
     }
 
-    private @Nullable Object[] read(String arguments, Method called) {
-        Type[] types = called.getGenericParameterTypes();
-        try {
-            JsonNode nodes = json.readTree(arguments);
-            if (!nodes.isArray() || nodes.size() != types.length) {
-                throw new Mistake(line(arguments) + " (expected: a JSON array of " + types.length
-                        + ", the arguments of " + called.toGenericString() + ")");
+    /** @return why there is no answer; null where there is one */
+    private static @Nullable RPCXException answered(Behind behind) {
+        long end = System.nanoTime() + TIME.toNanos();
+        while (true) {
+            try {
+                behind.oneWayCalls();
+                return null;
+            } catch (RPCXException e) {
+                if (e.code() == RPCXException.Code.NOT_FOUND) {
+                    return null;
+                }
+                // a server that takes one call at a time takes the next one when it has acknowledged this one
+                if (e.code() != RPCXException.Code.OVERLOADED || System.nanoTime() - end > 0) {
+                    return e;
+                }
+                LockSupport.parkNanos(1_000_000);
             }
-            @Nullable Object[] given = new Object[types.length];
-            for (int i = 0; i < types.length; i++) {
-                given[i] = json.treeToValue(nodes.get(i), json.constructType(types[i]));
-            }
-            return given;
-        } catch (JacksonException e) {
-            // Jackson's own words name its classes and settings
-            TokenStreamLocation at = e.getLocation();
-            String where =
-                    at == null || at.getLineNr() < 1 ? "" : ": line " + at.getLineNr() + ", column " + at.getColumnNr();
-            throw new Mistake(line(arguments) + where + " (expected: the arguments of " + called.toGenericString()
-                    + " as a JSON array)");
         }
     }
 
-    private static @Nullable Object invoke(Object proxy, Method called, @Nullable Object[] given) {
-        try {
-            called.setAccessible(true);
-            Object result = called.invoke(proxy, given);
-            return result instanceof CompletionStage<?> stage
-                    ? stage.toCompletableFuture().join()
-                    : result;
-        } catch (InvocationTargetException | CompletionException e) {
-            if (e.getCause() instanceof RPCXException failed) {
-                throw failed;
+    /** With what is most likely wrong where one side speaks TLS and the other does not. */
+    private static RuntimeException explained(RPCXException e, Asked asked, Endpoint at) {
+        if (e.code() != RPCXException.Code.UNAVAILABLE) {
+            return e;
+        }
+        for (Throwable why = e; asked.isTls() && why != null; why = why.getCause()) {
+            if (String.valueOf(why.getMessage()).contains("not an SSL/TLS record")) {
+                return new Failure(UNWELL, e.code() + ", " + e.executed() + ": the server does not speak TLS", e);
             }
-            throw new IllegalStateException(e);
-        } catch (IllegalAccessException e) {
-            throw new Mistake(called + ": not accessible");
+        }
+        return !asked.isTls() && e.executed() == RPCXException.Executed.NOT_EXECUTED && isConnectable(at)
+                ? new Failure(UNWELL, words(e) + " (does it speak TLS?)", e)
+                : e;
+    }
+
+    /** Whether the network and the port are well, so that it is what the server says that is not understood. */
+    private static boolean isConnectable(Endpoint at) {
+        try (Socket socket = new Socket()) {
+            socket.connect(new InetSocketAddress(at.host(), at.port()), (int) TIME.toMillis());
+            return true;
+        } catch (IOException | RuntimeException e) {
+            return false;
         }
     }
 }

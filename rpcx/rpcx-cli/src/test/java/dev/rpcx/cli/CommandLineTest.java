@@ -12,6 +12,8 @@ import dev.rpcx.Tokens;
 import dev.rpcx.schema.Field;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -132,7 +134,9 @@ class CommandLineTest {
         assertThat(complained()).contains("the server does not speak TLS").hasSizeLessThan(120);
         assertThat(run("call", address, PeopleClient.class.getName(), "older", "[[{\"age\":\"x\"}], 2]"))
                 .isEqualTo(1);
-        assertThat(complained()).contains("expected: the arguments").doesNotContainIgnoringCase("Deserialization");
+        assertThat(complained())
+                .contains("argument 1[0].age", "\"x\"", "expected: an integer")
+                .doesNotContainIgnoringCase("Deserialization");
         assertThat(run("call", address, PeopleClient.class.getName(), "older", "[{]"))
                 .isEqualTo(1);
         assertThat(complained()).doesNotContain("Parser", "Feature");
@@ -257,6 +261,7 @@ class CommandLineTest {
     @Test
     void eachMistakeIsOneLine(@TempDir Path folder) throws Exception {
         Path text = Files.writeString(folder.resolve("text"), "no certificate");
+        Path binary = Files.write(folder.resolve("binary"), new byte[] {(byte) 0xff, 0x1b, 0x5b});
         String type = PeopleClient.class.getName();
         Map<String[], String> mistakes = Map.ofEntries(
                 Map.entry(new String[] {"lsit", address}, "lsit"),
@@ -270,9 +275,37 @@ class CommandLineTest {
                 Map.entry(new String[] {"list", address, "--ca", text.toString()}, "PEM"),
                 Map.entry(new String[] {"list", address, "--cert", text.toString()}, "--key"),
                 Map.entry(new String[] {"list", address, "--token", "alice"}, "PRINCIPAL:FILE"),
-                Map.entry(new String[] {"list", address, "--token", "alice:/nowhere"}, "/nowhere"),
+                Map.entry(new String[] {"list", address, "--token", "alice:/nowhere"}, "no such file"),
                 Map.entry(new String[] {"list", address, "--token", "alice:" + text}, "16"),
+                Map.entry(
+                        new String[] {"list", address, "--token", "alice:0123456789 the secret itself"},
+                        "PRINCIPAL:FILE"),
+                Map.entry(new String[] {"list", address, "--token", "0123456789 the secret itself"}, "PRINCIPAL:FILE"),
+                Map.entry(new String[] {"list", address, "--ca", folder.toString()}, "a folder"),
+                Map.entry(new String[] {"list", address, "--ca", "--tls"}, "nothing behind it"),
+                Map.entry(new String[] {"list", address, "--tls", "--tls"}, "twice"),
+                Map.entry(new String[] {"list", address, "--ca=x"}, "a space between"),
+                Map.entry(new String[] {"list", address, "--server-nam", "x"}, "did you mean --server-name?"),
+                Map.entry(new String[] {"list", address, "x"}, "2 words behind list"),
+                Map.entry(new String[] {"--tls"}, "no command"),
+                Map.entry(new String[] {"list", "::1:9000"}, "[::1]:9000"),
+                Map.entry(new String[] {"list", "localhost:0"}, "port: 0"),
+                Map.entry(new String[] {"list", "localhost:+90"}, "host:port"),
+                Map.entry(new String[] {"list", "localhost:99999999999"}, "1 to 65535"),
+                Map.entry(new String[] {"list", "x".repeat(100_000)}, "100000 characters"),
                 Map.entry(new String[] {"call", address, type}, "call HOST:PORT"),
+                Map.entry(new String[] {"call", address, "java.util.List", "get"}, "@RPCXClient"),
+                Map.entry(new String[] {"call", address, "dev/rpcx/Client", "get"}, "RPCX_CLASSPATH"),
+                Map.entry(new String[] {"call", address, type, "odler"}, "did you mean older?"),
+                Map.entry(new String[] {"lock", "x"}, "rpcx lock FILE CLASS..."),
+                Map.entry(new String[] {"lock", folder.toString(), type}, "a folder"),
+                Map.entry(new String[] {"lock", "a\0b", type}, "the name of a file"),
+                Map.entry(new String[] {"check", binary.toString(), type}, "UTF-8"),
+                Map.entry(new String[] {"compare", binary.toString(), text.toString()}, "UTF-8"),
+                Map.entry(new String[] {"compare", "a", "b", "c"}, "3 words"),
+                Map.entry(new String[] {"proto", "p;x", type}, "a package of Protobuf"),
+                Map.entry(new String[] {"proto", "--tls", "p", type}, "--tls: no such option of proto"),
+                Map.entry(new String[] {"proto", "p", "java.lang.String"}, "no published method"),
                 Map.entry(new String[] {"call", address, type, "watch"}, "stream"),
                 Map.entry(new String[] {"call", address, type, "older", "[1, 2] [3]"}, "JSON"),
                 Map.entry(new String[] {"call", address, type, "older", ""}, "JSON"));
@@ -281,7 +314,9 @@ class CommandLineTest {
             assertThat(complained())
                     .as(String.join(" ", asked))
                     .contains(expected)
-                    .hasLineCount(1);
+                    .doesNotContain("0123456789")
+                    .hasLineCount(1)
+                    .hasSizeLessThan(400);
             assertThat(said()).isEmpty();
         });
         assertThat(run("--help")).isZero();
@@ -300,5 +335,49 @@ class CommandLineTest {
         assertThat(said()).contains("red");
         assertThat(said().chars().filter(c -> Character.isISOControl(c) && c != '\n' && c != '\r'))
                 .isEmpty();
+    }
+
+    @Test
+    void eachCommandTellsOfItself() {
+        for (String command : new String[] {"list", "health", "call", "proto", "lock", "check", "compare"}) {
+            for (String[] asked : new String[][] {{command, "--help"}, {"help", command}, {"--help", command}}) {
+                assertThat(run(asked)).isZero();
+                assertThat(said()).startsWith("rpcx " + command + " ").contains("--debug");
+                assertThat(complained()).isEmpty();
+            }
+        }
+    }
+
+    @Test
+    void onlyDebugShowsAStackTrace() {
+        assertThat(run("list", address, "--tsl")).isEqualTo(1);
+        assertThat(complained()).hasLineCount(1);
+        assertThat(run("list", address, "--tsl", "--debug")).isEqualTo(1);
+        assertThat(complained()).contains("    at dev.rpcx.cli.Asked", "--tsl: no such option");
+    }
+
+    @Test
+    void whetherAServerSpeaksTlsIsAskedOnlyWhereOneHasListened(@TempDir Path folder) throws Exception {
+        Path[] its = certificate(folder, "server");
+        Server closed = Server.builder(RegistryServer.registry(new People()))
+                .host("127.0.0.1")
+                .tls(Tls.server(its[0], its[1]))
+                .build()
+                .start();
+        try {
+            assertThat(run("health", "127.0.0.1:" + closed.port())).isEqualTo(2);
+            assertThat(complained()).contains("does it speak TLS?").hasLineCount(1);
+        } finally {
+            closed.stop();
+        }
+        try (ServerSocket silent = new ServerSocket(0, 5, InetAddress.getLoopbackAddress())) {
+            assertThat(run("health", "127.0.0.1:" + silent.getLocalPort())).isEqualTo(2);
+            assertThat(complained()).contains("does it speak TLS?").hasLineCount(1);
+        }
+        server.stop();
+        assertThat(run("health", address)).isEqualTo(2);
+        assertThat(complained()).contains("refused").doesNotContain("TLS").hasLineCount(1);
+        assertThat(run("health", "no.such.host.invalid:1")).isEqualTo(2);
+        assertThat(complained()).doesNotContain("TLS").hasLineCount(1);
     }
 }

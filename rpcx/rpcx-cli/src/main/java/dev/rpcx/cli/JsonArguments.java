@@ -1,0 +1,534 @@
+package dev.rpcx.cli;
+
+import dev.rpcx.schema.EnumType;
+import dev.rpcx.schema.FieldType;
+import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.Scalar;
+import dev.rpcx.schema.Schema;
+import dev.rpcx.schema.Shape;
+import dev.rpcx.schema.WellKnown;
+import java.lang.reflect.AccessibleObject;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.InaccessibleObjectException;
+import java.lang.reflect.InvocationTargetException;
+import java.math.BigInteger;
+import java.time.DateTimeException;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+import tools.jackson.core.TokenStreamLocation;
+import tools.jackson.core.exc.StreamConstraintsException;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * A method's arguments, read from JSON by the schema that the call is sent by: nothing can be in the JSON that would not
+ * be sent as it stands there, and what the method has to be given has to be there. {@link JsonResult} writes the same
+ * forms.
+ */
+final class JsonArguments {
+    private static final JsonMapper JSON = JsonMapper.shared();
+
+    private final JsonParser in;
+
+    private JsonArguments(JsonParser in) {
+        this.in = in;
+    }
+
+    /**
+     * How many arguments there are.
+     *
+     * @param expected what should be there, for the error
+     * @throws Mistake no JSON, or no array
+     */
+    static int count(String json, String expected) {
+        try (JsonParser in = JSON.createParser(json)) {
+            if (in.nextToken() != JsonToken.START_ARRAY) {
+                throw new Mistake(Printable.clipped(json) + " (expected: " + expected + ")");
+            }
+            int count = 0;
+            while (in.nextToken() != JsonToken.END_ARRAY) {
+                in.skipChildren();
+                count++;
+            }
+            if (in.nextToken() != null) {
+                throw new Mistake(
+                        place(in.currentTokenLocation()) + "more behind the JSON array (expected: " + expected + ")");
+            }
+            return count;
+        } catch (JacksonException e) {
+            throw unreadable(e, expected);
+        }
+    }
+
+    /**
+     * The arguments in the order of the parameters.
+     *
+     * @param json an array of as many as the method has, see {@link #count}
+     * @throws Mistake what the method cannot be given, by its place
+     */
+    static @Nullable Object[] read(String json, MessageType parameters) {
+        try (JsonParser in = JSON.createParser(json)) {
+            JsonArguments arguments = new JsonArguments(in);
+            in.nextToken();
+            in.nextToken();
+            if (parameters.kind() != MessageType.Kind.PARAMETERS) {
+                // the only parameter is the message itself
+                return new Object[] {arguments.element(parameters, "argument 1")};
+            }
+            @Nullable Object[] given = new Object[parameters.arity()];
+            List<FieldType> fields = parameters.fields();
+            for (int i = 0; i < fields.size(); i++) {
+                given[parameters.positions().get(i)] = arguments.field(fields.get(i), "argument " + (i + 1));
+                in.nextToken();
+            }
+            return given;
+        } catch (JacksonException e) {
+            throw unreadable(e, "JSON");
+        }
+    }
+
+    /** Jackson's own words name its classes and settings. */
+    private static Mistake unreadable(JacksonException e, String expected) {
+        String what = e instanceof StreamConstraintsException
+                ? "JSON inside JSON more than 500 deep, or a number of more than 1000 digits"
+                : "no JSON";
+        return new Mistake(place(e.getLocation()) + what + " (expected: " + expected + ")");
+    }
+
+    private static String place(@Nullable TokenStreamLocation at) {
+        return at == null || at.getLineNr() < 1 ? "" : "line " + at.getLineNr() + ", column " + at.getColumnNr() + ": ";
+    }
+
+    private @Nullable Object field(FieldType field, String at) {
+        if (in.currentToken() == JsonToken.VALUE_NULL) {
+            if (!hasNull(field)) {
+                throw wrong(at, expected(field));
+            }
+            return absent(field);
+        }
+        return switch (field.holder()) {
+            case PLAIN, NULLABLE -> element(field.shape(), at);
+            case OPTIONAL -> Optional.of(element(field.shape(), at));
+            case LIST -> elements(field, at, new ArrayList<>());
+            case SET -> elements(field, at, new LinkedHashSet<>());
+            case MAP -> map(field, at);
+        };
+    }
+
+    private static boolean hasNull(FieldType field) {
+        return switch (field.holder()) {
+            case NULLABLE, OPTIONAL -> true;
+            case PLAIN ->
+                Schema.hasNull(field.shape()) || field.shape() instanceof EnumType type && type.unknown() == null;
+            default -> false;
+        };
+    }
+
+    private static @Nullable Object absent(FieldType field) {
+        return field.holder() == FieldType.Holder.OPTIONAL ? Optional.empty() : null;
+    }
+
+    private java.util.Collection<Object> elements(FieldType field, String at, java.util.Collection<Object> into) {
+        expect(JsonToken.START_ARRAY, at, expected(field));
+        for (int i = 0; in.nextToken() != JsonToken.END_ARRAY; i++) {
+            String place = at + "[" + i + "]";
+            Object element = element(field.shape(), place);
+            if (!into.add(element)) {
+                throw new Mistake(place + ": stands in the set already (expected: each element once)");
+            }
+        }
+        return into;
+    }
+
+    private Map<Object, Object> map(FieldType field, String at) {
+        Map<Object, Object> map = new LinkedHashMap<>();
+        Shape keys = java.util.Objects.requireNonNull(field.key());
+        if (!isText(keys)) {
+            return pairs(keys, field, at, map);
+        }
+        expect(JsonToken.START_OBJECT, at, expected(field));
+        while (in.nextToken() != JsonToken.END_OBJECT) {
+            String name = in.currentName();
+            String place = at + "[" + Printable.clipped(name) + "]";
+            Object key = key(keys, name, at);
+            in.nextToken();
+            put(map, key, element(field.shape(), place), place);
+        }
+        return map;
+    }
+
+    private static void put(Map<Object, Object> map, Object key, Object value, String at) {
+        if (map.put(key, value) != null) {
+            throw new Mistake(at + ": stands there twice (expected: each key once)");
+        }
+    }
+
+    /** Keys that are messages have no text: an array of objects with {@code key} and {@code value}. */
+    private Map<Object, Object> pairs(Shape keys, FieldType field, String at, Map<Object, Object> map) {
+        expect(JsonToken.START_ARRAY, at, expected(field));
+        for (int i = 0; in.nextToken() != JsonToken.END_ARRAY; i++) {
+            String place = at + "[" + i + "]";
+            Map<String, Object> pair = members(
+                    place,
+                    "a pair",
+                    List.of("key", "value"),
+                    name -> element(name.equals("key") ? keys : field.shape(), place + "." + name));
+            Object key = pair.get("key");
+            Object value = pair.get("value");
+            if (key == null || value == null) {
+                throw new Mistake(place + ": a pair without " + (key == null ? "key" : "value")
+                        + " (expected: {\"key\": …, \"value\": …})");
+            }
+            put(map, key, value, place);
+        }
+        return map;
+    }
+
+    static boolean isText(Shape key) {
+        return !(key instanceof MessageType);
+    }
+
+    /** A key of a map is a string in JSON, whatever it is in Java. */
+    private static Object key(Shape shape, String text, String at) {
+        boolean isNumber = shape instanceof Scalar scalar
+                        && switch (scalar) {
+                            case STRING, CHAR, UUID, BYTES -> false;
+                            default -> true;
+                        }
+                || shape == WellKnown.DECIMAL;
+        try (JsonParser in = JSON.createParser(isNumber ? text : JSON.writeValueAsString(text))) {
+            in.nextToken();
+            Object key = new JsonArguments(in).element(shape, at + ", key " + Printable.clipped(text));
+            if (in.nextToken() == null) {
+                return key;
+            }
+        } catch (JacksonException e) {
+            // told below
+        }
+        throw new Mistake(at + ": key " + Printable.clipped(text) + " (expected: " + expected(shape) + ")");
+    }
+
+    /** Of a value that cannot be null. */
+    private Object element(Shape shape, String at) {
+        if (in.currentToken() == JsonToken.VALUE_NULL) {
+            throw wrong(at, expected(shape));
+        }
+        if (shape instanceof Scalar scalar) {
+            return scalar(scalar, at);
+        }
+        if (shape instanceof WellKnown wellKnown) {
+            return wellKnown(wellKnown, at);
+        }
+        if (shape instanceof EnumType type) {
+            String name = text(shape, at);
+            for (Enum<?> constant : type.constants()) {
+                if (constant.name().equals(name)) {
+                    return constant;
+                }
+            }
+            throw wrong(at, expected(shape));
+        }
+        MessageType message = (MessageType) shape;
+        return switch (message.kind()) {
+            case RECORD -> record(message, at);
+            case BEAN -> bean(message, at);
+            case ONEOF -> oneOf(message, at);
+            case WRAPPER ->
+                java.util.Objects.requireNonNull(field(message.fields().get(0), at));
+            case PARAMETERS -> throw new IllegalStateException(message + " within a value");
+        };
+    }
+
+    private Object scalar(Scalar scalar, String at) {
+        return switch (scalar) {
+            case BOOL -> bool(at);
+            case BYTE -> (byte) integer(scalar, at, Byte.MIN_VALUE, Byte.MAX_VALUE);
+            case SHORT -> (short) integer(scalar, at, Short.MIN_VALUE, Short.MAX_VALUE);
+            case INT -> (int) integer(scalar, at, Integer.MIN_VALUE, Integer.MAX_VALUE);
+            case LONG -> integer(scalar, at, Long.MIN_VALUE, Long.MAX_VALUE);
+            case CHAR -> {
+                String text = text(scalar, at);
+                if (text.length() != 1) {
+                    throw wrong(at, expected(scalar));
+                }
+                yield text.charAt(0);
+            }
+            case FLOAT -> {
+                float number = (float) real(scalar, at);
+                if (Float.isInfinite(number) && isNumber()) {
+                    throw wrong(at, expected(scalar));
+                }
+                yield number;
+            }
+            case DOUBLE -> real(scalar, at);
+            case STRING -> text(scalar, at);
+            case BYTES -> parsed(scalar, at, Base64.getDecoder()::decode);
+            case BIG_INTEGER -> {
+                expect(JsonToken.VALUE_NUMBER_INT, at, expected(scalar));
+                yield in.getBigIntegerValue();
+            }
+            case UUID ->
+                parsed(scalar, at, text -> {
+                    UUID uuid = UUID.fromString(text);
+                    if (!uuid.toString().equalsIgnoreCase(text)) {
+                        throw new IllegalArgumentException(text);
+                    }
+                    return uuid;
+                });
+        };
+    }
+
+    private Object wellKnown(WellKnown type, String at) {
+        return switch (type) {
+            case INSTANT -> parsed(type, at, Instant::parse);
+            case DURATION -> parsed(type, at, Duration::parse);
+            case LOCAL_DATE -> parsed(type, at, LocalDate::parse);
+            case LOCAL_DATE_TIME -> parsed(type, at, LocalDateTime::parse);
+            case DECIMAL -> {
+                if (!isNumber()) {
+                    throw wrong(at, expected(type));
+                }
+                yield in.getDecimalValue();
+            }
+        };
+    }
+
+    private Object bool(String at) {
+        JsonToken token = in.currentToken();
+        if (token != JsonToken.VALUE_TRUE && token != JsonToken.VALUE_FALSE) {
+            throw wrong(at, expected(Scalar.BOOL));
+        }
+        return token == JsonToken.VALUE_TRUE;
+    }
+
+    private long integer(Scalar scalar, String at, long least, long most) {
+        expect(JsonToken.VALUE_NUMBER_INT, at, expected(scalar));
+        BigInteger number = in.getBigIntegerValue();
+        if (number.bitLength() > 63 || number.longValue() < least || number.longValue() > most) {
+            throw wrong(at, expected(scalar));
+        }
+        return number.longValue();
+    }
+
+    private boolean isNumber() {
+        return in.currentToken() == JsonToken.VALUE_NUMBER_INT || in.currentToken() == JsonToken.VALUE_NUMBER_FLOAT;
+    }
+
+    private double real(Scalar scalar, String at) {
+        if (isNumber()) {
+            double number = in.getDoubleValue();
+            if (Double.isFinite(number)) {
+                return number;
+            }
+        } else if (in.currentToken() == JsonToken.VALUE_STRING) {
+            switch (in.getString()) {
+                case "NaN":
+                    return Double.NaN;
+                case "Infinity":
+                    return Double.POSITIVE_INFINITY;
+                case "-Infinity":
+                    return Double.NEGATIVE_INFINITY;
+                default:
+            }
+        }
+        throw wrong(at, expected(scalar));
+    }
+
+    private String text(Shape shape, String at) {
+        expect(JsonToken.VALUE_STRING, at, expected(shape));
+        return in.getString();
+    }
+
+    private <T> T parsed(Shape shape, String at, Function<String, T> parser) {
+        try {
+            return parser.apply(text(shape, at));
+        } catch (IllegalArgumentException | DateTimeException e) {
+            throw wrong(at, expected(shape));
+        }
+    }
+
+    /** Members of an object, each of which has to be one of these, and once. */
+    private Map<String, Object> members(
+            String at, String of, List<String> names, Function<String, @Nullable Object> value) {
+        expect(JsonToken.START_OBJECT, at, "an object of " + listed(names));
+        Map<String, Object> members = new LinkedHashMap<>();
+        Set<String> met = new HashSet<>();
+        while (in.nextToken() != JsonToken.END_OBJECT) {
+            String name = in.currentName();
+            if (!names.contains(name)) {
+                throw new Mistake(at + ": no field " + Printable.clipped(name) + " in " + of
+                        + Printable.nearest(name, names) + " (expected: " + listed(names) + ")");
+            }
+            if (!met.add(name)) {
+                throw new Mistake(at + "." + name + ": stands there twice (expected: each field of " + of + " once)");
+            }
+            in.nextToken();
+            members.put(name, value.apply(name));
+        }
+        return members;
+    }
+
+    private static String listed(List<String> names) {
+        return names.isEmpty() ? "no fields" : String.join(", ", names);
+    }
+
+    private Map<String, Object> fields(MessageType message, String at) {
+        List<String> names = message.fields().stream().map(FieldType::name).toList();
+        return members(at, message.protoName(), names, name -> {
+            FieldType field = message.fields().get(names.indexOf(name));
+            return field(field, at + "." + name);
+        });
+    }
+
+    private Object record(MessageType message, String at) {
+        Map<String, Object> given = fields(message, at);
+        @Nullable
+        Object[] components = message.fields().stream()
+                .map(field -> {
+                    if (!given.containsKey(field.name()) && !hasNull(field)) {
+                        throw new Mistake(at + ": field " + field.name() + " of " + message.protoName()
+                                + " is missing (expected: " + expected(field) + ")");
+                    }
+                    return given.containsKey(field.name()) ? given.get(field.name()) : absent(field);
+                })
+                .toArray();
+        Constructor<?> constructor = message.constructor();
+        return made(message, at, constructor, () -> constructor.newInstance(components));
+    }
+
+    /** What is not given stays as the class has it. */
+    private Object bean(MessageType message, String at) {
+        Map<String, Object> given = fields(message, at);
+        Constructor<?> constructor = message.constructor();
+        Object bean = made(message, at, constructor, constructor::newInstance);
+        for (int i = 0; i < message.fields().size(); i++) {
+            String name = message.fields().get(i).name();
+            java.lang.reflect.Method setter = message.setters().get(i);
+            if (given.containsKey(name)) {
+                made(message, at, setter, () -> {
+                    setter.invoke(bean, given.get(name));
+                    return bean;
+                });
+            }
+        }
+        return bean;
+    }
+
+    private interface Making {
+        Object make() throws ReflectiveOperationException;
+    }
+
+    /** The class may refuse what it is given. */
+    private static Object made(MessageType message, String at, AccessibleObject member, Making making) {
+        try {
+            member.setAccessible(true);
+            return making.make();
+        } catch (InvocationTargetException e) {
+            throw new Mistake(at + ": " + message.protoName() + " refuses it: " + e.getCause());
+        } catch (ReflectiveOperationException | InaccessibleObjectException e) {
+            throw new Mistake(at + ": " + message.javaClass().getName() + " cannot be made: " + e);
+        }
+    }
+
+    private Object oneOf(MessageType message, String at) {
+        Map<String, Object> given = fields(message, at);
+        if (given.size() != 1 || given.containsValue(null)) {
+            throw new Mistake(at + ": " + given.size() + " cases of " + message.protoName() + " (expected: "
+                    + expected(message) + ")");
+        }
+        return given.values().iterator().next();
+    }
+
+    private void expect(JsonToken token, String at, String expected) {
+        if (in.currentToken() != token) {
+            throw wrong(at, expected);
+        }
+    }
+
+    private Mistake wrong(String at, String expected) {
+        JsonToken token = in.currentToken();
+        String value = token == JsonToken.START_OBJECT
+                ? "an object"
+                : token == JsonToken.START_ARRAY
+                        ? "an array"
+                        : token == JsonToken.VALUE_STRING
+                                ? '"' + Printable.clipped(in.getString()) + '"'
+                                : Printable.clipped(String.valueOf(in.getString()));
+        return new Mistake(at + ": " + value + " (expected: " + expected + ")");
+    }
+
+    private static String expected(FieldType field) {
+        String one = expected(field.shape());
+        return switch (field.holder()) {
+            case PLAIN, NULLABLE, OPTIONAL -> hasNull(field) ? one + ", or null" : one;
+            case LIST, SET -> "an array, each element " + one;
+            case MAP ->
+                isText(java.util.Objects.requireNonNull(field.key()))
+                        ? "an object, each value " + one
+                        : "an array of {\"key\": …, \"value\": …}";
+        };
+    }
+
+    private static String expected(Shape shape) {
+        if (shape instanceof Scalar scalar) {
+            return switch (scalar) {
+                case BOOL -> "true or false";
+                case BYTE -> range(Byte.MIN_VALUE, Byte.MAX_VALUE);
+                case SHORT -> range(Short.MIN_VALUE, Short.MAX_VALUE);
+                case INT -> range(Integer.MIN_VALUE, Integer.MAX_VALUE);
+                case LONG -> range(Long.MIN_VALUE, Long.MAX_VALUE);
+                case BIG_INTEGER -> "an integer";
+                case CHAR -> "a string of one character";
+                case FLOAT -> "a number up to 3.4e38, or \"NaN\", \"Infinity\", \"-Infinity\"";
+                case DOUBLE -> "a number up to 1.8e308, or \"NaN\", \"Infinity\", \"-Infinity\"";
+                case STRING -> "a string";
+                case BYTES -> "a string of Base64";
+                case UUID -> "a string such as \"123e4567-e89b-12d3-a456-426614174000\"";
+            };
+        }
+        if (shape instanceof WellKnown wellKnown) {
+            return switch (wellKnown) {
+                case DECIMAL -> "a number";
+                case INSTANT -> "a string such as \"2026-12-31T23:59:59Z\"";
+                case DURATION -> "a string such as \"PT1.5S\"";
+                case LOCAL_DATE -> "a string such as \"2026-12-31\"";
+                case LOCAL_DATE_TIME -> "a string such as \"2026-12-31T23:59:59\"";
+            };
+        }
+        if (shape instanceof EnumType type) {
+            return "one of "
+                    + Arrays.stream(type.constants())
+                            .map(constant -> '"' + constant.name() + '"')
+                            .collect(Collectors.joining(", "));
+        }
+        MessageType message = (MessageType) shape;
+        List<String> names = message.fields().stream().map(FieldType::name).toList();
+        return switch (message.kind()) {
+            case WRAPPER -> expected(message.fields().get(0));
+            case ONEOF -> "an object with one of " + listed(names);
+            default -> "an object of " + message.protoName() + ": " + listed(names);
+        };
+    }
+
+    private static String range(long least, long most) {
+        return "an integer from " + least + " to " + most;
+    }
+}
