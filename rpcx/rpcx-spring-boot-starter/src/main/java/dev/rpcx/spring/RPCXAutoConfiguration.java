@@ -5,6 +5,7 @@ import dev.rpcx.micrometer.CallMetrics;
 import dev.rpcx.opentelemetry.CallTracing;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.opentelemetry.api.OpenTelemetry;
+import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -44,9 +45,10 @@ public class RPCXAutoConfiguration {
         return builder.build();
     }
 
+    /** Of several discoveries one has to be {@code @Primary}: Spring refuses the application otherwise, and names them. */
     @Bean
-    RPCXClients rpcxClients(Client client, RPCXProperties properties, ObjectProvider<RPCXDiscovery> discovery) {
-        return new RPCXClients(client, properties, discovery.getIfUnique());
+    RPCXClients rpcxClients(Client client, RPCXProperties properties, @Nullable RPCXDiscovery discovery) {
+        return new RPCXClients(client, properties, discovery);
     }
 
     @Bean

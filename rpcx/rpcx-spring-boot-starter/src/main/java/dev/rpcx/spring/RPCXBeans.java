@@ -2,31 +2,53 @@ package dev.rpcx.spring;
 
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
-import java.util.HashSet;
-import java.util.List;
-import java.util.Set;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.BeanClassLoaderAware;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.BeanFactoryAware;
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.annotation.AnnotatedBeanDefinition;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.boot.autoconfigure.AutoConfigurationPackages;
 import org.springframework.context.EnvironmentAware;
+import org.springframework.context.ResourceLoaderAware;
 import org.springframework.context.annotation.ClassPathScanningCandidateComponentProvider;
 import org.springframework.context.annotation.ImportBeanDefinitionRegistrar;
+import org.springframework.core.annotation.MergedAnnotations;
+import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
 import org.springframework.core.env.Environment;
+import org.springframework.core.io.ResourceLoader;
 import org.springframework.core.type.AnnotationMetadata;
 import org.springframework.core.type.filter.AnnotationTypeFilter;
 import org.springframework.util.ClassUtils;
 
-/** Looks through the application's packages: a bean for each {@code @RPCXServer} class that is none yet, and for each {@code @RPCXClient}. */
-final class RPCXBeans implements ImportBeanDefinitionRegistrar, BeanFactoryAware, EnvironmentAware {
+/**
+ * Looks through the application's packages: a bean for each {@code @RPCXServer} class and each {@code @RPCXClient} interface of which the
+ * application has none, however it makes its own. Types are compared and not names of classes, since a bean that a method makes has no
+ * class by name; they are those of the application's class loader, which may be another one than this class's (that of devtools is).
+ */
+final class RPCXBeans
+        implements ImportBeanDefinitionRegistrar,
+                BeanClassLoaderAware,
+                BeanFactoryAware,
+                EnvironmentAware,
+                ResourceLoaderAware {
+    private ClassLoader classLoader;
     private BeanFactory factory;
     private Environment environment;
+    private ResourceLoader resources;
 
-    @SuppressWarnings("NullAway.Init") // Spring sets both before it calls
+    @SuppressWarnings("NullAway.Init") // Spring sets all of them before it calls
     RPCXBeans() {}
+
+    @Override
+    public void setBeanClassLoader(ClassLoader found) {
+        classLoader = found;
+    }
 
     @Override
     public void setBeanFactory(BeanFactory beanFactory) {
@@ -39,35 +61,49 @@ final class RPCXBeans implements ImportBeanDefinitionRegistrar, BeanFactoryAware
     }
 
     @Override
+    public void setResourceLoader(ResourceLoader found) {
+        resources = found;
+    }
+
+    @Override
     public void registerBeanDefinitions(AnnotationMetadata importing, BeanDefinitionRegistry registry) {
         if (!AutoConfigurationPackages.has(factory)) {
             return;
         }
-        Set<String> known = new HashSet<>();
-        for (String name : registry.getBeanDefinitionNames()) {
-            String type = registry.getBeanDefinition(name).getBeanClassName();
-            if (type != null) {
-                known.add(type);
-            }
-        }
-        List<String> packages = AutoConfigurationPackages.get(factory);
-        for (String each : packages) {
-            for (BeanDefinition found : scanner().findCandidateComponents(each)) {
-                String type = found.getBeanClassName();
-                if (type != null && known.add(type)) {
-                    register(type, (AnnotatedBeanDefinition) found, registry);
+        ListableBeanFactory beans = (ListableBeanFactory) factory;
+        ClassPathScanningCandidateComponentProvider scanner = scanner();
+        Map<Class<?>, BeanDefinition> found = new LinkedHashMap<>();
+        for (String each : AutoConfigurationPackages.get(factory)) {
+            for (BeanDefinition definition : scanner.findCandidateComponents(each)) {
+                String name = definition.getBeanClassName();
+                if (name != null) {
+                    found.putIfAbsent(ClassUtils.resolveClassName(name, classLoader), definition);
                 }
             }
         }
+        found.forEach((type, definition) -> {
+            if (!isThere(beans, type)) {
+                registry.registerBeanDefinition(type.getName(), type.isInterface() ? proxy(type) : definition);
+            }
+        });
     }
 
-    private void register(String name, AnnotatedBeanDefinition found, BeanDefinitionRegistry registry) {
-        if (found.getMetadata().isInterface()) {
-            Class<?> type = ClassUtils.resolveClassName(name, getClass().getClassLoader());
-            registry.registerBeanDefinition(name, proxy(type));
-        } else {
-            registry.registerBeanDefinition(name, found);
+    /** A subclass of a service's class is that service, unless it publishes one of its own. */
+    private static boolean isThere(ListableBeanFactory beans, Class<?> type) {
+        for (String name : beans.getBeanNamesForType(type, true, false)) {
+            Class<?> known = beans.getType(name, false);
+            if (type.isInterface() || known == type || known != null && publisher(known) == type) {
+                return true;
+            }
         }
+        return false;
+    }
+
+    /** The class that a bean's annotation stands on. */
+    private static @Nullable Object publisher(Class<?> bean) {
+        return MergedAnnotations.from(bean, SearchStrategy.INHERITED_ANNOTATIONS)
+                .get(RPCXServer.class)
+                .getSource();
     }
 
     private <T> BeanDefinition proxy(Class<T> type) {
@@ -86,6 +122,7 @@ final class RPCXBeans implements ImportBeanDefinitionRegistrar, BeanFactoryAware
                         return type.isIndependent() && (type.isInterface() || type.isConcrete());
                     }
                 };
+        scanner.setResourceLoader(resources);
         scanner.addIncludeFilter(new AnnotationTypeFilter(RPCXClient.class, false));
         scanner.addIncludeFilter(new AnnotationTypeFilter(RPCXServer.class, false));
         return scanner;

@@ -34,9 +34,12 @@ final class RPCXClients {
 
     private static Endpoint endpoint(String service, String address) {
         int colon = address.lastIndexOf(':');
+        String host = address.substring(0, Math.max(0, colon)).strip();
+        // as elsewhere: an address of IPv6 in brackets
+        boolean isBracketed = host.startsWith("[") && host.endsWith("]");
         try {
             return new Endpoint(
-                    address.substring(0, Math.max(0, colon)).strip(),
+                    isBracketed ? host.substring(1, host.length() - 1) : host,
                     Integer.parseInt(address.substring(colon + 1).strip()));
         } catch (IllegalArgumentException e) {
             throw new IllegalArgumentException(

@@ -3,9 +3,12 @@ package dev.rpcx.spring;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
-import java.util.Collection;
 import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.scope.ScopedProxyUtils;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.context.SmartLifecycle;
 
@@ -17,7 +20,7 @@ public final class RPCXServing implements SmartLifecycle {
     private final ListableBeanFactory beans;
     private final RPCXProperties.Server properties;
     private final List<RPCXServerCustomizer> customizers;
-    private @Nullable Server server;
+    private volatile @Nullable Server server;
 
     RPCXServing(ListableBeanFactory beans, RPCXProperties properties, List<RPCXServerCustomizer> customizers) {
         this.beans = beans;
@@ -25,14 +28,17 @@ public final class RPCXServing implements SmartLifecycle {
         this.customizers = customizers;
     }
 
+    /** @throws RPCXStartException a bean that cannot be published as it is, or a name that is published twice */
     @Override
     public synchronized void start() {
-        Collection<Object> services =
-                beans.getBeansWithAnnotation(RPCXServer.class).values();
+        Map<String, Object> services = new TreeMap<>(beans.getBeansWithAnnotation(RPCXServer.class));
+        // whoever wants the service of a scope asks the proxy before it
+        services.keySet().removeIf(ScopedProxyUtils::isScopedTarget);
         if (services.isEmpty()) {
             return;
         }
-        Server.Builder builder = Server.builder(RegistryServer.registry(services.toArray()))
+        services.forEach(PublishedBean::check);
+        Server.Builder builder = Server.builder(registry(services))
                 .host(properties.host())
                 .port(properties.port())
                 .maxRunning(properties.maxRunning());
@@ -45,6 +51,17 @@ public final class RPCXServing implements SmartLifecycle {
         waiting.start();
     }
 
+    private static RegistryServer registry(Map<String, Object> services) {
+        try {
+            return RegistryServer.registry(services.values().toArray());
+        } catch (IllegalArgumentException e) {
+            throw new RPCXStartException(
+                    "The @RPCXServer beans cannot be published: " + e.getMessage(),
+                    "Beans that are published: " + PublishedBean.listed(services) + ".",
+                    e);
+        }
+    }
+
     private static void awaitStop(Server started) {
         try {
             started.awaitStop();
@@ -53,26 +70,34 @@ public final class RPCXServing implements SmartLifecycle {
         }
     }
 
+    /** Blocks until the calls under way have ended, or the time for them. */
     @Override
-    public synchronized void stop() {
-        if (server != null) {
-            server.stop(properties.stop());
+    public void stop() {
+        Server stopping;
+        synchronized (this) {
+            stopping = server;
             server = null;
+        }
+        // whoever asks how the server is meanwhile does not wait
+        if (stopping != null) {
+            stopping.stop(properties.stop());
         }
     }
 
     @Override
-    public synchronized boolean isRunning() {
+    public boolean isRunning() {
         return server != null;
     }
 
     /** Where it listens; empty where nothing is published, or before the start and after the end. */
-    public synchronized java.util.OptionalInt port() {
-        return server == null ? java.util.OptionalInt.empty() : java.util.OptionalInt.of(server.port());
+    public OptionalInt port() {
+        Server running = server;
+        return running == null ? OptionalInt.empty() : OptionalInt.of(running.port());
     }
 
     /** What it publishes, as {@code service/method}. */
-    public synchronized List<String> services() {
-        return server == null ? List.of() : server.services();
+    public List<String> services() {
+        Server running = server;
+        return running == null ? List.of() : running.services();
     }
 }

@@ -1,0 +1,266 @@
+package dev.rpcx.spring;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.rpcx.Client;
+import dev.rpcx.Endpoint;
+import dev.rpcx.Endpoints;
+import dev.rpcx.Method;
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXException;
+import dev.rpcx.RPCXServer;
+import dev.rpcx.spring.made.Made;
+import dev.rpcx.spring.proxied.Proxied;
+import dev.rpcx.spring.restarted.Restarted;
+import dev.rpcx.spring.scoped.Scoped;
+import dev.rpcx.spring.twice.Twice;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
+import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.boot.diagnostics.FailureAnalyzer;
+import org.springframework.boot.test.context.assertj.AssertableApplicationContext;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.core.io.support.SpringFactoriesLoader;
+
+@Timeout(120)
+class StarterTest {
+    private final ApplicationContextRunner runner = new ApplicationContextRunner()
+            .withConfiguration(AutoConfigurations.of(RPCXAutoConfiguration.class))
+            .withPropertyValues("rpcx.server.host=127.0.0.1", "rpcx.server.port=0");
+
+    private static int port(AssertableApplicationContext context) {
+        return context.getBean(RPCXServing.class).port().orElseThrow();
+    }
+
+    /** What Spring Boot prints where an application cannot start. */
+    private static FailureAnalysis analysis(AssertableApplicationContext context) {
+        Throwable failure = context.getStartupFailure();
+        assertThat(failure).isNotNull();
+        return SpringFactoriesLoader.forDefaultResourceLocation()
+                .load(FailureAnalyzer.class, (type, name, notMadeHere) -> {})
+                .stream()
+                .filter(each -> each instanceof RPCXStartFailureAnalyzer)
+                .map(each -> each.analyze(failure))
+                .filter(java.util.Objects::nonNull)
+                .findFirst()
+                .orElseThrow(() -> new AssertionError(failure));
+    }
+
+    @Test
+    void whatAMethodOfTheApplicationMakesIsNotMadeOnceMore() {
+        runner.withUserConfiguration(Made.class).run(context -> {
+            assertThat(context).hasNotFailed();
+            assertThat(context).hasSingleBean(Made.Greeter.class).hasSingleBean(Made.Found.class);
+            assertThat(context.getBean(RPCXServing.class).services())
+                    .containsExactlyInAnyOrder("greeter/how", "found/number");
+            assertThat(context.getBean(Client.class)
+                            .create(Made.GreeterClient.class, "127.0.0.1", port(context))
+                            .how())
+                    .isEqualTo("by a method");
+            assertThat(context).hasSingleBean(Made.GreeterClient.class).hasSingleBean(Made.FoundClient.class);
+            assertThat(context.getBean(Made.GreeterClient.class)).hasToString("GreeterClient at 10.0.0.1:10");
+        });
+    }
+
+    @Test
+    void aServiceThatIsThereTwiceIsToldWithTheNamesOfBoth() {
+        runner.withUserConfiguration(Twice.class).run(context -> {
+            FailureAnalysis analysis = analysis(context);
+            assertThat(analysis.getDescription()).contains("same/number is published twice");
+            assertThat(analysis.getAction()).contains(Twice.One.class.getName(), Twice.Two.class.getName());
+        });
+    }
+
+    @RPCXClient(remoteServerName = "open")
+    interface OpenClient {
+        String pub();
+
+        String prot();
+
+        String pack();
+    }
+
+    @Test
+    void anAspectStandsBeforeEachPublishedMethod() {
+        runner.withBean(Proxied.Open.class)
+                .withBean("aspect", BeanPostProcessor.class, () -> Proxied.aspect(true))
+                .run(context -> {
+                    assertThat(context).hasNotFailed();
+                    OpenClient client =
+                            context.getBean(Client.class).create(OpenClient.class, "127.0.0.1", port(context));
+                    for (Supplier<String> call :
+                            java.util.List.<Supplier<String>>of(client::pub, client::prot, client::pack)) {
+                        assertThatThrownBy(call::get)
+                                .isInstanceOf(RPCXException.class)
+                                .hasMessage("refused by the aspect");
+                    }
+                });
+    }
+
+    @Test
+    void aMethodThatNoAspectCanStandBeforeIsRefusedAtTheStart() {
+        runner.withBean("service", Proxied.Closed.class)
+                .withBean("aspect", BeanPostProcessor.class, () -> Proxied.aspect(true))
+                .run(context -> {
+                    FailureAnalysis analysis = analysis(context);
+                    assertThat(analysis.getDescription())
+                            .contains("'service'", "Closed.priv (private)", "Closed.fin (final)", "Base.above (final)")
+                            .doesNotContain("pub ");
+                    assertThat(analysis.getAction()).contains("not final");
+                });
+        // nobody stands before them
+        runner.withBean(Proxied.Closed.class)
+                .run(context -> assertThat(context.getBean(RPCXServing.class).services())
+                        .contains("closed/priv", "closed/fin", "closed/above", "closed/pub"));
+    }
+
+    @Test
+    void aProxyOfInterfacesIsRefusedAtTheStart() {
+        runner.withBean("service", Proxied.Interfaces.class)
+                .withBean("aspect", BeanPostProcessor.class, () -> Proxied.aspect(false))
+                .run(context -> {
+                    FailureAnalysis analysis = analysis(context);
+                    assertThat(analysis.getDescription()).contains("'service'", "a proxy of its interfaces");
+                    assertThat(analysis.getAction()).contains("spring.aop.proxy-target-class");
+                });
+    }
+
+    @RPCXClient(remoteServerName = "scoped")
+    interface ScopedClient {
+        String field();
+    }
+
+    @Test
+    void aServiceOfAScopeIsPublishedOnce() {
+        runner.withUserConfiguration(Scoped.class).run(context -> {
+            assertThat(context).hasNotFailed();
+            assertThat(context.getBean(Client.class)
+                            .create(ScopedClient.class, "127.0.0.1", port(context))
+                            .field())
+                    .isEqualTo("its field");
+        });
+    }
+
+    /** As devtools has it: what the application has written is loaded anew at each start, libraries are not. */
+    private static final class Restart extends URLClassLoader {
+        private static final String PACKAGE = Restarted.class.getPackageName() + ".";
+
+        Restart() {
+            super(
+                    new URL[] {
+                        Restarted.class.getProtectionDomain().getCodeSource().getLocation()
+                    },
+                    Restarted.class.getClassLoader());
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.startsWith(PACKAGE)) {
+                return super.loadClass(name, resolve);
+            }
+            synchronized (getClassLoadingLock(name)) {
+                Class<?> loaded = findLoadedClass(name);
+                return loaded == null ? findClass(name) : loaded;
+            }
+        }
+    }
+
+    @Test
+    void classesAreThoseOfTheApplicationsClassLoader() throws Exception {
+        for (int start = 0; start < 2; start++) {
+            try (Restart loader = new Restart()) {
+                runner.withClassLoader(loader)
+                        .withUserConfiguration(loader.loadClass(Restarted.class.getName()))
+                        .run(context -> {
+                            assertThat(context).hasNotFailed();
+                            assertThat(context.getBean(Supplier.class).get()).isEqualTo("called");
+                        });
+            }
+        }
+    }
+
+    @RPCXClient(remoteServerName = "g", remoteServerAddress = "127.0.0.1", remoteServerDomain = 9)
+    interface Somewhere {
+        String hi();
+    }
+
+    private static RPCXDiscovery at(String host) {
+        return service -> Endpoints.of(new Endpoint(host, 1));
+    }
+
+    @Test
+    void oneDiscoveryIsAskedAndOfSeveralThePrimaryOne() {
+        runner.withBean("one", RPCXDiscovery.class, () -> at("127.0.0.1"))
+                .run(context -> assertThat(context.getBean(RPCXClients.class)
+                                .create(Somewhere.class)
+                                .toString())
+                        .doesNotContain("127.0.0.1:9"));
+        runner.withBean("one", RPCXDiscovery.class, () -> at("127.0.0.1"))
+                .withBean("two", RPCXDiscovery.class, () -> at("127.0.0.2"))
+                .run(context -> assertThat(context.getStartupFailure())
+                        .hasRootCauseInstanceOf(NoUniqueBeanDefinitionException.class)
+                        .rootCause()
+                        .hasMessageContaining("one,two"));
+        runner.withBean(
+                        "one",
+                        RPCXDiscovery.class,
+                        () -> {
+                            throw new AssertionError("asked");
+                        },
+                        definition -> definition.setLazyInit(true))
+                .withBean("two", RPCXDiscovery.class, () -> at("127.0.0.2"), definition -> definition.setPrimary(true))
+                .run(context -> assertThat(context).hasNotFailed());
+        runner.run(context -> assertThat(context.getBean(RPCXClients.class).create(Somewhere.class))
+                .hasToString("Somewhere at 127.0.0.1:9"));
+    }
+
+    private static final CountDownLatch BEGUN = new CountDownLatch(1);
+    private static final CompletableFuture<String> RESULT = new CompletableFuture<>();
+
+    @RPCXServer("slow")
+    static class Slow {
+        @Method
+        CompletableFuture<String> slow() {
+            BEGUN.countDown();
+            return RESULT;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "slow")
+    interface SlowClient {
+        CompletableFuture<String> slow();
+    }
+
+    @Test
+    void howTheServerIsCanBeAskedWhileItStops() {
+        runner.withBean(Slow.class).withPropertyValues("rpcx.server.stop=60s").run(context -> {
+            RPCXServing serving = context.getBean(RPCXServing.class);
+            try (Client client = Client.standard()) {
+                CompletableFuture<String> call = client.create(SlowClient.class, "127.0.0.1", port(context))
+                        .slow();
+                assertThat(BEGUN.await(30, TimeUnit.SECONDS)).isTrue();
+                CompletableFuture<Void> stopped = CompletableFuture.runAsync(serving::stop);
+                CompletableFuture<Void> asked = CompletableFuture.runAsync(() -> {
+                    while (serving.isRunning() || serving.port().isPresent()) {
+                        Thread.onSpinWait();
+                    }
+                });
+                asked.get(30, TimeUnit.SECONDS);
+                assertThat(stopped).isNotDone();
+                RESULT.complete("served");
+                assertThat(call.get(30, TimeUnit.SECONDS)).isEqualTo("served");
+                stopped.get(30, TimeUnit.SECONDS);
+            }
+        });
+    }
+}
