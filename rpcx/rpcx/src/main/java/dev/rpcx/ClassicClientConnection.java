@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -90,7 +91,8 @@ final class ClassicClientConnection extends ClassicConnection {
                     RPCXException.Executed.NOT_EXECUTED));
             return;
         }
-        if (!account.take(Resource.REQUEST_BYTES, bytes)) {
+        long taken = HeapArray.taken(bytes);
+        if (!account.take(Resource.REQUEST_BYTES, taken)) {
             reply.completeExceptionally(crowded("bytes of requests that the server has not taken"));
             return;
         }
@@ -109,7 +111,7 @@ final class ClassicClientConnection extends ClassicConnection {
         } finally {
             if (!isQueued) {
                 // an Error too, as where there is no memory for the bytes
-                account.give(Resource.REQUEST_BYTES, bytes);
+                account.give(Resource.REQUEST_BYTES, taken);
             }
         }
     }
@@ -127,9 +129,9 @@ final class ClassicClientConnection extends ClassicConnection {
 
     private void write(byte[] frame, RPCXFuture<byte[]> reply) {
         if (reply.isDone()) {
-            account.give(Resource.REQUEST_BYTES, frame.length);
+            account.give(Resource.REQUEST_BYTES, HeapArray.taken(frame.length));
         } else if (end != null || !channel.isActive()) {
-            account.give(Resource.REQUEST_BYTES, frame.length);
+            account.give(Resource.REQUEST_BYTES, HeapArray.taken(frame.length));
             reply.completeExceptionally(lost(RPCXException.Executed.NOT_EXECUTED));
         } else {
             write(frame, left -> account.give(Resource.REQUEST_BYTES, left));
@@ -162,7 +164,7 @@ final class ClassicClientConnection extends ClassicConnection {
     void onLook(long nowNanos) {}
 
     @Override
-    public boolean hold(int bytes) {
+    public boolean hold(long bytes) {
         return true;
     }
 

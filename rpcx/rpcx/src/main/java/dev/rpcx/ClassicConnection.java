@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -194,10 +195,13 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     /** Told as the bytes of a frame leave, or when they never will. */
     interface Leaving {
-        void left(int bytes);
+        void left(long bytes);
     }
 
-    /** Sends a frame, in chunks. Each byte is told of once, whether it leaves or not. */
+    /**
+     * Sends a frame, in chunks. Each byte is told of once, whether it leaves or not, and with the last one what the
+     * frame's array takes of the heap beside them.
+     */
     final void write(byte[] frame, Leaving leaving) {
         if (waitingBytes == 0) {
             leftNanos = nanoTime();
@@ -205,10 +209,12 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         waitingBytes += frame.length;
         for (int at = 0; at < frame.length; at += CHUNK_BYTES) {
             int bytes = Math.min(CHUNK_BYTES, frame.length - at);
+            boolean isLast = at + bytes == frame.length;
+            long gone = isLast ? bytes + HeapArray.taken(frame.length) - frame.length : bytes;
             channel.write(Unpooled.wrappedBuffer(frame, at, bytes)).addListener(written -> {
                 waitingBytes -= bytes;
                 leftNanos = nanoTime();
-                leaving.left(bytes);
+                leaving.left(gone);
                 queue.shortened();
             });
         }

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
 
@@ -20,7 +21,7 @@ final class ClassicFrames {
     /** Told of what arrives. */
     interface Reader {
         /** @return whether so many more bytes may be held for the frame that is arriving */
-        boolean hold(int bytes);
+        boolean hold(long bytes);
 
         /**
          * A whole frame: as many bytes of this array, which is the reader's from now on. What it holds has been asked
@@ -115,7 +116,7 @@ final class ClassicFrames {
 
     private boolean grow(int bytes) {
         int wanted = Math.min(length, Math.max(Math.max(bytes, FIRST_BYTES), 2 * frame.length));
-        if (!reader.hold(wanted - frame.length)) {
+        if (!reader.hold(HeapArray.taken(wanted) - HeapArray.taken(frame.length))) {
             return false;
         }
         frame = Arrays.copyOf(frame, wanted);

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
@@ -45,7 +46,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** Bytes of the frame that is arriving, and what is charged for them. Goes to the call that the frame brings. */
     private Charge arriving;
 
-    private int arrivingBytes;
+    private long arrivingBytes;
 
     private final RunningHandlers running;
 
@@ -130,7 +131,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     // ---- requests
 
     @Override
-    public boolean hold(int bytes) {
+    public boolean hold(long bytes) {
         if (arrivingBytes + bytes > unchargedBytes && !arriving.set(arrivingBytes + bytes)) {
             return false;
         }
@@ -320,7 +321,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         if (frame.length > unchargedBytes) {
             Charge charge = account.charge(Resource.REPLY_BYTES);
             call.replyBytes = charge;
-            isKept = charge.add(frame.length);
+            isKept = charge.add(HeapArray.taken(frame.length));
         }
         byte[] kept = isKept ? frame : unkept(call.id(), call.executed());
         inLoopOrHere(() -> answer(call, kept));
@@ -544,7 +545,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             charge = frame.length <= unchargedBytes ? smallReplies : account.charge(Resource.REPLY_BYTES);
         }
         Charge paid = charge;
-        if (charged != null || charge.add(frame.length)) {
+        if (charged != null || charge.add(HeapArray.taken(frame.length))) {
             write(frame, left -> {
                 // all of it with the last byte: a part gives back whole steps only
                 paid.set(Math.max(0, paid.held() - left));

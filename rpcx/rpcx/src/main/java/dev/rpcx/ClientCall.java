@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.TimeUnit;
@@ -57,13 +58,13 @@ final class ClientCall extends Outbound {
      * Bytes that the account has been charged for the buffer of a request in parts, until it has left or the slot is
      * free.
      */
-    private int requestBytes;
+    private long requestBytes;
 
     /**
      * Bytes by which buffers have grown for what comes in parts, which the account has been charged for: for a reply
      * from its first part until the slot is free, for an item until it is whole or nobody waits for it.
      */
-    private int replyBytes;
+    private long replyBytes;
 
     /** When the call was given up; it means something only while the call's final frame is owed. */
     private long givenUpNanos;
@@ -207,7 +208,7 @@ final class ClientCall extends Outbound {
      *
      * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too much of them
      */
-    void holdRequest(int bytes) {
+    void holdRequest(long bytes) {
         if (!connection.account.take(Resource.REQUEST_BYTES, bytes)) {
             throw new RPCXException(
                     RPCXException.Code.OVERLOADED,
@@ -517,7 +518,8 @@ final class ClientCall extends Outbound {
             // nor more of the stream: behind this frame nothing but a CANCEL is sent for the call
             endUpload();
             body.clear();
-            if (hold(growth(body, payload.readableBytes()), false)) {
+            if (hold(HeapArray.growth(body, payload.readableBytes()), false)) {
+                HeapArray.grow(body, payload.readableBytes());
                 body.writeBytes(payload);
             }
         } else if (async != null) {
@@ -588,9 +590,10 @@ final class ClientCall extends Outbound {
             end(tooLarge("a result", maxBytes), !more);
             return;
         }
-        if (!hold(growth(body, payload.readableBytes()), !more)) {
+        if (!hold(HeapArray.growth(body, payload.readableBytes()), !more)) {
             return;
         }
+        HeapArray.grow(body, payload.readableBytes());
         body.writeBytes(payload);
         if (!more) {
             if (async != null) {
@@ -606,7 +609,7 @@ final class ClientCall extends Outbound {
      *
      * @return false if this client holds too much; the call has ended then
      */
-    private boolean hold(int bytes, boolean isFinal) {
+    private boolean hold(long bytes, boolean isFinal) {
         if (bytes == 0) {
             return true;
         }

@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
+import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -400,7 +401,7 @@ final class ClientMethod {
                     insert(out, timeAt, micros);
                 }
                 call.timeAt(timeAt, Varint.size(micros));
-                call.holdRequest(out.capacity());
+                call.holdRequest(HeapArray.taken(out));
             }
             call.head = head;
             if (items != null) {

@@ -76,16 +76,6 @@ abstract class Outbound {
     /** Called on the event loop, or after its end on any thread, when the connection closed before the message began to leave. */
     abstract void lost();
 
-    /**
-     * How many bytes of memory it costs to write so many more bytes to a buffer, which grows by more than what is
-     * written. Whatever a peer makes this side keep is charged by this, before it is written.
-     */
-    static int growth(ByteBuf buffer, int bytes) {
-        int needed = buffer.writerIndex() + bytes;
-        int has = buffer.capacity();
-        return needed <= has ? 0 : buffer.alloc().calculateNewCapacity(needed, buffer.maxCapacity()) - has;
-    }
-
     final void clearBody() {
         body.clear();
         if (body.capacity() > KEPT_BYTES) {

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.CodecException;
+import dev.rpcx.codec.HeapArray;
 import dev.rpcx.codec.Memory;
 import io.netty.buffer.ByteBuf;
 import java.lang.invoke.MethodHandles;
@@ -218,7 +219,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     long replyBytes() {
         CallCharges own = charges;
         long charged = own == null ? 0 : own.kept.held() + own.request.held();
-        return Math.max(body.readableBytes(), body.capacity() - charged);
+        return Math.max(body.readableBytes(), HeapArray.taken(body) - charged);
     }
 
     /**
@@ -274,7 +275,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
      */
     boolean chargeWaiting() {
         Charge request = charges().request;
-        return request.set(Math.max(request.held(), body.capacity() + metadataCost));
+        return request.set(Math.max(request.held(), HeapArray.taken(body) + metadataCost));
     }
 
     /** The handler has ended, and its stream goes on: a buffer that has grown is not kept for that. */

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -1214,8 +1215,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** @return false if too much of requests is held already, and the call has been refused */
     private boolean holdCounted(ServerCall call, ByteBuf bytes) {
-        int growth = Outbound.growth(call.body, bytes.readableBytes());
+        long growth = HeapArray.growth(call.body, bytes.readableBytes());
         if (growth == 0 || call.charges().request.add(growth)) {
+            HeapArray.grow(call.body, bytes.readableBytes());
             call.body.writeBytes(bytes);
             return true;
         }

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -283,6 +284,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
                     kept = Unpooled.buffer(payload.readableBytes());
                     parts = kept;
                 }
+                HeapArray.grow(kept, payload.readableBytes());
                 kept.writeBytes(payload);
                 return true;
             }
@@ -292,12 +294,12 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     }
 
     /** How many bytes of memory it costs to keep a part of so many: none where the subscriber takes no more. */
-    synchronized int growth(int bytes) {
+    synchronized long growth(int bytes) {
         if (ended || told || fault != null) {
             return 0;
         }
         ByteBuf kept = parts;
-        return kept == null ? bytes : Outbound.growth(kept, bytes);
+        return kept == null ? bytes : HeapArray.growth(kept, bytes);
     }
 
     /** Takes the item out, which is charged anew if it waits for its subscriber. */
@@ -313,7 +315,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         if (dropped != null) {
             parts = null;
             if (bytes != null) {
-                bytes.release(dropped.capacity());
+                bytes.release(HeapArray.taken(dropped));
             }
         }
     }
@@ -364,7 +366,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             if (told || ended) {
                 return;
             }
-            fits = charge(item.readableBytes() + ITEM_BYTES);
+            fits = charge(cost(item));
             if (fits) {
                 // a copy: the buffer that it was read into is used again
                 items.add(Unpooled.wrappedBuffer(ByteBufUtil.getBytes(item)));
@@ -378,6 +380,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         } else if (!fits) {
             peer.overflow();
         }
+    }
+
+    private static long cost(ByteBuf item) {
+        return HeapArray.taken(item.readableBytes()) + ITEM_BYTES;
     }
 
     private void giveLater(Serial elsewhere) {
@@ -404,7 +410,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             }
         }
         if (item != null) {
-            int cost = item.readableBytes() + ITEM_BYTES;
+            long cost = cost(item);
             give(item);
             discharge(cost);
         }

@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
+import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.ArrayDeque;
@@ -223,6 +224,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                 // this item pays for its own bytes alone
                 shrinkBody();
             }
+            HeapArray.grow(body, next.body.readableBytes());
             body.writeBytes(next.body);
         }
         // behind what the peer has not read yet
@@ -313,7 +315,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                             + ")"));
             return;
         }
-        Message message = new Message(Wire.ITEM, encoded, ITEM_BYTES + encoded.capacity());
+        Message message = new Message(Wire.ITEM, encoded, ITEM_BYTES + HeapArray.taken(encoded));
         boolean isFirst;
         RPCXException refused;
         synchronized (this) {
@@ -401,7 +403,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             }
             complete = true;
             ByteBuf last = message;
-            long cost = ITEM_BYTES + last.capacity();
+            long cost = ITEM_BYTES + HeapArray.taken(last);
             // the end of a stream is never refused, as nothing else would end it; where it is not charged it is small
             if (!bytes.add(cost)) {
                 dropWaiting();

@@ -70,7 +70,7 @@ class ClassicConnectionTest {
         }
 
         @Override
-        public boolean hold(int bytes) {
+        public boolean hold(long bytes) {
             return true;
         }
 
@@ -148,7 +148,7 @@ class ClassicConnectionTest {
     }
 
     private void write(int bytes) {
-        connection.write(new byte[bytes], left::add);
+        connection.write(new byte[bytes], gone -> left.add((int) gone));
     }
 
     @Test
@@ -351,11 +351,11 @@ class ClassicConnectionTest {
         Connection poor = new Connection(other, none, KEEP_ALIVE);
         other.pipeline().addFirst(new Unread()).addLast(poor);
         for (int i = 0; i < 7; i++) {
-            poor.write(new byte[1_000], left::add);
+            poor.write(new byte[1_000], gone -> left.add((int) gone));
         }
         other.runPendingTasks();
         assertThat(ends).isEmpty();
-        poor.write(new byte[1_000], left::add);
+        poor.write(new byte[1_000], gone -> left.add((int) gone));
         other.runPendingTasks();
         expectEnded(other);
         none.close();

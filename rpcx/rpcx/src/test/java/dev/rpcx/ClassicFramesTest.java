@@ -27,12 +27,12 @@ class ClassicFramesTest {
 
     private final ClassicFrames frames = new ClassicFrames(MAX, MAX_PASSED, new ClassicFrames.Reader() {
         @Override
-        public boolean hold(int bytes) {
+        public boolean hold(long bytes) {
             if (bytes > room) {
                 return false;
             }
-            room -= bytes;
-            held.add(bytes);
+            room -= (int) bytes;
+            held.add((int) bytes);
             return true;
         }
 

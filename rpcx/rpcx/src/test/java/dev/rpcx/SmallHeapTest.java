@@ -25,6 +25,7 @@ class SmallHeapTest {
     private static final int ADDRESSES = 6;
     private static final int TEXT_BYTES = 3200;
     private static final int TINIES = 200;
+    private static final int PART_BYTES = 16_000;
     private static final int METADATA_BYTES = 1900;
 
     /** Classes, codecs and whatever else a server has without peers. */
@@ -32,7 +33,11 @@ class SmallHeapTest {
 
     private static JvmProcess server(int heapMegabytes) throws Exception {
         return JvmProcess.start(
-                List.of("-XX:TieredStopAtLevel=1", "-Xmx" + heapMegabytes + "m", "-XX:+ExitOnOutOfMemoryError"),
+                List.of(
+                        "-XX:TieredStopAtLevel=1",
+                        "-XX:+UseG1GC",
+                        "-Xmx" + heapMegabytes + "m",
+                        "-XX:+ExitOnOutOfMemoryError"),
                 SmallHeap.class);
     }
 
@@ -122,6 +127,53 @@ class SmallHeapTest {
     void norDoTheyFillATinyOne() throws Exception {
         try (JvmProcess server = server(64)) {
             crowd(server, server.port(), 64, 500, "block", "stream", "later");
+        }
+    }
+
+    /** A request in parts, whose last part comes only if it is whole. */
+    private static ByteBuf inParts(int id, String method, int textBytes, boolean isWhole) {
+        ByteBuf text = RawPeer.text("x".repeat(textBytes));
+        ByteBuf payload = RawPeer.prelude("small", method);
+        Varint.write(payload, TimeUnit.MINUTES.toMicros(5));
+        ByteBuf all = RawPeer.frame(
+                Wire.REQUEST | Wire.NAMED | Wire.TIME | Wire.MORE, id, payload.writeBytes(text, PART_BYTES));
+        while (text.isReadable()) {
+            int bytes = Math.min(PART_BYTES, text.readableBytes());
+            boolean isLast = isWhole && bytes == text.readableBytes();
+            all.writeBytes(RawPeer.frame(isLast ? Wire.PART : Wire.PART | Wire.MORE, id, text.readSlice(bytes)));
+        }
+        return all;
+    }
+
+    /** G1 gives whole regions of 1 MiB to each of these arrays: buffers that have grown, and texts of requests. */
+    @Test
+    void arraysThatTakeWholeRegionsDoNotFillASmallHeap() throws Exception {
+        try (JvmProcess server = server(256)) {
+            int port = server.port();
+            List<RawPeer> peers = new ArrayList<>();
+            for (int address = 1; address <= 24; address++) {
+                RawPeer peer = new RawPeer(port, "127.0.0." + (1 + address));
+                peers.add(peer);
+                peer.send(RawPeer.preface());
+                for (int slot = 0; slot < 6; slot++) {
+                    peer.send(inParts(1 << 16 | slot, "later", slot % 2 == 0 ? 524_283 : 300_000, slot % 2 == 0));
+                }
+            }
+            try {
+                for (RawPeer peer : peers) {
+                    peer.send(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER));
+                    peer.readPreface();
+                    while (peer.readAnswer().type() != Wire.PONG) {}
+                }
+                // an eighth of the heap is for bytes of requests, another for the objects that they are read into
+                assertThat(state(server)[2]).isBetween(32L << 20, (64L << 20) + BASE_BYTES);
+            } finally {
+                for (RawPeer peer : peers) {
+                    peer.close();
+                }
+            }
+            await().atMost(Duration.ofMinutes(2))
+                    .untilAsserted(() -> assertThat(server.ask("audit")).isEmpty());
         }
     }
 

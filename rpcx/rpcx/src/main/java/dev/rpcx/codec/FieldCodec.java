@@ -152,6 +152,9 @@ public abstract class FieldCodec {
 
     /** Grows by half, so that what hostile bytes can make it take is bounded by the elements counted. */
     private static final class Elements {
+        /** As long as the heap is below 32 GiB, which is where regions matter. */
+        private static final int REFERENCE_BYTES = 4;
+
         private @Nullable Object[] array;
         private int size;
 
@@ -163,9 +166,11 @@ public abstract class FieldCodec {
             return size;
         }
 
-        void add(@Nullable Object element) {
+        void add(In in, @Nullable Object element) {
             if (size == array.length) {
-                array = Arrays.copyOf(array, size + (size >> 1));
+                int length = size + (size >> 1);
+                in.array((long) REFERENCE_BYTES * length);
+                array = Arrays.copyOf(array, length);
             }
             array[size++] = element;
         }
@@ -314,7 +319,7 @@ public abstract class FieldCodec {
 
         @Override
         void add(In in, Object soFar, Object each, int bytes, long within) {
-            ((Elements) soFar).add(each);
+            ((Elements) soFar).add(in, each);
         }
 
         @Override

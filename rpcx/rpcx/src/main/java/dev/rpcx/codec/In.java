@@ -354,6 +354,11 @@ public final class In {
         }
     }
 
+    /** Counts what an array takes of the heap beside the bytes of its elements, which are counted elsewhere. */
+    void array(long bytes) {
+        take((int) (HeapArray.taken(bytes) - bytes));
+    }
+
     private void ask() {
         long more = spare - granted;
         if (!owner.take(more)) {
@@ -481,11 +486,13 @@ public final class In {
         int length = length();
         int start = pos;
         pos = start + length;
+        array(length);
         String s = new String(buf, start, length, StandardCharsets.UTF_8);
         int chars = s.length();
         if (chars != length) {
             // not ASCII, so it may have two bytes for each character: known only now, after one text too many at most
             take(2 * chars);
+            array(2L * chars);
         }
         // the JDK puts this character where bytes are no UTF-8; a string of one byte a character cannot hold it and
         // answers at once
@@ -507,6 +514,7 @@ public final class In {
     public byte[] bytes() {
         int length = length();
         pos += length;
+        array(length);
         return Arrays.copyOfRange(buf, pos - length, pos);
     }
 

@@ -205,7 +205,7 @@ public final class Out {
         if (heap) {
             ByteBuf to = target();
             to.writerIndex(pos - to.arrayOffset());
-            to.ensureWritable(bytes);
+            HeapArray.grow(to, bytes);
             buf = to.array();
             base = to.arrayOffset() + targetStart;
             pos = to.arrayOffset() + to.writerIndex();
