@@ -108,7 +108,8 @@ final class ClassicMethod {
                 read(bytes, future);
             } else {
                 RPCXException error = error(thrown);
-                route.counted(Health.Outcome.of(error, times, deadline - sentNanos), trial);
+                long left = deadline - route.ticker().nanoTime();
+                route.counted(Health.Outcome.of(error, times, deadline - sentNanos, left), trial);
                 future.completeExceptionally(error);
             }
         });

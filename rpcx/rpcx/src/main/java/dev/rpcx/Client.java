@@ -554,7 +554,8 @@ public final class Client implements AutoCloseable {
 
         /**
          * Breaks the circuit to a service when this share of its calls in the last 10 s, at least 20, could not be made, were refused or
-         * not answered in time: for 1 s calls fail at once, not executed, then one is tried. A call that was given less than nine tenths
+         * not answered in time: for 1 s calls fail at once, not executed, then one is tried. What a handler that has run answers counts
+         * as an answer, whatever its code. A call that was given less than nine tenths
          * of what its method gives, and less than twice what answers to that method lately took, says nothing when it gets none.
          * Above 0, at most 1; standard: never.
          */

@@ -102,8 +102,12 @@ final class ClientAddress extends Route {
      */
     void ended(Health.Outcome outcome, boolean trial) {
         (cluster == null ? this : cluster).counted(outcome, trial);
-        if (health.ended(outcome) && cluster != null) {
-            cluster.eject(this);
+        boolean isTooMuch = health.ended(outcome);
+        if (cluster != null) {
+            if (isTooMuch) {
+                cluster.eject(this);
+            }
+            cluster.compare(this, outcome);
         }
     }
 

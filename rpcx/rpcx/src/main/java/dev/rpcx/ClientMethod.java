@@ -243,11 +243,15 @@ final class ClientMethod {
      * @param serial of this use of its slot
      */
     Health.Outcome outcome(@Nullable RPCXException error, long givenNanos, long deadlineNanos, long serial) {
-        if (error == null && times.isWanted(serial)) {
+        if (error != null) {
+            return Health.Outcome.of(
+                    error, times, givenNanos, deadlineNanos - route.ticker().nanoTime());
+        }
+        if (times.isWanted(serial)) {
             long now = route.ticker().nanoTime();
             times.answered(givenNanos - (deadlineNanos - now), now);
         }
-        return Health.Outcome.of(error, times, givenNanos);
+        return Health.Outcome.ANSWERED;
     }
 
     private static boolean isRefusal(RPCXException error) {
@@ -256,7 +260,7 @@ final class ClientMethod {
 
     /** What one instance has refused, and another one takes, counts as failed at the one; what both refuse does not. */
     private static void compare(ClientAddress refusing, ClientAddress other, Health.Outcome outcome) {
-        if (refusing != other && outcome == Health.Outcome.ANSWERED) {
+        if (refusing != other && outcome.isAnswer()) {
             refusing.refused();
         }
     }

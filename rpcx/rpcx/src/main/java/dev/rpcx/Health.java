@@ -32,9 +32,18 @@ final class Health {
      */
     private static final long FORGIVEN_NANOS = TimeUnit.SECONDS.toNanos(10);
 
+    /** A server ends a call when less than one part in so many of its time is left, but for what the way takes. */
+    private static final int EARLY = 10;
+
     /** What the end of a call says of the instance that had it. */
     enum Outcome {
         ANSWERED,
+        /**
+         * It has answered, and its handler has failed, or passes on that another service has: what a caller asks for may
+         * be the reason. Says something beside what the other instances answer at the same time: see {@link Comparison}.
+         */
+        FAULT,
+        /** It could not be reached, has refused the call before the handler began, or has not answered in enough time. */
         FAILED,
         /**
          * It is there, and has refused what may be its own fault: it is of another service or an older version, or
@@ -49,34 +58,48 @@ final class Health {
                     && error.executed() == RPCXException.Executed.NOT_EXECUTED;
         }
 
+        /** Whether the instance has taken the call, whatever its handler made of it. */
+        boolean isAnswer() {
+            return this == ANSWERED || this == FAULT;
+        }
+
         /**
          * @param error null for a result
          * @param times of the method that was called
          * @param givenNanos what was left of the call's time when it was sent
+         * @param leftNanos what is left of it now that the call has ended
          */
-        static Outcome of(@Nullable RPCXException error, AnswerTimes times, long givenNanos) {
-            return error != null && error.code() == RPCXException.Code.DEADLINE_EXCEEDED && !times.isEnough(givenNanos)
-                    ? UNTOLD
-                    : of(error);
+        static Outcome of(@Nullable RPCXException error, AnswerTimes times, long givenNanos, long leftNanos) {
+            if (error == null || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
+                return of(error);
+            }
+            if (error.executed() == RPCXException.Executed.EXECUTED && leftNanos > givenNanos / EARLY) {
+                // the handler's word of a call of its own: the time of this one is not over
+                return FAULT;
+            }
+            return times.isEnough(givenNanos) ? FAILED : UNTOLD;
         }
 
-        /** The same of a call that was given enough time. */
+        /** The same of a call that was given enough time, and has ended by the end of that where its time is over. */
         static Outcome of(@Nullable RPCXException error) {
             if (error == null) {
                 return ANSWERED;
             }
             return switch (error.code()) {
-                case DEADLINE_EXCEEDED, PROTOCOL -> FAILED;
-                // this side's own want of memory says nothing either
-                case OVERLOADED -> error.own() != null ? UNTOLD : FAILED;
-                // a call that never left because the instance closes in peace says nothing against it; the server's own
-                // word that it cannot serve does, though it has executed nothing
-                case UNAVAILABLE -> error.own() != null ? UNTOLD : FAILED;
+                case DEADLINE_EXCEEDED -> FAILED;
+                case UNAVAILABLE, OVERLOADED, PROTOCOL -> {
+                    if (error.own() != null) {
+                        // the instance closes in peace, takes no more calls, or this side has no memory for its answer
+                        yield UNTOLD;
+                    }
+                    // what a handler that has run says is of a service behind it
+                    yield error.executed() == RPCXException.Executed.EXECUTED ? FAULT : FAILED;
+                }
                 case CANCELLED -> UNTOLD;
                 // without the server's word: this side could not send what belongs to the call
                 case INVALID, TOO_LARGE -> error.executed() == RPCXException.Executed.MAYBE ? UNTOLD : ANSWERED;
                 case NOT_FOUND, UNAUTHENTICATED -> isRefusal(error) ? REFUSED : ANSWERED;
-                case HANDLER_FAILED -> ANSWERED;
+                case HANDLER_FAILED -> FAULT;
             };
         }
     }
@@ -102,6 +125,9 @@ final class Health {
     /** Failures in a row. Calls that succeed only look at it. */
     private final AtomicInteger failures = new AtomicInteger();
 
+    /** Answers in a row that were faults. Calls that succeed only look at it. */
+    private final AtomicInteger faults = new AtomicInteger();
+
     /** Null while no call has failed lately. Two threads that begin one at once lose a call of it, no more. */
     private volatile @Nullable Window window;
 
@@ -120,13 +146,14 @@ final class Health {
     boolean ended(Outcome outcome) {
         switch (outcome) {
             case ANSWERED -> {
-                if (failures.get() != 0) {
-                    failures.set(0);
+                if (faults.get() != 0) {
+                    faults.set(0);
                 }
-                Window open = window;
-                if (open != null) {
-                    answered(open);
-                }
+                answered();
+            }
+            case FAULT -> {
+                faults.incrementAndGet();
+                answered();
             }
             case FAILED -> {
                 long now = ticker.nanoTime();
@@ -142,12 +169,24 @@ final class Health {
         return false;
     }
 
-    private void answered(Window open) {
+    private void answered() {
+        if (failures.get() != 0) {
+            failures.set(0);
+        }
+        Window open = window;
+        if (open == null) {
+            return;
+        }
         if (ticker.nanoTime() - open.endNanos < 0) {
             open.calls.incrementAndGet();
         } else {
             window = null;
         }
+    }
+
+    /** Whether its latest answers were all faults, so that a look at the other instances is worth it. */
+    boolean isSuspect() {
+        return faults.get() >= FAILURES;
     }
 
     private boolean isShareTooLarge(long now) {
@@ -168,6 +207,7 @@ final class Health {
         outUntilNanos = now + OUT_NANOS * times;
         out = true;
         failures.set(0);
+        faults.set(0);
         window = null;
     }
 

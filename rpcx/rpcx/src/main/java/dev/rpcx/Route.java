@@ -127,7 +127,7 @@ abstract class Route {
         } catch (TimeoutException e) {
             coming.abandon();
             RPCXException late = late();
-            counted(Health.Outcome.of(late, times, left), trial);
+            counted(Health.Outcome.of(late, times, left, 0), trial);
             throw late;
         } catch (InterruptedException e) {
             coming.abandon();
@@ -315,7 +315,7 @@ abstract class Route {
                 return;
             }
             try {
-                counted(Health.Outcome.of(failure, times, givenNanos), trial);
+                counted(Health.Outcome.of(failure, times, givenNanos, 0), trial);
             } finally {
                 told.ended(null, failure);
             }

@@ -383,7 +383,7 @@ class EndpointsTest {
             });
             ClientAddress sick = seen.iterator().next();
             for (int i = 0; i < 5; i++) {
-                sick.ended(Health.Outcome.of(new RPCXException(RPCXException.Code.OVERLOADED, "sick")), false);
+                sick.ended(Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")), false);
             }
             for (int i = 0; i < 200; i++) {
                 assertThat(java.util.Objects.requireNonNull(cluster.ready(0)).address())
@@ -393,7 +393,7 @@ class EndpointsTest {
             ClientAddress second =
                     seen.stream().filter(a -> a != sick).findFirst().orElseThrow();
             for (int i = 0; i < 5; i++) {
-                second.ended(Health.Outcome.of(new RPCXException(RPCXException.Code.OVERLOADED, "sick")), false);
+                second.ended(Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")), false);
             }
             assertThat(second.health().isOut()).isFalse();
             cluster.close();
@@ -451,7 +451,7 @@ class EndpointsTest {
         }
         Client client = Client.builder().platform(clock).build();
         ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(Endpoints.of(all));
-        RPCXException sick = new RPCXException(RPCXException.Code.OVERLOADED, "sick");
+        RPCXException sick = RPCXException.refused(RPCXException.Code.OVERLOADED, "sick");
         for (ClientAddress member : cluster.chooser().all) {
             for (int i = 0; i < 5; i++) {
                 member.ended(Health.Outcome.of(sick), false);

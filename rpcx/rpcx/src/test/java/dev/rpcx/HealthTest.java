@@ -90,15 +90,46 @@ class HealthTest {
     void whatTheEndOfACallSaysOfItsInstance() {
         assertThat(Outcome.of(null)).isEqualTo(Outcome.ANSWERED);
         for (RPCXException.Code code : RPCXException.Code.values()) {
-            Outcome expected = switch (code) {
-                case DEADLINE_EXCEEDED, OVERLOADED, PROTOCOL, UNAVAILABLE -> Outcome.FAILED;
-                case CANCELLED -> Outcome.UNTOLD;
-                case INVALID, TOO_LARGE, NOT_FOUND, HANDLER_FAILED, UNAUTHENTICATED -> Outcome.ANSWERED;
-            };
-            assertThat(Outcome.of(error(code, RPCXException.Executed.EXECUTED)))
-                    .as(code.name())
-                    .isEqualTo(expected);
+            for (RPCXException.Executed executed : RPCXException.Executed.values()) {
+                boolean hasRun = executed == RPCXException.Executed.EXECUTED;
+                boolean isWord = executed == RPCXException.Executed.NOT_EXECUTED;
+                Outcome expected = switch (code) {
+                    case DEADLINE_EXCEEDED -> Outcome.FAILED;
+                    case OVERLOADED, PROTOCOL, UNAVAILABLE -> hasRun ? Outcome.FAULT : Outcome.FAILED;
+                    case CANCELLED -> Outcome.UNTOLD;
+                    case INVALID, TOO_LARGE -> hasRun || isWord ? Outcome.ANSWERED : Outcome.UNTOLD;
+                    case NOT_FOUND, UNAUTHENTICATED -> isWord ? Outcome.REFUSED : Outcome.ANSWERED;
+                    case HANDLER_FAILED -> Outcome.FAULT;
+                };
+                assertThat(Outcome.of(error(code, executed)))
+                        .as("%s, %s", code, executed)
+                        .isEqualTo(expected);
+            }
         }
+    }
+
+    @Test
+    void aHandlersWordOfAnotherCallsTimeIsNoWantOfAnAnswer() {
+        AnswerTimes times = new AnswerTimes(1_000);
+        RPCXException executed = error(RPCXException.Code.DEADLINE_EXCEEDED, RPCXException.Executed.EXECUTED);
+        RPCXException maybe = error(RPCXException.Code.DEADLINE_EXCEEDED, RPCXException.Executed.MAYBE);
+        assertThat(Outcome.of(executed, times, 1_000, 500)).isEqualTo(Outcome.FAULT);
+        assertThat(Outcome.of(executed, times, 1_000, 10)).isEqualTo(Outcome.FAILED);
+        assertThat(Outcome.of(executed, times, 500, 0)).isEqualTo(Outcome.UNTOLD);
+        assertThat(Outcome.of(maybe, times, 1_000, 500)).isEqualTo(Outcome.FAILED);
+    }
+
+    @Test
+    void faultsAreAnswersAndMakeNoRowOfFailures() {
+        Health health = new Health(Ticker.newMockTicker());
+        for (int i = 0; i < 1000; i++) {
+            assertThat(health.ended(Outcome.FAULT)).isFalse();
+            assertThat(health.ended(i % 2 == 0 ? Outcome.FAILED : Outcome.FAULT))
+                    .isFalse();
+        }
+        assertThat(health.isSuspect()).isTrue();
+        health.ended(Outcome.ANSWERED);
+        assertThat(health.isSuspect()).isFalse();
     }
 
     @Test

@@ -14,6 +14,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -245,25 +246,44 @@ class RetriesTest {
     @RPCXServer("sick")
     static final class Sick {
         volatile boolean sick = true;
+        final AtomicInteger asked = new AtomicInteger();
 
         @Method
         Flow.Publisher<String> items(int n) {
-            if (sick) {
-                throw new RPCXException(RPCXException.Code.OVERLOADED, "sick");
-            }
             return new StreamsTest.Made<>(n, i -> "item " + i);
+        }
+
+        @Method
+        int count(int n) {
+            return n;
+        }
+
+        /** Refuses each call before its handler. */
+        Server server() {
+            return Server.builder(RegistryServer.registry(this))
+                    .interceptor((call, next) -> {
+                        asked.incrementAndGet();
+                        if (sick) {
+                            throw RPCXException.refused(RPCXException.Code.OVERLOADED, "sick");
+                        }
+                        return next.proceed(call);
+                    })
+                    .build()
+                    .start();
         }
     }
 
     @RPCXClient(remoteServerName = "sick")
     interface SickClient {
         Flow.Publisher<String> items(int n);
+
+        int count(int n);
     }
 
     @Test
     void streamsThatFailOpenTheCircuitAndOneThatBringsSomethingClosesIt() throws Exception {
         Sick sick = new Sick();
-        Server server = new Server(0, RegistryServer.registry(sick)).start();
+        Server server = sick.server();
         try (Client client = Client.builder().circuitBreaker(0.5).build()) {
             SickClient calls = client.create(SickClient.class, "127.0.0.1", server.port());
             for (int i = 0; i < 20; i++) {
@@ -282,7 +302,7 @@ class RetriesTest {
     @Test
     void aStreamThatIsGivenUpAsItBeginsIsNoTrial() throws Exception {
         Sick sick = new Sick();
-        Server server = new Server(0, RegistryServer.registry(sick)).start();
+        Server server = sick.server();
         try (Client client = Client.builder().circuitBreaker(0.5).build()) {
             SickClient calls = client.create(SickClient.class, "127.0.0.1", server.port());
             for (int i = 0; i < 20; i++) {
@@ -316,17 +336,20 @@ class RetriesTest {
 
     @Test
     void behindAnOpenCircuitNothingIsSent() {
-        try (Instances instances = new Instances(1);
-                Client client = Client.builder().circuitBreaker(0.5).build()) {
-            Instances.Who who = client.create(Instances.Who.class, Endpoints.of(instances.endpoints()));
+        Sick sick = new Sick();
+        Server server = sick.server();
+        try (Client client = Client.builder().circuitBreaker(0.5).build()) {
+            SickClient calls = client.create(SickClient.class, Endpoints.of(new Endpoint("127.0.0.1", server.port())));
             for (int i = 0; i < 40; i++) {
-                assertThatThrownBy(() -> who.fail("x")).isInstanceOf(RPCXException.class);
+                assertThatThrownBy(() -> calls.count(1)).isInstanceOf(RPCXException.class);
             }
-            assertThat(instances.executed()).isLessThan(25);
-            assertThatThrownBy(() -> who.fail("x")).isInstanceOfSatisfying(RPCXException.class, e -> {
+            assertThat(sick.asked.get()).isLessThan(25);
+            assertThatThrownBy(() -> calls.count(1)).isInstanceOfSatisfying(RPCXException.class, e -> {
                 assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
                 assertThat(e).hasMessageContaining("circuit");
             });
+        } finally {
+            server.stop(Duration.ofMillis(200));
         }
     }
 
