@@ -181,7 +181,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
             // an Error too: a class that cannot be initialised is its caller's affair, and not this thread's
             fail(refusal(
                     ServerCall.isOfMemory(t) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                    "the request cannot be read: " + RPCXException.message(t)));
+                    "the request cannot be read: " + RPCXException.wireWords(t)));
             return;
         }
         if (!enter()) {
@@ -397,7 +397,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
                 null,
                 new RPCXException(
                         RPCXException.Code.HANDLER_FAILED,
-                        "the result cannot be sent: " + RPCXException.message(t),
+                        "the result cannot be sent: " + RPCXException.wireWords(t),
                         RPCXException.Executed.EXECUTED));
     }
 

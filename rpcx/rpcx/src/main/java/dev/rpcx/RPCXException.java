@@ -185,6 +185,11 @@ public final class RPCXException extends RuntimeException {
         }
     }
 
+    /** What a peer is told of a value that could not be read or written here: no names of classes. */
+    static String wireWords(Throwable e) {
+        return e instanceof CodecException ? message(e) : "it has failed over it";
+    }
+
     /** An exception's message, or its class where its own methods fail. */
     static String message(Throwable e) {
         try {

@@ -562,7 +562,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     static RPCXException unreadable(Throwable e) {
         return new RPCXException(
                 isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                "the request cannot be read: " + RPCXException.message(e),
+                "the request cannot be read: " + RPCXException.wireWords(e),
                 RPCXException.Executed.NOT_EXECUTED);
     }
 
@@ -698,7 +698,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
             return;
         } catch (Throwable e) {
             encode(new RPCXException(
-                    RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + RPCXException.words(e)));
+                    RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + RPCXException.wireWords(e)));
             return;
         }
         if (body.readableBytes() > connection.maxBytesTaken()) {

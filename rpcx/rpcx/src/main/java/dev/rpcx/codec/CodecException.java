@@ -2,7 +2,8 @@ package dev.rpcx.codec;
 
 /**
  * A value that cannot be written, or bytes that cannot be read. Costs no stack trace: hostile bytes must be cheap to
- * refuse.
+ * refuse. Its message may be told to a peer, so it names fields and types as the schema does and no Java class; what the
+ * type's own code has thrown is the cause.
  */
 public final class CodecException extends RuntimeException {
     private static final long serialVersionUID = 1L;
@@ -57,12 +58,21 @@ public final class CodecException extends RuntimeException {
         return new CodecException(Code.REFUSED, what + words(thrown), thrown);
     }
 
+    /** What it says of itself, without its class. The virtual machine's own words are nothing but names of classes. */
     private static String words(Throwable thrown) {
-        String words;
+        if (thrown instanceof LinkageError
+                || thrown instanceof ClassCastException
+                || thrown instanceof ArrayStoreException) {
+            return "classes that do not fit together";
+        }
+        String words = null;
         try {
-            words = thrown.toString();
+            words = thrown.getMessage();
         } catch (Throwable speechless) {
-            words = thrown.getClass().getName();
+            // as one that says nothing
+        }
+        if (words == null) {
+            return "an exception without a message";
         }
         return words.length() <= MAX_WORDS ? words : words.substring(0, MAX_WORDS) + "…";
     }

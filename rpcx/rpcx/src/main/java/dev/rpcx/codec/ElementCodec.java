@@ -183,7 +183,7 @@ abstract class ElementCodec {
             }
             throw in.refused(
                     CodecException.Code.UNKNOWN_VALUE,
-                    number + " for " + type.javaClass().getName()
+                    number + " for " + type.protoName()
                             + ", which does not have it (a constant UNKNOWN or one annotated @Unknown would stand for"
                             + " it)");
         }

@@ -56,8 +56,9 @@ public abstract class MessageCodec {
         if (value.getClass() != type.javaClass()) {
             throw new CodecException(
                     CodecException.Code.REFUSED,
-                    value.getClass().getName() + " would arrive as its superclass (expected: " + type.javaName()
-                            + " itself, or a sealed interface that has both as cases)");
+                    type.protoName() + ": an object of a subclass would arrive as its superclass (expected: one of the"
+                            + " class itself, or a sealed interface that has both as cases)",
+                    new IllegalArgumentException(value.getClass().getName() + " (expected: " + type.javaName() + ")"));
         }
     }
 
