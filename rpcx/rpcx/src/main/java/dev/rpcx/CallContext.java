@@ -42,6 +42,10 @@ public final class CallContext {
     static void prepare() {}
 
     private final long deadlineNanos;
+
+    /** When the call's first frame was there. */
+    private final long arrivedNanos;
+
     private final boolean asked;
     private final Metadata metadata;
     private final Ticker ticker;
@@ -62,10 +66,16 @@ public final class CallContext {
 
     /** @param peer who the connection's certificate says is at its other end */
     CallContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
-        this(deadlineNanos, false, metadata, peer, ticker, null);
+        this(ticker.nanoTime(), deadlineNanos, metadata, peer, ticker);
+    }
+
+    /** @param arrivedNanos when the call's first frame was there */
+    CallContext(long arrivedNanos, long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
+        this(arrivedNanos, deadlineNanos, false, metadata, peer, ticker, null);
     }
 
     private CallContext(
+            long arrivedNanos,
             long deadlineNanos,
             boolean asked,
             Metadata metadata,
@@ -75,6 +85,7 @@ public final class CallContext {
         this.ticker = ticker;
         this.whole = whole;
         this.principal = principal;
+        this.arrivedNanos = arrivedNanos;
         this.deadlineNanos = deadlineNanos;
         this.asked = asked;
         this.metadata = metadata;
@@ -94,6 +105,7 @@ public final class CallContext {
             deadline = outer.deadlineNanos;
         }
         CURRENT.set(new CallContext(
+                outer == null ? ticker.nanoTime() : outer.arrivedNanos,
                 deadline,
                 true,
                 outer == null ? Metadata.EMPTY : outer.metadata,
@@ -152,6 +164,11 @@ public final class CallContext {
     /** Time left, in nanoseconds; zero or less when it is over. */
     public long remainingNanos() {
         return deadlineNanos - ticker.nanoTime();
+    }
+
+    /** How long ago the call's first frame was there. */
+    long ageNanos() {
+        return ticker.nanoTime() - arrivedNanos;
     }
 
     /** What the caller sent beside the arguments; empty, never null. */

@@ -601,10 +601,19 @@ public final class Server implements AutoCloseable {
         /**
          * Does not listen: {@link Server#start} does.
          *
-         * @throws IllegalStateException if the server is to serve the classic wire and to require tokens, which no classic request can carry
+         * @throws IllegalStateException if the server is to serve the classic wire and to require tokens, which no classic request can carry;
+         *     if it is to require tokens twice, where the second look would find each token used
          */
         public Server build() {
-            if (classic && interceptors.stream().anyMatch(Tokens.Requiring.class::isInstance)) {
+            long requiring = interceptors.stream()
+                    .filter(Tokens.Requiring.class::isInstance)
+                    .count();
+            if (requiring > 1) {
+                throw new IllegalStateException("Tokens.requiring: " + requiring
+                        + " interceptors (expected: one, since a token is good for one use; give it a function that"
+                        + " knows the secrets of all)");
+            }
+            if (classic && requiring > 0) {
                 throw new IllegalStateException(
                         "classic(true) beside Tokens.requiring: a classic request carries no token, so each would"
                                 + " be refused (expected: one of the two, or a server on another port for classic clients)");

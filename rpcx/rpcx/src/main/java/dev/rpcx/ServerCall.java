@@ -146,7 +146,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         metadata = given;
         deadlineNanos = deadline;
         context = new CallContext(
-                deadline, given, connection.peer(), connection.loop().ticker());
+                now, deadline, given, connection.peer(), connection.loop().ticker());
         receiving = false;
         handling = false;
         abandoned = false;

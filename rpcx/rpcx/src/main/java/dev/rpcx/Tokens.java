@@ -8,6 +8,7 @@ import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import javax.crypto.spec.SecretKeySpec;
@@ -140,7 +141,9 @@ public final class Tokens {
     /**
      * For a server: refuses calls without a good token as {@link RPCXException.Code#UNAUTHENTICATED}, all alike and not executed, and sets
      * {@link CallContext#principal} for the others. Remembers tokens until they expire, as {@link OneUse#inProcess()} does: a
-     * token is good once at all servers of the process.
+     * token is good once at all servers of the process. A call that waits here for so long that its good token expires meanwhile
+     * is refused as {@link RPCXException.Code#OVERLOADED}, not executed. A server has one such interceptor: a second one would refuse each
+     * token as used, so {@code build} refuses it.
      *
      * <p>A token that speaks for somebody else is refused: see {@link #requiring(Function, Predicate)}.
      *
@@ -285,11 +288,22 @@ public final class Tokens {
             SecretKeySpec known = known(token.signer());
             // a name that is not known takes as long as one that is
             boolean isSigned = received.isSignedBy(known == null ? NOBODYS : known, call.service(), call.method());
+            long now = clock.millis();
+            long ageMillis = call.handled == null ? 0 : TimeUnit.NANOSECONDS.toMillis(call.handled.ageNanos());
             if (known == null
                     || !isSigned
-                    || !isTimely(token.expiresMillis())
-                    || token.caller() != null && !mayForward(token.signer())
-                    || !isFirst(received)) {
+                    || !isTimely(token.expiresMillis(), now - ageMillis)
+                    || token.caller() != null && !mayForward(token.signer())) {
+                return null;
+            }
+            if (!isTimely(token.expiresMillis(), now)) {
+                // good when it came, and too old now: a copy of it may have been used and forgotten meanwhile
+                throw RPCXException.refused(
+                        RPCXException.Code.OVERLOADED,
+                        "the call has waited here for " + TimeUnit.MILLISECONDS.toSeconds(ageMillis)
+                                + " s, and its token has expired meanwhile");
+            }
+            if (!isFirst(received)) {
                 return null;
             }
             if (token.caller() == null) {
@@ -301,8 +315,7 @@ public final class Tokens {
         }
 
         /** Both sides of each comparison are near now, so that no claimed time overflows. */
-        private boolean isTimely(long expires) {
-            long now = clock.millis();
+        private static boolean isTimely(long expires, long now) {
             return expires > now - SKEW.toMillis()
                     && expires <= now + LIFETIME.plus(SKEW).toMillis();
         }

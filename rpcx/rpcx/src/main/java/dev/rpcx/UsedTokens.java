@@ -59,10 +59,13 @@ final class UsedTokens implements Tokens.OneUse {
     private int remembered;
 
     /**
-     * Seconds before this one are forgotten. Never goes back, whatever the clock does: what was forgotten stays
-     * refused.
+     * The last second of which tokens have been forgotten. Never goes back: where the clock does, tokens up to this one
+     * may have been used. Not the time at which they were forgotten, which a clock may show by mistake: what expires
+     * after the last one that was known cannot have been forgotten.
      */
-    private long sweptTo = Long.MIN_VALUE;
+    private long forgottenTo = Long.MIN_VALUE;
+
+    private long sweptSecond = Long.MIN_VALUE;
 
     UsedTokens(int most, InstantSource clock) {
         this.most = most;
@@ -73,9 +76,14 @@ final class UsedTokens implements Tokens.OneUse {
     public boolean first(String signer, String token, Instant until) {
         long second = until.getEpochSecond();
         synchronized (this) {
-            sweep(clock.instant().getEpochSecond());
-            if (second < sweptTo) {
+            long now = clock.instant().getEpochSecond();
+            sweep(now);
+            if (second < now) {
                 return false;
+            }
+            if (second <= forgottenTo) {
+                throw new IllegalStateException("the clock has gone back by " + (forgottenTo + 1 - now)
+                        + " s or more, behind tokens that have been forgotten");
             }
             Second held = seconds.get(second);
             if (held != null && held.ids.containsKey(token)) {
@@ -109,13 +117,14 @@ final class UsedTokens implements Tokens.OneUse {
     }
 
     private void sweep(long now) {
-        if (now <= sweptTo) {
+        if (now == sweptSecond) {
             return;
         }
-        sweptTo = now;
+        sweptSecond = now;
         for (Iterator<Map.Entry<Long, Second>> all = seconds.entrySet().iterator(); all.hasNext(); ) {
             Map.Entry<Long, Second> entry = all.next();
             if (entry.getKey() < now) {
+                forgottenTo = Math.max(forgottenTo, entry.getKey());
                 forget(entry.getValue());
                 all.remove();
             }

@@ -3,6 +3,8 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.netty.util.concurrent.MockTicker;
+import io.netty.util.concurrent.Ticker;
 import java.security.Principal;
 import java.time.Clock;
 import java.time.Duration;
@@ -10,6 +12,7 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.time.ZoneOffset;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -382,10 +385,62 @@ class TokensTest {
         assertThat(used.remembered()).isEqualTo(8);
         // a clock that goes back does not bring back what was forgotten
         now.set(NOW);
-        assertThat(used.first("alice", "1", NOW.plusSeconds(10))).isFalse();
+        assertThatThrownBy(() -> used.first("alice", "1", NOW.plusSeconds(10))).hasMessageContaining("gone back");
         now.set(NOW.plusSeconds(60));
         assertThat(used.first("alice", "5", NOW.plusSeconds(90))).isTrue();
         assertThat(used.remembered()).isEqualTo(1);
+    }
+
+    /** Only what expires before the last that was forgotten may have been used. */
+    @Test
+    void aClockThatWasAheadForAMomentCostsNoMoreThanTheTimeOfTheTokensItForgot() {
+        AtomicReference<Instant> now = new AtomicReference<>(NOW);
+        UsedTokens used = new UsedTokens(100, now::get);
+        assertThat(used.first("alice", "1", NOW.plusSeconds(40))).isTrue();
+        now.set(NOW.plusSeconds(3_600));
+        assertThat(used.first("alice", "ahead", NOW.plusSeconds(3_640))).isTrue();
+        now.set(NOW.plusSeconds(1));
+        assertThatThrownBy(() -> used.first("alice", "1", NOW.plusSeconds(40))).hasMessageContaining("gone back");
+        assertThat(used.first("alice", "2", NOW.plusSeconds(41))).isTrue();
+        assertThat(used.first("alice", "2", NOW.plusSeconds(41))).isFalse();
+        assertThat(used.first("alice", "ahead", NOW.plusSeconds(3_640))).isFalse();
+    }
+
+    @Test
+    void aCallWhoseTokenExpiresWhileItWaitsForItsTurnIsToldSo() throws Exception {
+        AtomicReference<Instant> now = new AtomicReference<>(NOW);
+        UsedTokens used = new UsedTokens(100, now::get);
+        Interceptor requiring = Tokens.requiring(Map.of("alice", ALICE)::get, nobody -> false, used, now::get);
+        MockTicker ticker = Ticker.newMockTicker();
+        CallContext call = new CallContext(0, Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
+        String token = unsent(Tokens.signing("alice", ALICE, now::get));
+        Metadata sent = Metadata.EMPTY.with("rpcx-token", token);
+        Interceptor.Invocation invocation = new Interceptor.Invocation("secret", "whoAmI", new Object[0], sent, call);
+        ticker.advance(42, TimeUnit.SECONDS);
+        now.set(NOW.plusSeconds(42));
+        assertThatThrownBy(() -> requiring.intercept(invocation, known -> "handled"))
+                .isInstanceOfSatisfying(RPCXException.class, e -> {
+                    assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+                    assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                    assertThat(e).hasMessageContaining("42 s");
+                });
+        assertThat(used.remembered()).isZero();
+        // one that was as old when it came is no token
+        CallContext late =
+                new CallContext(ticker.nanoTime(), Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
+        assertThatThrownBy(() -> requiring.intercept(
+                        new Interceptor.Invocation("secret", "whoAmI", new Object[0], sent, late), known -> "handled"))
+                .hasMessage("no valid token");
+    }
+
+    @Test
+    void aServerLooksAtATokenOnce() {
+        Server.Builder builder = Server.builder(RegistryServer.registry(new Secret()))
+                .interceptor(Tokens.requiring(Map.of("alice", ALICE)::get))
+                .interceptor(Tokens.requiring(Map.of("bob", BOB)::get));
+        assertThatThrownBy(builder::build)
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("2 interceptors (expected: one");
     }
 
     /** 255 characters are as much as four tokens and more. */
