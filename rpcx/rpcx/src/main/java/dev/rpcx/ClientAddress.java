@@ -164,6 +164,10 @@ final class ClientAddress extends Route {
         return least;
     }
 
+    boolean isConnected() {
+        return leastLoaded() != null;
+    }
+
     private @Nullable ClientConnection leastLoaded() {
         ClientConnection least = null;
         for (int i = 0; i < connections.length(); i++) {

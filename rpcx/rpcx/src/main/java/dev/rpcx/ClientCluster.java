@@ -29,6 +29,12 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
+    /**
+     * Calls that wait for a connection leave one that is there to others of them for so long at most, where more are about
+     * to come: connections that begin together are there together, but for a few milliseconds.
+     */
+    private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
     /** Instances that the error of a call names. */
     private static final int MAX_NAMED = 3;
 
@@ -90,6 +96,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     /** Before all failures: the last number that an instance has got which has not failed yet. */
     private long untried;
+
+    /** A timer is there that serves all calls which wait. */
+    private boolean isSpreading;
 
     /** Calls without a connection, in the order in which they came; each leaves when it ends, whoever ends it. */
     private final Set<Waiting> waiting = new LinkedHashSet<>();
@@ -266,17 +275,48 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         throw new IllegalStateException("several endpoints on the classic wire (expected: the native one)");
     }
 
-    /** An instance has a connection. */
+    /**
+     * An instance has a connection. It serves its share of the calls that wait, at once, and leaves the rest to instances
+     * that are still being connected to for the first time, for a moment: the first to be there would have all of them.
+     */
     void connected(ClientAddress address) {
-        serve(address);
+        List<Waiting> served;
+        synchronized (this) {
+            int all = waiting.size();
+            if (all == 0) {
+                return;
+            }
+            int share = share(all);
+            if (share < all && !isSpreading) {
+                isSpreading = client.schedule(this::serveAll, SPREAD_NANOS);
+            }
+            served = waiting.stream().limit(isSpreading ? share : all).toList();
+        }
+        serve(served, address);
+    }
+
+    /** Of so many calls, rounded up, beside all instances that may be there soon. Under this lock. */
+    private int share(int calls) {
+        int coming = 0;
+        for (ClientAddress member : chooser.all) {
+            if (member.failedAs < 1 && !member.isConnected()) {
+                coming++;
+            }
+        }
+        return calls / (coming + 1) + (calls % (coming + 1) == 0 ? 0 : 1);
+    }
+
+    private void serveAll() {
+        List<Waiting> served;
+        synchronized (this) {
+            isSpreading = false;
+            served = List.copyOf(waiting);
+        }
+        serve(served, null);
     }
 
     /** @param address has a connection, perhaps not this thread's; null for any */
-    private void serve(@Nullable ClientAddress address) {
-        List<Waiting> served;
-        synchronized (this) {
-            served = List.copyOf(waiting);
-        }
+    private void serve(List<Waiting> served, @Nullable ClientAddress address) {
         for (Waiting call : served) {
             ClientConnection ready = ready(call.key);
             if (ready == null && address != null) {
@@ -402,7 +442,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         }
         try {
             settle();
-            serve(null);
+            serveAll();
         } catch (Throwable e) {
             failedHere(e);
         }

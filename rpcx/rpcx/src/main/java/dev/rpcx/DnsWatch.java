@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Future;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -8,43 +9,85 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One question, asked again and again, on one event loop of those that clients share; its listener hears of it there.
+ *
+ * <p>One task looks as long as the watch is open, and the end of no question is needed for the next: so whatever fails on the way of one,
+ * for want of memory say, costs that one and no other.
  */
 final class DnsWatch implements Endpoints.Watch {
+    private static final System.Logger LOGGER = System.getLogger(DnsWatch.class.getName());
+
+    /** A question that has had no answer for so long gets none: its resolver has given up long before, or has failed over it. */
+    private static final long LOST_NANOS = TimeUnit.MINUTES.toNanos(1);
+
     private final EndpointsDns asked;
     private final Endpoints.Listener listener;
     private final EventLoop loop;
     private final DnsNames names;
     private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile @Nullable Future<?> looks;
+
+    // on the event loop
+    /** Counts questions. What comes of an earlier one than the last is out of date. */
+    private long number;
+
+    private boolean isAsking;
+    private long askedNanos;
 
     DnsWatch(EndpointsDns asked, Endpoints.Listener listener) {
+        this(asked, listener, Client.SOCKETS.take().group.next());
+    }
+
+    /** @param loop of {@link Client#SOCKETS}, which has been taken for this watch */
+    DnsWatch(EndpointsDns asked, Endpoints.Listener listener, EventLoop loop) {
         this.asked = asked;
         this.listener = listener;
-        loop = Client.SOCKETS.take().group.next();
+        this.loop = loop;
         names = new DnsNames(loop, asked.nameServers(), 0);
     }
 
     DnsWatch start() {
-        loop.execute(this::ask);
+        try {
+            looks = loop.scheduleWithFixedDelay(this::look, 0, asked.refresh().toNanos(), TimeUnit.NANOSECONDS);
+        } catch (Throwable e) {
+            close();
+            throw e;
+        }
         return this;
     }
 
-    private void ask() {
-        if (closed.get()) {
-            return;
-        }
+    /** Throws nothing: the task would not be run again. */
+    private void look() {
         try {
-            asked.question().ask(names, this::told);
+            if (closed.get()) {
+                end();
+            } else if (!isAsking || loop.ticker().nanoTime() - askedNanos >= LOST_NANOS) {
+                ask();
+            }
         } catch (Throwable e) {
-            told(null, e);
+            report(e);
         }
     }
 
-    /** The next question comes before the listener, which may throw. */
-    private void told(@Nullable List<Endpoint> found, @Nullable Throwable failure) {
+    private void ask() {
+        long own = ++number;
+        askedNanos = loop.ticker().nanoTime();
+        isAsking = true;
+        try {
+            asked.question().ask(names, (found, failure) -> told(own, found, failure));
+        } catch (Throwable e) {
+            told(own, null, e);
+        }
+    }
+
+    private void told(long question, @Nullable List<Endpoint> found, @Nullable Throwable failure) {
+        if (question != number || !isAsking) {
+            return;
+        }
+        // before the listener, which may throw
+        isAsking = false;
         if (closed.get()) {
             return;
         }
-        loop.schedule(this::ask, asked.refresh().toNanos(), TimeUnit.NANOSECONDS);
         if (found != null) {
             listener.found(found);
         } else {
@@ -52,11 +95,30 @@ final class DnsWatch implements Endpoints.Watch {
         }
     }
 
+    private static void report(Throwable thrown) {
+        try {
+            LOGGER.log(System.Logger.Level.WARNING, "a name is asked for again in its time", thrown);
+        } catch (Throwable unspeakable) {
+            // what has failed is worse than that nobody hears of it
+        }
+    }
+
+    private void end() {
+        Future<?> last = looks;
+        if (last != null) {
+            last.cancel(false);
+        }
+        names.close();
+    }
+
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            loop.execute(names::close);
-            Client.SOCKETS.giveBack();
+            try {
+                loop.execute(this::end);
+            } finally {
+                Client.SOCKETS.giveBack();
+            }
         }
     }
 }

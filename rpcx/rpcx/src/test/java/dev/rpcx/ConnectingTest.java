@@ -309,6 +309,72 @@ class ConnectingTest {
                 .allSatisfy(address -> assertThat(address.ready()).isNotNull());
     }
 
+    private List<CompletableFuture<String>> callsOf(Remote remote, int count) {
+        List<CompletableFuture<String>> calls = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            calls.add(remote.echo("x"));
+        }
+        return calls;
+    }
+
+    private static Endpoint[] instances(int count) {
+        Endpoint[] all = new Endpoint[count];
+        for (int i = 0; i < count; i++) {
+            all[i] = new Endpoint("instance" + i, 1);
+        }
+        return all;
+    }
+
+    @Test
+    void callsThatWaitAtTheBeginAreSharedByTheInstancesThatConnect() {
+        Client client = client(1);
+        Remote remote = client.create(Remote.class, Endpoints.of(instances(4)));
+        ClientCluster cluster = client.clusters.values().iterator().next();
+        pass(0);
+        assertThat(callsOf(remote, 400)).noneMatch(CompletableFuture::isDone);
+        assertThat(cluster.waiting()).isEqualTo(400);
+        for (int there = 1; there <= 4; there++) {
+            greet(hand.opened.get(there - 1));
+            assertThat(cluster.waiting()).as("with %d", there).isEqualTo(400 - there * 100);
+        }
+        assertThat(cluster.chooser().all)
+                .allSatisfy(each -> assertThat(each.load()).isBetween(25, 200));
+    }
+
+    @Test
+    void whoeverIsLateIsWaitedForNoLongerThanAMoment() {
+        Client client = client(1);
+        Remote remote = client.create(Remote.class, Endpoints.of(instances(2)));
+        ClientCluster cluster = client.clusters.values().iterator().next();
+        pass(0);
+        callsOf(remote, 11);
+        greet(hand.opened.get(0));
+        assertThat(cluster.waiting()).isEqualTo(5);
+        pass(20);
+        assertThat(cluster.waiting()).isZero();
+    }
+
+    /** One call has nobody to share with, and an instance that has failed is not about to come. */
+    @Test
+    void noCallWaitsForAnInstanceThatIsNotAboutToCome() {
+        Client client = client(1);
+        Remote remote = client.create(Remote.class, Endpoints.of(instances(2)));
+        ClientCluster cluster = client.clusters.values().iterator().next();
+        pass(0);
+        callsOf(remote, 1);
+        greet(hand.opened.get(0));
+        assertThat(cluster.waiting()).isZero();
+        Client other = client(1);
+        int before = hand.opened.size();
+        Remote others = other.create(Remote.class, Endpoints.of(instances(2)));
+        ClientCluster failing = other.clusters.values().iterator().next();
+        pass(0);
+        callsOf(others, 10);
+        end(hand.opened.get(before));
+        greet(hand.opened.get(before + 1));
+        assertThat(failing.waiting()).isZero();
+    }
+
     @Test
     void anInstanceThatIsKnownDoesNotWaitBehindThoseThatARegistryNames() {
         Said said = new Said();

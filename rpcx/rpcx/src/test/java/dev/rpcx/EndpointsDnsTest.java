@@ -10,6 +10,8 @@ import io.netty.handler.codec.dns.DefaultDnsRawRecord;
 import io.netty.handler.codec.dns.DnsRecord;
 import io.netty.handler.codec.dns.DnsRecordType;
 import io.netty.util.concurrent.Ticker;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
@@ -24,6 +26,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
@@ -86,7 +89,7 @@ class EndpointsDnsTest {
     }
 
     /** What a listener has heard. */
-    private static final class Heard implements Endpoints.Listener {
+    private static class Heard implements Endpoints.Listener {
         final Queue<List<Endpoint>> found = new ConcurrentLinkedQueue<>();
         final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
 
@@ -124,6 +127,50 @@ class EndpointsDnsTest {
             }
             assertThat(second.found).doesNotContain(List.of(new Endpoint("127.0.0.3", 9000)));
             assertThat(SharedWatch.count()).isZero();
+        }
+    }
+
+    /** Memory is at its end when a question is answered, in whatever the watch asks of its loop then. */
+    @Test
+    void aWatchGoesOnWhateverFailsWhenItIsTold() throws Exception {
+        AtomicInteger last = new AtomicInteger(1);
+        AtomicBoolean fails = new AtomicBoolean();
+        AtomicInteger failed = new AtomicInteger();
+        EventLoop real = Client.SOCKETS.take().group.next();
+        EventLoop loop = (EventLoop) Proxy.newProxyInstance(
+                EventLoop.class.getClassLoader(), new Class<?>[] {EventLoop.class}, (proxy, method, arguments) -> {
+                    if (fails.get() && method.getName().equals("schedule")) {
+                        failed.incrementAndGet();
+                        throw new OutOfMemoryError("by the test");
+                    }
+                    try {
+                        return method.invoke(real, arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
+        Heard heard = new Heard() {
+            @Override
+            public void found(List<Endpoint> all) {
+                super.found(all);
+                if (fails.get()) {
+                    failed.incrementAndGet();
+                    throw new OutOfMemoryError("by the test");
+                }
+            }
+        };
+        try (NameServer nameServer = NameServer.of(question ->
+                        question.type() == NameServer.A ? List.of(NameServer.Answer.address(last.get())) : List.of());
+                Endpoints.Watch watch = new DnsWatch(
+                                asking(nameServer, new DnsQuestion.Addresses("who.example.org", 9000)), heard, loop)
+                        .start()) {
+            assertThat(watch).isNotNull();
+            await().until(() -> heard.found.contains(List.of(new Endpoint("127.0.0.1", 9000))));
+            fails.set(true);
+            await().until(() -> failed.get() > 0);
+            fails.set(false);
+            last.set(2);
+            await().until(() -> heard.found.contains(List.of(new Endpoint("127.0.0.2", 9000))));
         }
     }
 
