@@ -75,8 +75,8 @@ public final class Tls {
 
     /**
      * For a server: a client needs a certificate of one of these authorities, otherwise its connection ends before its
-     * first frame. A client's own certificate in this file is trusted too. What stands in this file is trusted also after
-     * it has expired.
+     * first frame. A client's own certificate in this file is trusted too. What stands in this file is trusted also
+     * after it has expired.
      */
     public Tls requiringClientsOf(Path authorities) {
         expect(true, "requiringClientsOf");
@@ -84,8 +84,9 @@ public final class Tls {
     }
 
     /**
-     * For a client: only servers with a certificate of one of these authorities. A server's own certificate in this file is trusted too.
-     * What stands in this file is trusted also after it has expired, authorities as well as a server's own certificate.
+     * For a client: only servers with a certificate of one of these authorities. A server's own certificate in this
+     * file is trusted too. What stands in this file is trusted also after it has expired, authorities as well as a
+     * server's own certificate.
      */
     public Tls trusting(Path authorities) {
         expect(false, "trusting");
@@ -99,8 +100,8 @@ public final class Tls {
     }
 
     /**
-     * For a client: the name that the server's certificate has to have. Without it that is the host it connects to; needed where instances
-     * are found by address, as by {@link Endpoints#dns}.
+     * For a client: the name that the server's certificate has to have. Without it that is the host it connects to;
+     * needed where instances are found by address, as by {@link Endpoints#dns}.
      */
     public Tls expecting(String serverName) {
         expect(false, "expecting");
@@ -118,7 +119,9 @@ public final class Tls {
     }
 
     /**
-     * Reads the files again. Blocks for as long as that takes.
+     * Reads the files again, for this object alone, and not for those that it was made from or that were made from it:
+     * so call it on the one that was given to a builder. Connections that stand stay, whoever is at their other end.
+     * Blocks for as long as that takes.
      *
      * @throws IllegalArgumentException files that cannot be read, or hold something else, or a key that is not the
      *     certificate's: what was read before stays in force
