@@ -5,11 +5,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Whether one instance fails alone: none of its answers is a result, while at least half of what the others answer in the same time is.
- * Calls are given to instances by chance, so requests that fail wherever they are made, one caller's bad ones say, fail at all of them:
- * that they are all that one instance has of 20 calls, and less than half of what the others have, comes about less than once in
- * 100,000 comparisons, whatever their share. An absolute count of failed answers would let that caller take an instance away from all.
- * Source: the ejection by success rate of Envoy's outlier detection, which compares hosts too, by standard deviations.
+ * Whether one instance fails alone: none of its answers is a result, while two thirds of what the others answer in the
+ * same time are. Calls are given to instances by chance, so requests that fail wherever they are made, one caller's bad
+ * ones say, fail at all of them. That one instance has nothing else in 20 calls, and the others have a third of them at
+ * most, comes about less than once in a million comparisons, whatever their share is. An absolute count of failed
+ * answers would let that caller take an instance away from all. Source: the ejection by success rate of Envoy's outlier
+ * detection, which compares hosts too, by standard deviations.
  */
 final class Comparison {
     /** Answers of the suspect, and of all others together, that a comparison takes at least. */
@@ -68,7 +69,7 @@ final class Comparison {
             case REFUSED, UNTOLD -> {}
         }
         int all = others.get();
-        return faults.get() >= MIN_CALLS && all >= MIN_CALLS && othersResults.get() * 2L >= all
+        return faults.get() >= MIN_CALLS && all >= MIN_CALLS && othersResults.get() * 3L >= all * 2L
                 ? Verdict.FAILS_ALONE
                 : Verdict.OPEN;
     }
