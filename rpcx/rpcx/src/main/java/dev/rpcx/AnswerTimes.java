@@ -3,9 +3,10 @@ package dev.rpcx;
 import java.util.concurrent.TimeUnit;
 
 /**
- * How long answers to one method lately took, to tell whether a call that got none was given enough time for one. A handler passes
- * on what is left of its own caller's time, so strangers decide how little that is: what fails for that says nothing of the service that
- * was called, or a few callers in a hurry would take it away from all others. Thread-safe; what two threads write at once may be lost.
+ * How long answers to one method lately took, to tell whether a call that got none was given enough time for one. A
+ * handler passes on what is left of its own caller's time, so strangers decide how little that is: what fails for that
+ * says nothing of the service that was called, or a few callers in a hurry would take it away from all others.
+ * Thread-safe; what two threads write at once may be lost.
  */
 final class AnswerTimes {
     /** One in so many answers is looked at. */

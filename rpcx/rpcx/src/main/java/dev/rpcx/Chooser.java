@@ -6,7 +6,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
-/** Chooses among instances that do not change; when they do there is a new one. On the way of every call: allocates nothing. */
+/**
+ * Chooses among instances that do not change; when they do there is a new one. On the way of every call: allocates
+ * nothing.
+ */
 abstract class Chooser {
     final ClientAddress[] all;
 
@@ -22,7 +25,9 @@ abstract class Chooser {
         };
     }
 
-    /** Draws of another instance before all are looked at: where half of them are there, one in 256 calls needs more. */
+    /**
+     * Draws of another instance before all are looked at: where half of them are there, one in 256 calls needs more.
+     */
     private static final int DRAWS = 8;
 
     /** Where to look first; -1 if there is no instance. */
@@ -178,7 +183,9 @@ abstract class Chooser {
         /** Sums of the weights up to each instance, and it. */
         private final int[] sums;
 
-        /** One round, each instance as often as its weight, as far apart as can be; empty where it would be too long. */
+        /**
+         * One round, each instance as often as its weight, as far apart as can be; empty where it would be too long.
+         */
         private final int[] order;
 
         /** Begins anywhere: every client has the same list. */
@@ -252,7 +259,10 @@ abstract class Chooser {
     }
 
     private static final class Ring extends Chooser {
-        /** Places of an instance of weight 1: with 100, shares differ by some 10 %. Source: Karger et al., "Consistent Hashing", 1997. */
+        /**
+         * Places of an instance of weight 1: with 100, shares differ by some 10 %. Source: Karger et al., "Consistent
+         * Hashing", 1997.
+         */
         private static final int PLACES = 100;
 
         private static final int MOST = 1 << 16;

@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A server's address and the connections to it, made when first needed and made again when one is gone; more of them
- * while those that are there are crowded. Callers that find none wait for one attempt together. After attempts that failed
- * in a row, or connections that ended as soon as they were there, the server is left alone for longer and longer, with
- * jitter: a call in a short pause waits for its end, in a long one it fails at once.
+ * while those that are there are crowded. Callers that find none wait for one attempt together. After attempts that
+ * failed in a row, or connections that ended as soon as they were there, the server is left alone for longer and
+ * longer, with jitter: a call in a short pause waits for its end, in a long one it fails at once.
  *
  * <p>As a member of a {@link ClientCluster} it keeps its connections by itself, and tells the cluster of each.
  */
@@ -83,12 +83,17 @@ final class ClientAddress extends Route {
         return health;
     }
 
-    /** Share of the calls beside the other instances' that the registry has said last: 1 to {@link Endpoint#MAX_WEIGHT}. */
+    /**
+     * Share of the calls beside the other instances' that the registry has said last: 1 to {@link Endpoint#MAX_WEIGHT}.
+     */
     int weight() {
         return weight;
     }
 
-    /** The registry says another weight: connections and health are the instance's, and stay. @return whether it is another */
+    /**
+     * The registry says another weight: connections and health are the instance's, and stay. @return whether it is
+     * another
+     */
     boolean weigh(int said) {
         boolean isOther = said != weight;
         weight = said;

@@ -14,8 +14,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The instances of a service, each with its connections, and the choice among them. A call that finds none connected waits until one is,
- * or until each has been tried once.
+ * The instances of a service, each with its connections, and the choice among them. A call that finds none connected
+ * waits until one is, or until each has been tried once.
  */
 final class ClientCluster extends Route implements Endpoints.Listener {
     /** Instances that are taken of what a registry says: each has connections of its own, and a registry may lie. */
@@ -30,8 +30,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Calls that wait for a connection leave one that is there to others of them for so long at most, where more are about
-     * to come: connections that begin together are there together, but for a few milliseconds.
+     * Calls that wait for a connection leave one that is there to others of them for so long at most, where more are
+     * about to come: connections that begin together are there together, but for a few milliseconds.
      */
     private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
@@ -276,8 +276,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * An instance has a connection. It serves its share of the calls that wait, at once, and leaves the rest to instances
-     * that are still being connected to for the first time, for a moment: the first to be there would have all of them.
+     * An instance has a connection. It serves its share of the calls that wait, at once, and leaves the rest to
+     * instances that are still being connected to for the first time, for a moment: the first to be there would have
+     * all of them.
      */
     void connected(ClientAddress address) {
         List<Waiting> served;
@@ -422,8 +423,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Once a second: whatever an Error has cut off on the way of an instance, of a list or of a call goes on here. Without
-     * one there is nothing to do.
+     * Once a second: whatever an Error has cut off on the way of an instance, of a list or of a call goes on here.
+     * Without one there is nothing to do.
      */
     private void lookAfter() {
         if (client.isClosed()) {

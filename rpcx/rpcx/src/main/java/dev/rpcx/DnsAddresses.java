@@ -16,9 +16,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds an address of each host that connections go to, any of those that it has, on the event loop that connects and without blocking it: the
- * hosts file, then the name servers and search list of {@code /etc/resolv.conf}. Answers are kept for their time to
- * live, at most {@value #MAX_TTL_SECONDS} s.
+ * Finds an address of each host that connections go to, any of those that it has, on the event loop that connects and
+ * without blocking it: the hosts file, then the name servers and search list of {@code /etc/resolv.conf}. Answers are
+ * kept for their time to live, at most {@value #MAX_TTL_SECONDS} s.
  */
 final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
     private static final int MAX_TTL_SECONDS = 30;

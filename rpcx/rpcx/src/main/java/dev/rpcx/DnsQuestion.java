@@ -66,8 +66,9 @@ sealed interface DnsQuestion {
     }
 
     /**
-     * Targets of an SRV record, those of the lowest priority that can be called. Weights above {@link Endpoint#MAX_WEIGHT}
-     * are scaled together, and 0 beside others is the smallest share there is. Source: RFC 2782.
+     * Targets of an SRV record, those of the lowest priority that can be called. Weights above
+     * {@link Endpoint#MAX_WEIGHT} are scaled together, and 0 beside others is the smallest share there is. Source: RFC
+     * 2782.
      */
     record Services(String name) implements DnsQuestion {
         private static final int MAX_LABEL_BYTES = 63;

@@ -10,13 +10,16 @@ import org.jspecify.annotations.Nullable;
 /**
  * One question, asked again and again, on one event loop of those that clients share; its listener hears of it there.
  *
- * <p>One task looks as long as the watch is open, and the end of no question is needed for the next: so whatever fails on the way of one,
- * for want of memory say, costs that one and no other.
+ * <p>One task looks as long as the watch is open, and the end of no question is needed for the next: so whatever fails
+ * on the way of one, for want of memory say, costs that one and no other.
  */
 final class DnsWatch implements Endpoints.Watch {
     private static final System.Logger LOGGER = System.getLogger(DnsWatch.class.getName());
 
-    /** A question that has had no answer for so long gets none: its resolver has given up long before, or has failed over it. */
+    /**
+     * A question that has had no answer for so long gets none: its resolver has given up long before, or has failed
+     * over it.
+     */
     private static final long LOST_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     private final EndpointsDns asked;

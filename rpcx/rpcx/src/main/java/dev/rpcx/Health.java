@@ -7,10 +7,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Counts how the calls to one instance end. An instance that fails several times in a row, or more than half of its
- * calls, is left out for a while, longer each time. Source: the outlier detection of Envoy and of gRPC (proposal A50): 5 in
- * a row, left out for 30 s; a share of 85 % of at least 50 calls in 10 s. Both are shorter here, since a trial costs one
- * call, and a half is taken for too much, since an instance that fails at once has the least load and so draws calls.
- * Unlike there, a call that was given too little time for an answer is no failure: see {@link AnswerTimes}.
+ * calls, is left out for a while, longer each time. Source: the outlier detection of Envoy and of gRPC (proposal A50):
+ * 5 in a row, left out for 30 s; a share of 85 % of at least 50 calls in 10 s. Both are shorter here, since a trial
+ * costs one call, and a half is taken for too much, since an instance that fails at once has the least load and so
+ * draws calls. Unlike there, a call that was given too little time for an answer is no failure: see
+ * {@link AnswerTimes}.
  */
 final class Health {
     private static final int FAILURES = 5;
@@ -39,11 +40,14 @@ final class Health {
     enum Outcome {
         ANSWERED,
         /**
-         * It has answered, and its handler has failed, or passes on that another service has: what a caller asks for may
-         * be the reason. Says something beside what the other instances answer at the same time: see {@link Comparison}.
+         * It has answered, and its handler has failed, or passes on that another service has: what a caller asks for
+         * may be the reason. Says something beside what the other instances answer at the same time: see
+         * {@link Comparison}.
          */
         FAULT,
-        /** It could not be reached, has refused the call before the handler began, or has not answered in enough time. */
+        /**
+         * It could not be reached, has refused the call before the handler began, or has not answered in enough time.
+         */
         FAILED,
         /**
          * It is there, and has refused what may be its own fault: it is of another service or an older version, or

@@ -6,8 +6,9 @@ import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that brought no result: what went wrong, and whether the handler was executed. Thrown by proxies; a handler may throw it to
- * choose the code that its caller sees. Carries no stack trace of the connection's threads, which would say nothing about the call.
+ * A call that brought no result: what went wrong, and whether the handler was executed. Thrown by proxies; a handler
+ * may throw it to choose the code that its caller sees. Carries no stack trace of the connection's threads, which would
+ * say nothing about the call.
  */
 public final class RPCXException extends RuntimeException {
     private static final long serialVersionUID = 1L;
@@ -127,7 +128,9 @@ public final class RPCXException extends RuntimeException {
         this.own = own;
     }
 
-    /** A call that one connection does not take, and another one may. Never for what the server has said of the call. */
+    /**
+     * A call that one connection does not take, and another one may. Never for what the server has said of the call.
+     */
     static RPCXException unsent(Own why, Code code, String message) {
         return new RPCXException(code, message, Executed.NOT_EXECUTED, null, Objects.requireNonNull(why));
     }
@@ -161,8 +164,8 @@ public final class RPCXException extends RuntimeException {
     }
 
     /**
-     * What a stage has failed with, without the {@link CompletionException}s that stages which hang on it have put around
-     * it: 32 at most, since causes may go round in a circle.
+     * What a stage has failed with, without the {@link CompletionException}s that stages which hang on it have put
+     * around it: 32 at most, since causes may go round in a circle.
      */
     public static Throwable cause(Throwable thrown) {
         Throwable t = thrown;

@@ -15,14 +15,16 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Signed tokens as interceptors: each attempt of a call carries one of its own, good for one service and method, for 30 s and for one use. A
- * caller has a secret of its own, so it can sign as nobody else. Arguments are not signed: use {@link Tls} beneath.
+ * Signed tokens as interceptors: each attempt of a call carries one of its own, good for one service and method, for
+ * 30 s and for one use. A caller has a secret of its own, so it can sign as nobody else. Arguments are not signed: use
+ * {@link Tls} beneath.
  *
- * <p>A service between two others names whom it serves with {@link #forwarding}: the caller's name goes with the calls it makes, under the
- * service's own signature, and counts where the next server lets that service speak for others.
+ * <p>A service between two others names whom it serves with {@link #forwarding}: the caller's name goes with the calls
+ * it makes, under the service's own signature, and counts where the next server lets that service speak for others.
  *
- * <p>One use is one use for each {@link OneUse}, as a rule for each process with all of its servers: where several instances of a service take the same secrets, a
- * token that was read on its way is good once at each of them, unless they share one.
+ * <p>One use is one use for each {@link OneUse}, as a rule for each process with all of its servers: where several
+ * instances of a service take the same secrets, a token that was read on its way is good once at each of them, unless
+ * they share one.
  *
  * <p>On the wire: metadata {@code rpcx-token}. Its bytes, and what is signed, stand in {@code docs/security.md}.
  */
@@ -65,10 +67,10 @@ public final class Tokens {
     }
 
     /**
-     * For a service's own client: signs every call as the service, and names whom it is made for: the {@link CallContext#principal} of the
-     * call that the same thread is handling. Without one the call is the service's own, with the service's rights: so is a call that a
-     * handler makes on another thread, or for a caller that has no principal. {@link #forwardingOnly} refuses those. Nothing is forwarded
-     * further than 16 services.
+     * For a service's own client: signs every call as the service, and names whom it is made for: the
+     * {@link CallContext#principal} of the call that the same thread is handling. Without one the call is the service's
+     * own, with the service's rights: so is a call that a handler makes on another thread, or for a caller that has no
+     * principal. {@link #forwardingOnly} refuses those. Nothing is forwarded further than 16 services.
      *
      * @param service 1 to 255 bytes of UTF-8 without control characters
      * @param secret the service's, shared with the servers it calls: 16 bytes or more, at random
@@ -79,8 +81,9 @@ public final class Tokens {
     }
 
     /**
-     * As {@link #forwarding}, and never signs for the service itself: a call made where the thread handles none, or one without a
-     * {@link CallContext#principal}, is refused as {@link RPCXException.Code#UNAUTHENTICATED}, before it is sent.
+     * As {@link #forwarding}, and never signs for the service itself: a call made where the thread handles none, or one
+     * without a {@link CallContext#principal}, is refused as {@link RPCXException.Code#UNAUTHENTICATED}, before it is
+     * sent.
      */
     public static Interceptor forwardingOnly(String service, byte[] secret) {
         Interceptor forwarding = forwarding(service, secret);
@@ -139,24 +142,25 @@ public final class Tokens {
     }
 
     /**
-     * For a server: refuses calls without a good token as {@link RPCXException.Code#UNAUTHENTICATED}, all alike and not executed, and sets
-     * {@link CallContext#principal} for the others. Remembers tokens until they expire, as {@link OneUse#inProcess()} does: a
-     * token is good once at all servers of the process. A call that waits here for so long that its good token expires meanwhile
-     * is refused as {@link RPCXException.Code#OVERLOADED}, not executed. A server has one such interceptor: a second one would refuse each
-     * token as used, so {@code build} refuses it.
+     * For a server: refuses calls without a good token as {@link RPCXException.Code#UNAUTHENTICATED}, all alike and not
+     * executed, and sets {@link CallContext#principal} for the others. Remembers tokens until they expire, as
+     * {@link OneUse#inProcess()} does: a token is good once at all servers of the process. A call that waits here for
+     * so long that its good token expires meanwhile is refused as {@link RPCXException.Code#OVERLOADED}, not executed.
+     * A server has one such interceptor: a second one would refuse each token as used, so {@code build} refuses it.
      *
      * <p>A token that speaks for somebody else is refused: see {@link #requiring(Function, Predicate)}.
      *
-     * @param secrets of a principal; null for one that is not known. Asked for names that anybody has sent, on the handler's thread. Where it
-     *     throws, or gives fewer than 16 bytes, the call is refused like any other, and the log says so, once a minute at most.
+     * @param secrets of a principal; null for one that is not known. Asked for names that anybody has sent, on the
+     *     handler's thread. Where it throws, or gives fewer than 16 bytes, the call is refused like any other, and the
+     *     log says so, once a minute at most.
      */
     public static Interceptor requiring(Function<String, byte @Nullable []> secrets) {
         return requiring(secrets, nobody -> false);
     }
 
     /**
-     * As {@link #requiring(Function)}, and takes the word of these services for whom they call. {@link CallContext#principal} is then the
-     * {@link Caller} whom they serve.
+     * As {@link #requiring(Function)}, and takes the word of these services for whom they call.
+     * {@link CallContext#principal} is then the {@link Caller} whom they serve.
      *
      * @param mayForward whether this principal, whose signature is good, may speak for others
      */
@@ -165,8 +169,8 @@ public final class Tokens {
     }
 
     /**
-     * As {@link #requiring(Function, Predicate)}, with what remembers used tokens given: for several processes that take the same secrets and
-     * share what remembers them.
+     * As {@link #requiring(Function, Predicate)}, with what remembers used tokens given: for several processes that
+     * take the same secrets and share what remembers them.
      */
     public static Interceptor requiring(
             Function<String, byte @Nullable []> secrets, Predicate<String> mayForward, OneUse used) {
@@ -212,7 +216,8 @@ public final class Tokens {
      * Who calls, as a token says.
      *
      * @param name of who signed the token, or of whom the signer speaks for
-     * @param via the services through which the call came, the first one first, the signer last; empty for a caller that came by itself
+     * @param via the services through which the call came, the first one first, the signer last; empty for a caller
+     *     that came by itself
      */
     public record Caller(String name, List<String> via) implements Principal {
         /** Keeps a copy. */
@@ -227,17 +232,18 @@ public final class Tokens {
     }
 
     /**
-     * Remembers the tokens that have been used. Asked only about tokens whose signature and time are good, so only who has a secret can add to
-     * it. Thread-safe; on the handler's thread, which may block where the method's handler may.
+     * Remembers the tokens that have been used. Asked only about tokens whose signature and time are good, so only who
+     * has a secret can add to it. Thread-safe; on the handler's thread, which may block where the method's handler may.
      *
-     * <p>A store that several processes share answers this with one atomic step, as {@code SET key "" NX PXAT until} of Redis.
+     * <p>A store that several processes share answers this with one atomic step, as {@code SET key "" NX PXAT until} of
+     * Redis.
      */
     @FunctionalInterface
     public interface OneUse {
         /**
-         * Remembers a token, and says whether it was used for the first time. Must not forget it before {@code until}: whoever has no room
-         * left throws {@link RPCXException#refused}, {@link RPCXException.Code#OVERLOADED}. Anything else that it throws refuses the call as
-         * {@link RPCXException.Code#UNAVAILABLE}.
+         * Remembers a token, and says whether it was used for the first time. Must not forget it before {@code until}:
+         * whoever has no room left throws {@link RPCXException#refused}, {@link RPCXException.Code#OVERLOADED}.
+         * Anything else that it throws refuses the call as {@link RPCXException.Code#UNAVAILABLE}.
          *
          * @param signer whose secret has signed it
          * @param token 43 characters, letters, digits, hyphens and underscores: its signature, different for each token
@@ -246,10 +252,11 @@ public final class Tokens {
         boolean first(String signer, String token, Instant until);
 
         /**
-         * In the memory of this process, the same for all of its servers: an eighth of its heap at most, 130 bytes a token and some 160 with a name a signer for 40 s, half of them of one signer; that is some
-         * 26,000 calls a second for each GB of heap, and at most 100,000. Where there is no room, further tokens are refused as
-         * {@link RPCXException.Code#OVERLOADED} until others have expired; none is forgotten early. A process that is started again has
-         * forgotten all: a token read on its way is then good once more within its time.
+         * In the memory of this process, the same for all of its servers: an eighth of its heap at most, 130 bytes a
+         * token and some 160 with a name a signer for 40 s, half of them of one signer; that is some 26,000 calls a
+         * second for each GB of heap, and at most 100,000. Where there is no room, further tokens are refused as
+         * {@link RPCXException.Code#OVERLOADED} until others have expired; none is forgotten early. A process that is
+         * started again has forgotten all: a token read on its way is then good once more within its time.
          */
         static OneUse inProcess() {
             return UsedTokens.OF_PROCESS;

@@ -2,8 +2,8 @@ package dev.rpcx.codec;
 
 /**
  * A value that cannot be written, or bytes that cannot be read. Costs no stack trace: hostile bytes must be cheap to
- * refuse. Its message may be told to a peer, so it names fields and types as the schema does and no Java class; what the
- * type's own code has thrown is the cause.
+ * refuse. Its message may be told to a peer, so it names fields and types as the schema does and no Java class; what
+ * the type's own code has thrown is the cause.
  */
 public final class CodecException extends RuntimeException {
     private static final long serialVersionUID = 1L;

@@ -83,9 +83,9 @@ abstract class ElementCodec {
     }
 
     /**
-     * Whether the JDK's tables find a value among others of its hash by its order. They do so only where its class itself
-     * says that it is comparable with its own kind, which dates leave to their interfaces; and a decimal's costs a
-     * multiplication of all its digits.
+     * Whether the JDK's tables find a value among others of its hash by its order. They do so only where its class
+     * itself says that it is comparable with its own kind, which dates leave to their interfaces; and a decimal's costs
+     * a multiplication of all its digits.
      */
     boolean hasOrder() {
         return true;

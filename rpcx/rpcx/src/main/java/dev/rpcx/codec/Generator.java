@@ -41,8 +41,8 @@ import org.jspecify.annotations.Nullable;
  * }
  * </pre>
  *
- * The memory of the objects that values are is asked for once a message while they come in order, after a few of at most
- * 72 bytes each beside their own; a text beyond ASCII asks for itself.
+ * The memory of the objects that values are is asked for once a message while they come in order, after a few of at
+ * most 72 bytes each beside their own; a text beyond ASCII asks for itself.
  *
  * <p>Just over 400 lines because the table of forms at its end belongs to the instructions that use it.
  */

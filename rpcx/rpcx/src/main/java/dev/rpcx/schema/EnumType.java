@@ -8,7 +8,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param javaClass the enum
  * @param numbers by ordinal
- * @param unknown the constant that an unknown number is read as; it has the number 0. Without one, 0 is null and another number is refused
+ * @param unknown the constant that an unknown number is read as; it has the number 0. Without one, 0 is null and
+ *     another number is refused
  * @param source where the numbers came from
  * @param reserved numbers of removed constants
  */

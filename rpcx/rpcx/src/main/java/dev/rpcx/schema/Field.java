@@ -7,8 +7,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * The Protobuf number of a record's component, a class's property (on its field or getter), a method's parameter, an enum's constant, or a
- * case of a sealed type (on the class). Within one type either all have it or none.
+ * The Protobuf number of a record's component, a class's property (on its field or getter), a method's parameter, an
+ * enum's constant, or a case of a sealed type (on the class). Within one type either all have it or none.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

@@ -14,8 +14,9 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The committed numbers of types that have no {@link Field}: a text file to which lines are only ever added. A type is a line that is not
- * indented, each number an indented line of number, name and type; a removed field keeps its line with {@code removed} before it.
+ * The committed numbers of types that have no {@link Field}: a text file to which lines are only ever added. A type is
+ * a line that is not indented, each number an indented line of number, name and type; a removed field keeps its line
+ * with {@code removed} before it.
  *
  * <pre>
  * message com.acme.Greeting
@@ -56,8 +57,8 @@ public final class Lock {
     }
 
     /**
-     * All lock files that this loader finds under {@link #RESOURCE}. A type may stand in several of them, since an application's lock has
-     * the types of its libraries too: one may have lines that another has not.
+     * All lock files that this loader finds under {@link #RESOURCE}. A type may stand in several of them, since an
+     * application's lock has the types of its libraries too: one may have lines that another has not.
      *
      * @throws SchemaException if two of them give a component two numbers, or a number to two components
      */
@@ -171,8 +172,8 @@ public final class Lock {
     }
 
     /**
-     * This lock with what a schema has met since: new lines at their numbers, lines of what is gone marked as removed. Types that the schema
-     * has not met stay as they are.
+     * This lock with what a schema has met since: new lines at their numbers, lines of what is gone marked as removed.
+     * Types that the schema has not met stay as they are.
      *
      * @param schema made by {@link Schema#extending} of this lock
      * @param calls requests and replies by a name such as {@code greeter/hello.request}

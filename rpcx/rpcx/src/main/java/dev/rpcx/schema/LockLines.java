@@ -33,7 +33,9 @@ final class LockLines {
         return lines;
     }
 
-    /** A user's message that is the whole request or reply is one line of number 0. Lines of a stream's items say so. */
+    /**
+     * A user's message that is the whole request or reply is one line of number 0. Lines of a stream's items say so.
+     */
     static Map<Integer, Lock.Line> of(Lock.Sent sent) {
         MessageType type = sent.type();
         Map<Integer, Lock.Line> lines =

@@ -23,8 +23,9 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Services and their messages as one {@code .proto} file, for callers in other languages: as a descriptor, and as text made from that
- * descriptor. Needs {@code rpcx/types.proto}, which the jar carries, where a decimal or a local date occurs. Not thread-safe.
+ * Services and their messages as one {@code .proto} file, for callers in other languages: as a descriptor, and as text
+ * made from that descriptor. Needs {@code rpcx/types.proto}, which the jar carries, where a decimal or a local date
+ * occurs. Not thread-safe.
  */
 public final class ProtoFile {
     /** The path under which other files import the types that Java has and Protobuf has not. */
@@ -60,7 +61,10 @@ public final class ProtoFile {
         }
     }
 
-    /** Adds a service with all messages that its methods need. Protobuf has one space of names, so its methods begin with a capital. */
+    /**
+     * Adds a service with all messages that its methods need. Protobuf has one space of names, so its methods begin
+     * with a capital.
+     */
     public ProtoFile service(String name, List<Rpc> rpcs) {
         String serviceName = unique(identifier(name), "Service");
         ServiceDescriptorProto.Builder service =
@@ -233,7 +237,10 @@ public final class ProtoFile {
         return message.build();
     }
 
-    /** A map is a repeated message of key and value; where Protobuf's {@code map<>} does not take the key, it is written as such. */
+    /**
+     * A map is a repeated message of key and value; where Protobuf's {@code map<>} does not take the key, it is written
+     * as such.
+     */
     private void mapEntry(
             DescriptorProto.Builder message, FieldDescriptorProto.Builder field, FieldType type, String messageName) {
         Shape key = java.util.Objects.requireNonNull(type.key());

@@ -34,18 +34,20 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Java types as Protobuf messages. A type is looked at once; what cannot be mapped is a {@link SchemaException} that names the component.
- * Thread-safe.
+ * Java types as Protobuf messages. A type is looked at once; what cannot be mapped is a {@link SchemaException} that
+ * names the component. Thread-safe.
  *
- * <p>Rules. A method's parameters are the fields 1 to n of one message, except that a single parameter that is itself a message (a record, a
- * class, a sealed type) is that message; a result likewise, otherwise it is field 1. A value with a Protobuf default (number, boolean,
- * string, bytes, an enum with an unknown) is not sent when it is that default, and must not be null unless boxed, {@code Optional} or
- * annotated {@code Nullable}. A parameter that is a {@code Flow.Publisher} is a stream and no field. A value without one (a message, a date, a decimal, a big integer, a UUID, an enum without an unknown) is null
- * when absent.
+ * <p>Rules. A method's parameters are the fields 1 to n of one message, except that a single parameter that is itself a
+ * message (a record, a class, a sealed type) is that message; a result likewise, otherwise it is field 1. A value with
+ * a Protobuf default (number, boolean, string, bytes, an enum with an unknown) is not sent when it is that default, and
+ * must not be null unless boxed, {@code Optional} or annotated {@code Nullable}. A parameter that is a
+ * {@code Flow.Publisher} is a stream and no field. A value without one (a message, a date, a decimal, a big integer, a
+ * UUID, an enum without an unknown) is null when absent.
  *
  * <p>Numbers: {@link Field}, or the {@link Lock}, or else the order of declaration.
  *
- * <p>Longer than 400 lines because each kind of type, which may contain any other, is looked at here, so that all meet in one table of shapes.
+ * <p>Longer than 400 lines because each kind of type, which may contain any other, is looked at here, so that all meet
+ * in one table of shapes.
  */
 public final class Schema {
     private static final Map<Class<?>, Shape> SIMPLE = Map.ofEntries(
@@ -82,7 +84,10 @@ public final class Schema {
     private final Map<Use, Shape> shapes = new HashMap<>();
     private final Map<String, Use> names = new HashMap<>();
 
-    /** Keys of {@link #shapes} that have come since the outermost type was begun: none of them counts unless all are whole. */
+    /**
+     * Keys of {@link #shapes} that have come since the outermost type was begun: none of them counts unless all are
+     * whole.
+     */
     private final List<Use> unfinished = new ArrayList<>();
 
     /** With the numbers of this lock; a component that the lock should have and has not is refused. */
@@ -95,7 +100,10 @@ public final class Schema {
         this.extending = extending;
     }
 
-    /** Gives what is not in the lock the next free number, where {@link #Schema(Lock)} would refuse it: for writing the next lock. */
+    /**
+     * Gives what is not in the lock the next free number, where {@link #Schema(Lock)} would refuse it: for writing the
+     * next lock.
+     */
     public static Schema extending(Lock lock) {
         return new Schema(lock, true);
     }
@@ -138,7 +146,10 @@ public final class Schema {
                 .parameters(parameters.length, positions);
     }
 
-    /** The message that a call of this method brings back: of what a {@link CompletionStage} completes with, of each item of a stream. */
+    /**
+     * The message that a call of this method brings back: of what a {@link CompletionStage} completes with, of each
+     * item of a stream.
+     */
     public synchronized MessageType result(Method method) {
         String where = "result of " + method.getDeclaringClass().getName() + "." + method.getName();
         Use use = Use.of(method.getGenericReturnType(), Map.of(), where);
@@ -262,9 +273,9 @@ public final class Schema {
     }
 
     /**
-     * Adds a message before its fields, so that a type may contain itself. A message whose fields cannot be mapped takes
-     * along every type that has come since: each of them may contain it. A type that came before cannot contain it
-     * without being unfinished itself.
+     * Adds a message before its fields, so that a type may contain itself. A message whose fields cannot be mapped
+     * takes along every type that has come since: each of them may contain it. A type that came before cannot contain
+     * it without being unfinished itself.
      */
     private MessageType whole(Use use, MessageType message, Runnable fields) {
         int first = unfinished.size();
@@ -510,7 +521,10 @@ public final class Schema {
         }
     }
 
-    /** Any annotation of that name counts: JSpecify's, Jakarta's, Spring's, one of the user's own, if it is kept at run time. */
+    /**
+     * Any annotation of that name counts: JSpecify's, Jakarta's, Spring's, one of the user's own, if it is kept at run
+     * time.
+     */
     private static boolean nullable(AnnotatedElement... elements) {
         for (AnnotatedElement each : elements) {
             for (var annotation : each.getAnnotations()) {

@@ -1,6 +1,9 @@
 package dev.rpcx.schema;
 
-/** A Java type that cannot be carried, or a number that is missing, wrong or taken. Thrown at start; its text names the component. */
+/**
+ * A Java type that cannot be carried, or a number that is missing, wrong or taken. Thrown at start; its text names the
+ * component.
+ */
 public final class SchemaException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

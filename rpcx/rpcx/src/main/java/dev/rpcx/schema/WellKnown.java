@@ -4,7 +4,9 @@ package dev.rpcx.schema;
 public enum WellKnown implements Shape {
     INSTANT("google.protobuf.Timestamp"),
     DURATION("google.protobuf.Duration"),
-    /** {@code bytes unscaled = 1} in two's complement, most significant first, empty for zero; {@code sint32 scale = 2}. */
+    /**
+     * {@code bytes unscaled = 1} in two's complement, most significant first, empty for zero; {@code sint32 scale = 2}.
+     */
     DECIMAL("rpcx.Decimal"),
     /** {@code sint64 days = 1} since 1970-01-01. */
     LOCAL_DATE("rpcx.LocalDate"),
