@@ -6,9 +6,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -26,21 +25,48 @@ class Threads {
     /** Longer than a processor takes to find that it has nothing else to do. */
     private static final long PAUSE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
-    private final ExecutorService pool;
+    /**
+     * Threads that tell streams and calls what they wait for: one for each stream that has something to be told now, so
+     * that no such thread waits for another one. This many are no limit to honest callers; the number of streams is.
+     */
+    private static final int MOST_SIGNALS = 10_000;
+
+    /** Its threads are made as they are needed. How many run at once is said by those that share them. */
+    private final ThreadPoolExecutor pool;
+
+    /** The pool as handlers share it. */
+    private final PoolShares handlers;
+
+    /** The pool as what has to be told to streams and calls shares it. */
+    private final PoolShares signals;
 
     /** By event loop, so that each has one taker only. */
     private final Map<EventLoop, VirtualWorkers> workers = new ConcurrentHashMap<>();
 
     Threads(int poolSize) {
         AtomicInteger made = new AtomicInteger();
-        ThreadPoolExecutor threads =
-                new ThreadPoolExecutor(poolSize, poolSize, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
-                    Thread thread = new Thread(task, "rpcx-handler-" + made.incrementAndGet());
-                    thread.setDaemon(true);
-                    return thread;
-                });
-        threads.allowCoreThreadTimeOut(true);
-        pool = threads;
+        pool = new ThreadPoolExecutor(0, Integer.MAX_VALUE, 10, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> {
+            Thread thread = new Thread(task, "rpcx-handler-" + made.incrementAndGet());
+            thread.setDaemon(true);
+            return thread;
+        });
+        handlers = new PoolShares(poolSize, (loop, turn) -> run(loop, RunOn.Place.POOL, turn));
+        signals = new PoolShares(MOST_SIGNALS, (loop, turn) -> run(loop, RunOn.Place.POOL, turn));
+    }
+
+    /** What a connection has of the pool for its handlers. */
+    PoolShares.Share handlers(EventLoop loop, Account account) {
+        return handlers.share(loop, account);
+    }
+
+    /** What a connection has of the pool for what its streams and calls have to be told. */
+    PoolShares.Share signals(EventLoop loop, Account account) {
+        return signals.share(loop, account);
+    }
+
+    /** Whether handlers of this place run on the pool: all but those of event loops do on a JDK without virtual threads. */
+    static boolean isPool(RunOn.Place place) {
+        return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && START_VIRTUAL == null;
     }
 
     private static @Nullable MethodHandle startVirtual() {
@@ -102,14 +128,15 @@ class Threads {
     }
 
     /**
-     * On the event loop.
+     * Has a thread begin this now; {@link ConnectionThreads} says what may begin. On the event loop, or for the pool
+     * anywhere.
      *
      * @throws RejectedExecutionException the server has stopped
      */
     void run(EventLoop loop, RunOn.Place place, Runnable handler) {
         MethodHandle virtual = START_VIRTUAL;
-        if (place != RunOn.Place.VIRTUAL_THREAD || virtual == null) {
-            pool.execute(() -> runShared(handler));
+        if (virtual == null || isPool(place)) {
+            pool.execute(handler);
             return;
         }
         VirtualWorkers own = workers.get(loop);
@@ -158,9 +185,29 @@ class Threads {
         }
     }
 
-    /** After the event loops have ended. */
+    /** After the event loops have ended, and when no handler may begin any more. What waits is run, and finds that. */
     void close() {
+        handlers.close().forEach(this::runNow);
+        signals.close().forEach(this::runNow);
         pool.shutdownNow();
         workers.values().forEach(VirtualWorkers::close);
+    }
+
+    private void runNow(Runnable left) {
+        try {
+            pool.execute(() -> runShared(left));
+        } catch (RuntimeException | Error noThread) {
+            runShared(left);
+        }
+    }
+
+    /** Waits no longer than this for the threads of the pool, which have been interrupted. After {@link #close}. */
+    void awaitEnd(long maxNanos) {
+        try {
+            pool.awaitTermination(maxNanos, TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            // who is interrupted waits no longer: the threads have been told to end
+            Thread.currentThread().interrupt();
+        }
     }
 }
