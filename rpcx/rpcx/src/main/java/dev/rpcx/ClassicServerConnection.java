@@ -386,7 +386,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private void endIfOver() {
         if (isOver && places.held() == 0) {
             stopLookingAway();
-            server.ended(this);
+            server.ended(channel);
         }
     }
 

@@ -81,7 +81,7 @@ public final class Server implements AutoCloseable {
     private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
     /** Connections that have said what they speak, until they are over and all their calls have ended. */
-    private final Set<ServedConnection> served = ConcurrentHashMap.newKeySet();
+    private final Map<Channel, ServedConnection> served = new ConcurrentHashMap<>();
 
     private final Threads threads;
     private @Nullable Loops loops;
@@ -167,9 +167,9 @@ public final class Server implements AutoCloseable {
         return frames;
     }
 
-    /** The connection is over, and all its calls have ended. More than once does nothing. */
-    void ended(ServedConnection connection) {
-        served.remove(connection);
+    /** The channel's connection is over, and all its calls have ended. More than once does nothing. */
+    void ended(Channel channel) {
+        served.remove(channel);
         lookWhetherQuiet();
     }
 
@@ -232,7 +232,7 @@ public final class Server implements AutoCloseable {
 
     /** A connection has said what it speaks. */
     void greeted(Channel channel, ServedConnection connection) {
-        served.add(connection);
+        served.put(channel, connection);
         connections.put(channel, connection);
         if (stopping) {
             connection.leave();
@@ -295,7 +295,7 @@ public final class Server implements AutoCloseable {
             group.close(LOOPS_END_NANOS);
             // what a connection leaves behind is known a moment after its channel is closed, and no loop looks at it
             // any more
-            served.forEach(ServedConnection::cutOff);
+            served.values().forEach(ServedConnection::cutOff);
             threads.close();
             if (isQuiet) {
                 threads.awaitEnd(HEED_NANOS);
@@ -405,7 +405,7 @@ public final class Server implements AutoCloseable {
                 channel.close();
             }
         }
-        served.forEach(ServedConnection::cutOff);
+        served.values().forEach(ServedConnection::cutOff);
         drained.complete(null);
     }
 

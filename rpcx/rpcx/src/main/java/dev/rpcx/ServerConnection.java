@@ -1467,7 +1467,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private void endIfOver() {
         if (isOver && away.isEmpty() && dropped.isEmpty()) {
             stopLooking();
-            server.ended(this);
+            server.ended(channel);
         }
     }
 

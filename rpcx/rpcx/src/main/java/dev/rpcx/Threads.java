@@ -6,8 +6,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -31,8 +31,14 @@ class Threads {
      */
     private static final int MOST_SIGNALS = 10_000;
 
-    /** Its threads are made as they are needed. How many run at once is said by those that share them. */
+    /**
+     * Its queue holds what a thread is about to take, so that one which has ended something goes on without a sleep.
+     * There are as many threads as have ever been needed at once, {@code poolSize} at least, until they have been idle.
+     */
     private final ThreadPoolExecutor pool;
+
+    /** Tasks that the pool has and that have not ended: none of them may wait for another. */
+    private final AtomicInteger begun = new AtomicInteger();
 
     /** The pool as handlers share it. */
     private final PoolShares handlers;
@@ -45,11 +51,19 @@ class Threads {
 
     Threads(int poolSize) {
         AtomicInteger made = new AtomicInteger();
-        pool = new ThreadPoolExecutor(0, Integer.MAX_VALUE, 10, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> {
-            Thread thread = new Thread(task, "rpcx-handler-" + made.incrementAndGet());
-            thread.setDaemon(true);
-            return thread;
-        });
+        pool =
+                new ThreadPoolExecutor(
+                        poolSize, Integer.MAX_VALUE, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
+                            Thread thread = new Thread(task, "rpcx-handler-" + made.incrementAndGet());
+                            thread.setDaemon(true);
+                            return thread;
+                        }) {
+                    @Override
+                    protected void afterExecute(Runnable ended, @Nullable Throwable thrown) {
+                        begun.decrementAndGet();
+                    }
+                };
+        pool.allowCoreThreadTimeOut(true);
         handlers = new PoolShares(poolSize, (loop, turn) -> run(loop, RunOn.Place.POOL, turn));
         signals = new PoolShares(MOST_SIGNALS, (loop, turn) -> run(loop, RunOn.Place.POOL, turn));
     }
@@ -136,7 +150,7 @@ class Threads {
     void run(EventLoop loop, RunOn.Place place, Runnable handler) {
         MethodHandle virtual = START_VIRTUAL;
         if (virtual == null || isPool(place)) {
-            pool.execute(handler);
+            beginInPool(handler);
             return;
         }
         VirtualWorkers own = workers.get(loop);
@@ -144,6 +158,26 @@ class Threads {
             own = workers.computeIfAbsent(loop, key -> new VirtualWorkers(virtual));
         }
         own.run(handler);
+    }
+
+    private void beginInPool(Runnable task) {
+        int count = begun.incrementAndGet();
+        boolean isTaken = false;
+        try {
+            if (count > pool.getCorePoolSize()) {
+                growPool();
+            }
+            pool.execute(task);
+            isTaken = true;
+        } finally {
+            if (!isTaken) {
+                begun.decrementAndGet();
+            }
+        }
+    }
+
+    private synchronized void growPool() {
+        pool.setCorePoolSize(Math.max(pool.getCorePoolSize(), begun.get()));
     }
 
     /**
@@ -195,7 +229,7 @@ class Threads {
 
     private void runNow(Runnable left) {
         try {
-            pool.execute(() -> runShared(left));
+            beginInPool(() -> runShared(left));
         } catch (RuntimeException | Error noThread) {
             runShared(left);
         }
