@@ -174,6 +174,10 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
             fail(refusal(RPCXException.Code.DEADLINE_EXCEEDED, "the time was over before the handler started"));
             return;
         }
+        if (connection.isCutOff()) {
+            fail(refusal(RPCXException.Code.CANCELLED, "the caller is gone"));
+            return;
+        }
         Object[] arguments;
         try {
             arguments = arguments();
@@ -372,9 +376,9 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
             ByteBuf value = Unpooled.buffer();
             method.result().write(result, value);
             frame = ClassicWire.reply(id(), value, null);
-            if (frame.length - ClassicFrames.LENGTH_BYTES > Wire.MAX_MESSAGE_BYTES) {
-                frame = tooLarge(
-                        "a reply of " + frame.length + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")");
+            int bytes = frame.length - ClassicFrames.LENGTH_BYTES;
+            if (bytes > Wire.MAX_MESSAGE_BYTES) {
+                frame = tooLarge("a reply of " + bytes + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")");
             }
         } catch (CodecException e) {
             frame = e.code() == CodecException.Code.TOO_LARGE

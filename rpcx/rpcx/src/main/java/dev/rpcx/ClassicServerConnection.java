@@ -30,6 +30,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private static final int IDLE_KEEPALIVES = 5;
 
     private final Server server;
+    private final ConnectionThreads threads;
     private final Account account;
 
     /**
@@ -89,6 +90,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 server.keepAliveNanos(),
                 IDLE_KEEPALIVES * server.keepAliveNanos());
         this.server = server;
+        this.threads = new ConnectionThreads(server.threads(), loop(), account);
         this.account = account;
         this.unchargedBytes = account.uncharged().bodyBytes();
         this.places = account.charge(Resource.CALLS);
@@ -244,7 +246,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             return;
         }
         try {
-            server.threads().run(loop(), method.place(), call);
+            threads.run(method.place(), call);
         } catch (RejectedExecutionException e) {
             call.refused("the server is closing");
         } catch (Throwable t) {
@@ -276,7 +278,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             if (place == RunOn.Place.EVENT_LOOP) {
                 loop().execute(all);
             } else {
-                server.threads().run(loop(), place, all);
+                threads.tell(place, all);
             }
         } catch (Throwable noThread) {
             all.run();
@@ -376,10 +378,15 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
     }
 
+    /** After this no handler begins any more. Any thread may ask. */
+    boolean isCutOff() {
+        return server.isCutOff();
+    }
+
     private void endIfOver() {
         if (isOver && places.held() == 0) {
             stopLookingAway();
-            server.ended(this);
+            server.ended(channel);
         }
     }
 
@@ -410,7 +417,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             // it waits for a thread that will not run it
             uncount(call);
         }
-        if (call.isAwaiting()) {
+        if (threads.withdraw(call.method().place(), call)) {
+            // nothing would end it but the thread for which it has waited
+            call.isAnswered = true;
+            settle(call);
+        } else if (call.isAwaiting()) {
             linger(call);
         } else if (!call.isAnswered) {
             // what it wanted to be told of its end may have ended it
@@ -420,8 +431,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     @Override
-    public void lookLast() {
+    public void cutOff() {
         inLoopOrHere(() -> {
+            fail(new RPCXException(
+                    RPCXException.Code.UNAVAILABLE,
+                    "the server is closing, and does not wait any longer",
+                    RPCXException.Executed.MAYBE));
             endLost();
             for (ClassicServerCall call = away.poll(); call != null; call = away.poll()) {
                 giveUp(call);
@@ -665,12 +680,13 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     void onOver() {
         cancelAll();
         running.connectionGone();
+        threads.connectionGone();
         isOver = true;
         stopWatchingDue();
         if (places.held() > 0) {
-            server.outlasted(this);
             watchAway();
         }
+        endIfOver();
     }
 
     private void cancelAll() {

@@ -177,12 +177,10 @@ class Loops {
         group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
     }
 
-    /** Ends the threads, and returns when they have ended. Not on one of them. */
-    void close() {
-        close(Long.MAX_VALUE);
-    }
-
-    /** The same, but waits no longer than this: a thread that is held up by the user's code ends with that. */
+    /**
+     * Ends the threads, and returns when they have ended, or after this time: a thread that is held up by the user's
+     * code ends with that. Not on one of them.
+     */
     void close(long maxNanos) {
         end();
         boolean interrupted = false;

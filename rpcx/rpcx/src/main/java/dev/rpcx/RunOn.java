@@ -24,7 +24,15 @@ public @interface RunOn {
         VIRTUAL_THREAD,
         /** The connection's event loop: only for handlers that are quick and never block, since every call of the loop waits for them. */
         EVENT_LOOP,
-        /** The server's pool of platform threads: for handlers that keep a processor busy. */
+        /**
+         * The server's pool of platform threads: for handlers that keep a processor busy. A handler may block. It waits
+         * for a thread while all are taken, or while its connection holds its share of them (see
+         * {@link Server.Builder#poolSize}); a connection that holds few always finds one as soon as one is free.
+         *
+         * <p>What belongs to a stream, and what a handler has given to {@link CallContext#onCancel}, never waits for a
+         * handler: it has threads beside those of {@code poolSize}, made as they are needed, one at a time for each
+         * stream. So a handler may keep its thread until the items of its stream have come.
+         */
         POOL
     }
 }

@@ -8,6 +8,9 @@ interface ServedConnection {
     /** Gives back the places for calls that it keeps and that no call has. From any thread. */
     void giveUpIdlePlaces();
 
-    /** Waits for no handler's future any longer, as the timers are about to end. From any thread. */
-    void lookLast();
+    /**
+     * The server's time for stopping is over: closes, and interrupts or drops what goes on without the connection. A
+     * second time finds what has come meanwhile. From any thread.
+     */
+    void cutOff();
 }

@@ -18,8 +18,10 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import javax.net.ssl.SSLPeerUnverifiedException;
@@ -40,6 +42,12 @@ public final class Server implements AutoCloseable {
 
     private static final Duration STOP_TIME = Duration.ofSeconds(5);
 
+    /** When the time of a stop is over, handlers have so long to heed their interrupts, and the pool's threads to end. */
+    private static final long HEED_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** Event loops have so long to end, which a handler on one of them may keep from it. */
+    private static final long LOOPS_END_NANOS = TimeUnit.SECONDS.toNanos(3);
+
     /** Time between two looks for places that nobody uses: each is a task for every connection, of which there are thousands. */
     private static final long MIN_RECLAIM_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
@@ -58,7 +66,6 @@ public final class Server implements AutoCloseable {
     private final int eventLoops;
     private final boolean inProcess;
     private final boolean classic;
-    private final int poolSize;
     private final long keepAliveNanos;
     private final long maxCallNanos;
     private final @Nullable Tls tls;
@@ -73,13 +80,27 @@ public final class Server implements AutoCloseable {
 
     private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
-    /** Connections that are over, and whose handlers are not. */
-    private final Set<ServedConnection> outlasted = ConcurrentHashMap.newKeySet();
+    /** Connections that have said what they speak, until they are over and all their calls have ended. */
+    private final Map<Channel, ServedConnection> served = new ConcurrentHashMap<>();
 
+    private final Threads threads;
     private @Nullable Loops loops;
-    private @Nullable Threads threads;
     private @Nullable Channel listening;
+
+    /** A stop has begun. */
     private volatile boolean stopping;
+
+    private volatile boolean isListenerClosed;
+
+    /** Ends when a stop finds nothing under way any more. */
+    private final CompletableFuture<Void> quiet = new CompletableFuture<>();
+
+    /** Ends with {@link #quiet}, or when what is left has been cut off. */
+    private final CompletableFuture<Void> drained = new CompletableFuture<>();
+
+    private volatile boolean cutOff;
+    private final AtomicInteger unbegunNotices = new AtomicInteger();
+    private final AtomicInteger interruptedNotices = new AtomicInteger();
     private final CountDownLatch stopped = new CountDownLatch(1);
     private final Complaint notices = new Complaint(System.getLogger(Server.class.getName()), InstantSource.system());
 
@@ -100,11 +121,12 @@ public final class Server implements AutoCloseable {
                 builder.maxMessageBytes);
         ledger.watch(Resource.HANDLERS, running::get);
         platform = builder.platform;
+        threads = platform.threads(builder.poolSize);
+        quiet.thenRun(() -> drained.complete(null));
         reclaimedNanos = new AtomicLong(platform.ticker().nanoTime() - MIN_RECLAIM_NANOS);
         eventLoops = builder.eventLoops;
         inProcess = builder.inProcess;
         classic = builder.classic;
-        poolSize = builder.poolSize;
         keepAliveNanos = builder.keepAlive.toNanos();
         maxCallNanos = builder.maxCallTime.toNanos();
         tls = builder.tls;
@@ -145,28 +167,27 @@ public final class Server implements AutoCloseable {
         return frames;
     }
 
-    /** The connection is over, and handlers of its calls are under way. On its event loop. */
-    void outlasted(ServedConnection connection) {
-        outlasted.add(connection);
-    }
-
-    /** The last of them has ended. */
-    void ended(ServedConnection connection) {
-        outlasted.remove(connection);
+    /** The channel's connection is over, and all its calls have ended. More than once does nothing. */
+    void ended(Channel channel) {
+        served.remove(channel);
+        lookWhetherQuiet();
     }
 
     /**
      * Listens, and returns when it can be reached.
      *
      * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be had
+     * @throws IllegalStateException the server has been started or stopped before
      */
     public synchronized Server start() {
+        if (stopping) {
+            throw new IllegalStateException("the server was stopped before (expected: a new one)");
+        }
         if (loops != null) {
             throw new IllegalStateException("the server was started before (expected: a new one)");
         }
         Loops group = platform.loops(eventLoops, "rpcx-server", inProcess);
         loops = group;
-        threads = platform.threads(poolSize);
         ServerBootstrap bootstrap = group.server().childHandler(new ChannelInitializer<Channel>() {
             @Override
             protected void initChannel(Channel channel) {
@@ -201,6 +222,7 @@ public final class Server implements AutoCloseable {
             account.close();
             channels.remove(channel);
             connections.remove(channel);
+            lookWhetherQuiet();
         });
         if (tls != null) {
             tls.addTo(channel, account, ServerConnection.frameNanos(Sniffer.silentNanos(this)));
@@ -210,13 +232,18 @@ public final class Server implements AutoCloseable {
 
     /** A connection has said what it speaks. */
     void greeted(Channel channel, ServedConnection connection) {
+        served.put(channel, connection);
         connections.put(channel, connection);
         if (stopping) {
             connection.leave();
         }
     }
 
-    /** The port it listens on: the one given, or for 0 the one the system chose. */
+    /**
+     * The port it listens on: the one given, or for 0 the one the system chose. Until a stop has ended.
+     *
+     * @throws IllegalStateException the server has not been started, or has stopped
+     */
     public synchronized int port() {
         if (listening == null || loops == null) {
             throw new IllegalStateException("the server does not listen (expected: started, not stopped)");
@@ -240,34 +267,81 @@ public final class Server implements AutoCloseable {
     }
 
     /**
-     * Takes no new connections, asks clients to send no more calls, finishes those under way, closes. After {@code time} what is still
-     * under way is cut off. Returns when no thread and no socket is left.
+     * Takes no new connections, asks clients to send no more calls, finishes those under way, closes. One-way calls that it has acknowledged
+     * are under way until their handlers have ended, and so are calls whose callers are gone. After {@code time} what is still under way is cut
+     * off: its handlers are interrupted, those that have not begun never do. The log says how many one-way calls that were.
      *
+     * <p>Returns when no socket and no thread is left, at the latest 5 s after {@code time}. What may be left then is the thread of a handler
+     * that goes on though it has been interrupted, and, where that is an event loop, the sockets of this loop until the handler returns. All of
+     * them are daemon threads. A handler that calls this waits for itself until the time is over.
+     *
+     * <p>Any thread may call it, once or more, also while another one does: the shorter time counts. Before {@link #start} it has nothing to
+     * wait for, and the server can be started no more.
+     *
+     * @param time from 0, which a negative one is; more than 365 days are 365 days
      * @throws IllegalStateException on an event loop, which it would have to wait for
      */
-    public synchronized void stop(Duration time) {
+    public void stop(Duration time) {
         long nanos = nanos(time);
         LoopThread.refuse("Server.stop", "another thread");
-        stopping = true;
-        Loops group = loops;
-        if (group == null || group.group.isShuttingDown()) {
-            return;
-        }
-        drain(nanos).join();
-        group.close();
-        // what a connection leaves behind is known a moment after its channel is closed, and no loop looks at it any
-        // more
-        outlasted.forEach(ServedConnection::lookLast);
-        if (threads != null) {
+        Loops group = leave();
+        if (group != null) {
+            if (!hasEnded(drained, nanos)) {
+                cutOff();
+            }
+            boolean isQuiet = hasEnded(quiet, HEED_NANOS);
+            // whatever comes from here on finds that it comes too late
+            cutOff = true;
+            group.close(LOOPS_END_NANOS);
+            // what a connection leaves behind is known a moment after its channel is closed, and no loop looks at it
+            // any more
+            served.values().forEach(ServedConnection::cutOff);
             threads.close();
+            if (isQuiet) {
+                threads.awaitEnd(HEED_NANOS);
+            }
         }
-        listening = null;
+        tellOfNotices();
+        synchronized (this) {
+            listening = null;
+        }
         stopped.countDown();
     }
 
-    /** The part of {@link #stop} that nobody waits for. @return ends when every connection has, or when those left over have been cut off */
+    /** Waits, whether it is interrupted or not. @return false if the time was over first */
+    private static boolean hasEnded(CompletableFuture<Void> future, long nanos) {
+        boolean isInterrupted = false;
+        long begin = System.nanoTime();
+        long left = nanos;
+        do {
+            try {
+                future.get(left, TimeUnit.NANOSECONDS);
+            } catch (InterruptedException e) {
+                isInterrupted = true;
+            } catch (ExecutionException | TimeoutException e) {
+                // the time says whether to go on
+            }
+            left = nanos - (System.nanoTime() - begin);
+        } while (left > 0 && !future.isDone());
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return future.isDone();
+    }
+
+    /**
+     * What {@link #stop} does, but for the waiting and what comes behind it.
+     *
+     * @return ends when all connections and calls have, or when those left over have been cut off
+     */
     CompletableFuture<Void> drain(Duration time) {
-        return drain(nanos(time));
+        long nanos = nanos(time);
+        Loops group = leave();
+        if (group != null && !drained.isDone()) {
+            Future<?> timer = group.group.schedule(this::cutOff, nanos, TimeUnit.NANOSECONDS);
+            drained.whenComplete((done, failure) -> timer.cancel(false));
+        }
+        return drained;
     }
 
     /** As much of it as a timer takes; no time where it is negative. */
@@ -276,39 +350,39 @@ public final class Server implements AutoCloseable {
         return time.isNegative() ? 0 : time.compareTo(Duration.ofNanos(most)) > 0 ? most : time.toNanos();
     }
 
-    private CompletableFuture<Void> drain(long nanos) {
-        stopping = true;
-        CompletableFuture<Void> over = new CompletableFuture<>();
-        Loops group = loops;
-        Channel listener = listening;
-        if (group == null || listener == null) {
-            over.complete(null);
-        } else {
-            // first, so that no connection comes after the look at those that are there
-            listener.close().addListener(ended -> drain(group, nanos, over));
+    /**
+     * Closes the listener, and asks all connections to end. The first of several calls does.
+     *
+     * @return null if there is nothing to be ended: the server was not started
+     */
+    private @Nullable Loops leave() {
+        Loops group;
+        Channel listener;
+        synchronized (this) {
+            group = loops;
+            listener = listening;
+            if (stopping) {
+                return group;
+            }
+            stopping = true;
         }
-        return over;
+        if (group == null || listener == null) {
+            quiet.complete(null);
+            return group;
+        }
+        // a loop that a handler blocks closes the listener late, and keeps no connection of others from its end
+        askToLeave();
+        listener.close().addListener(ended -> {
+            // those that have come meanwhile
+            askToLeave();
+            isListenerClosed = true;
+            lookWhetherQuiet();
+        });
+        return group;
     }
 
-    private void drain(Loops group, long nanos, CompletableFuture<Void> over) {
-        // one more than there are, until all have been looked at
-        AtomicInteger open = new AtomicInteger(1);
-        Runnable ended = () -> {
-            if (open.decrementAndGet() == 0) {
-                over.complete(null);
-            }
-        };
-        Future<?> timer = group.group.schedule(
-                () -> {
-                    channels.forEach(Channel::close);
-                    over.complete(null);
-                },
-                nanos,
-                TimeUnit.NANOSECONDS);
-        over.whenComplete((done, failure) -> timer.cancel(false));
+    private void askToLeave() {
         for (Channel channel : channels) {
-            open.incrementAndGet();
-            channel.closeFuture().addListener(closed -> ended.run());
             ServedConnection connection = connections.get(channel);
             if (connection != null) {
                 connection.leave();
@@ -316,7 +390,47 @@ public final class Server implements AutoCloseable {
                 closeUngreeted(channel);
             }
         }
-        ended.run();
+    }
+
+    private void lookWhetherQuiet() {
+        if (isListenerClosed && channels.isEmpty() && served.isEmpty()) {
+            quiet.complete(null);
+        }
+    }
+
+    private void cutOff() {
+        cutOff = true;
+        for (Channel channel : channels) {
+            if (!connections.containsKey(channel)) {
+                channel.close();
+            }
+        }
+        served.values().forEach(ServedConnection::cutOff);
+        drained.complete(null);
+    }
+
+    /** No handler begins any more. Any thread may ask. */
+    boolean isCutOff() {
+        return cutOff;
+    }
+
+    /** One-way calls that were acknowledged and have been cut off, by a connection. Any thread. */
+    void noticesCutOff(int unbegun, int interrupted) {
+        unbegunNotices.addAndGet(unbegun);
+        interruptedNotices.addAndGet(interrupted);
+    }
+
+    /** Nobody else hears of them. */
+    private void tellOfNotices() {
+        int unbegun = unbegunNotices.getAndSet(0);
+        int interrupted = interruptedNotices.getAndSet(0);
+        if (unbegun > 0 || interrupted > 0) {
+            System.getLogger(Server.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "the time for stopping was over before all one-way calls that had been acknowledged were done: "
+                                    + unbegun + " were not executed, " + interrupted + " were interrupted");
+        }
     }
 
     /**
@@ -331,8 +445,17 @@ public final class Server implements AutoCloseable {
         });
     }
 
-    /** Waits until the server has stopped: for a {@code main} with nothing else to do. A server's threads do not keep a process alive. */
+    /**
+     * Waits until the server has stopped: for a {@code main} with nothing else to do. A server's threads do not keep a process alive.
+     *
+     * @throws IllegalStateException the server has not been started, so there is nothing to wait for
+     */
     public void awaitStop() throws InterruptedException {
+        synchronized (this) {
+            if (loops == null && !stopping) {
+                throw new IllegalStateException("the server was not started (expected: start before awaitStop)");
+            }
+        }
         stopped.await();
     }
 
@@ -404,7 +527,7 @@ public final class Server implements AutoCloseable {
     }
 
     Threads threads() {
-        return java.util.Objects.requireNonNull(threads);
+        return threads;
     }
 
     @Nullable
@@ -586,7 +709,11 @@ public final class Server implements AutoCloseable {
             return this;
         }
 
-        /** Threads of the pool; standard eight a processor, at least 64. */
+        /**
+         * Threads of the pool, 1 to 10 000; standard eight a processor, at least 64. One connection may hold as many as are still free of them,
+         * and one more: about a half while it is alone. Its other calls wait, and connections have their turns one after the other. See
+         * {@link RunOn.Place#POOL}.
+         */
         public Builder poolSize(int threads) {
             poolSize = checked("poolSize", threads, 1, 10_000);
             return this;

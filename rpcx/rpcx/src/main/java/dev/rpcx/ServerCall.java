@@ -341,7 +341,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
             asksToWait = true;
             // the way of a reply: once the call is in the outbox, no failure of this thread can lose it
             connection.send(this);
-        } else if (isCancelled()) {
+        } else if (isCancelled() || connection.isCutOff()) {
             // the request is not even decoded
             finish(null, gone());
         } else {

@@ -79,6 +79,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private final Server server;
+    private final ConnectionThreads threads;
     final Uncharged uncharged;
 
     /**
@@ -132,6 +133,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private final FloodGuard guard;
     private volatile boolean leaving;
     private volatile boolean clientLeft;
+
+    /** The connection has ended, and all its calls have been told so. */
+    private boolean isOver;
+
     private boolean greeted;
 
     /** The charge is for {@link #greeting} and {@link #lookTimer}. */
@@ -150,6 +155,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     ServerConnection(Channel channel, Server server, Account account, long takenNanos) {
         super(channel, account);
         this.server = server;
+        this.threads = new ConnectionThreads(server.threads(), loop(), account);
         this.uncharged = account.uncharged();
         this.places = account.charge(Resource.CALLS);
         this.running = new RunningHandlers(account);
@@ -663,7 +669,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     boolean start(ServerCall call, Runnable run) {
         call.handling = true;
         try {
-            server.threads().run(loop(), call.method().place(), run);
+            threads.run(call.method().place(), run);
             return true;
         } catch (RejectedExecutionException e) {
             refuseStart(call, "the server is closing");
@@ -844,7 +850,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Runs what a handler has to be told where its method's handlers run, and here where there is no thread for it. */
     private void runAt(RunOn.Place place, Runnable told) {
         try {
-            server.threads().run(loop(), place, told);
+            threads.tell(place, told);
         } catch (RuntimeException | Error noThread) {
             told.run();
         }
@@ -951,18 +957,35 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 next = Math.min(next, left);
             } else if (call.end()) {
                 int id = call.id;
-                boolean isWhole = !call.receiving;
+                String why = whyOver(call, now);
                 boolean hasBegun = drop(call);
                 refuse(
                         id,
                         RPCXException.Code.DEADLINE_EXCEEDED,
-                        isWhole ? "the time of the call is over" : "the request did not come to its end in time",
+                        why,
                         hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED);
             }
         }
         if (next < Long.MAX_VALUE / 2) {
             watch(now + next, now);
         }
+    }
+
+    /** Says what a call has run out of that is {@link #due}. */
+    private String whyOver(ServerCall call, long now) {
+        UnfinishedMessage unfinished = call.unfinished;
+        boolean isLate = call.deadlineNanos() - now <= 0;
+        if (unfinished == null || isLate && !call.receiving) {
+            return "the time of the call is over";
+        }
+        String what = (call.receiving ? "the request" : "an item") + " did not come to its end in time";
+        if (isLate) {
+            return what;
+        }
+        return now - unfinished.lookedNanos >= stallNanos
+                ? what + " (expected: " + MIN_BYTES_PER_LOOK + " bytes of it in each "
+                        + TimeUnit.NANOSECONDS.toMillis(stallNanos) + " ms)"
+                : what + " (expected: " + MIN_BYTES_PER_SECOND + " bytes of it a second)";
     }
 
     /**
@@ -981,19 +1004,31 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             } else if (call.isCancelled()) {
                 giveUp(call);
             } else {
-                away.remove(call);
                 cancel(call);
-                if (call.isAwaiting()) {
-                    addAway(call, now + Awaited.GRACE_NANOS);
-                    next = Math.min(next, Awaited.GRACE_NANOS);
-                } else {
-                    dropped(call);
+                if (!isWithdrawn(call, RPCXException.Code.DEADLINE_EXCEEDED, "no thread was free in its time")) {
+                    away.remove(call);
+                    if (call.isAwaiting()) {
+                        addAway(call, now + Awaited.GRACE_NANOS);
+                        next = Math.min(next, Awaited.GRACE_NANOS);
+                    } else {
+                        dropped(call);
+                    }
                 }
             }
             // the end of one may be the end of the connection, and of others with it
             call = following == null || away.contains(following) ? following : away.first();
         }
         return next;
+    }
+
+    /** A notice has been cancelled. @return whether that is its end, since no thread has come to it */
+    private boolean isWithdrawn(ServerCall call, RPCXException.Code code, String why) {
+        if (!threads.withdraw(call.method().place(), call)) {
+            return false;
+        }
+        noticeFailed(call.method(), RPCXException.refused(code, why));
+        recycle(call);
+        return true;
     }
 
     private void addAway(ServerCall call, long until) {
@@ -1012,14 +1047,35 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     @Override
-    public void lookLast() {
+    public void cutOff() {
         inLoopOrHere(() -> {
+            if (channel.isOpen()) {
+                channel.close();
+            }
             endLost();
+            int unbegun = 0;
+            int interrupted = 0;
             for (ServerCall call = away.first(); call != null; call = away.first()) {
+                if (call.notice && !call.isCancelled()) {
+                    if (cancel(call)) {
+                        interrupted++;
+                    } else {
+                        unbegun++;
+                    }
+                    if (isWithdrawn(call, RPCXException.Code.UNAVAILABLE, "the server has stopped")) {
+                        continue;
+                    }
+                }
                 giveUp(call);
             }
             stopLooking();
+            server.noticesCutOff(unbegun, interrupted);
         });
+    }
+
+    /** After this no handler begins any more. Any thread may ask. */
+    boolean isCutOff() {
+        return server.isCutOff();
     }
 
     @Override
@@ -1124,7 +1180,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         try {
-            server.threads().run(loop(), place, all);
+            threads.tell(place, all);
         } catch (RuntimeException | Error noThread) {
             inLoopOrHere(all);
         }
@@ -1260,6 +1316,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         // the look comes before its stream ends, by which its handler may end here and now and recycle the call
         boolean handled = call.handling;
         boolean hasBegun = handled ? cancel(call) && call.isExecuted() : call.hasBegun();
+        if (handled && threads.withdraw(call.method().place(), call)) {
+            // nothing would end it but the thread for which it has waited
+            handled = false;
+        }
         endStreams(call);
         if (!handled) {
             call.leave();
@@ -1388,10 +1448,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         endStreams(call);
         call.forget();
         call.releaseCharges();
-        if (isClosed() && away.isEmpty() && dropped.isEmpty()) {
-            stopLooking();
-            server.ended(this);
-        }
+        endIfOver();
         if (call.isPlaceLeft) {
             // this object has no other use, as its place is not this connection's any more
             call.releaseKept();
@@ -1404,6 +1461,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         if (!isClosed()) {
             resumeIfWaiting();
+        }
+    }
+
+    private void endIfOver() {
+        if (isOver && away.isEmpty() && dropped.isEmpty()) {
+            stopLooking();
+            server.ended(channel);
         }
     }
 
@@ -1421,9 +1485,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     @Override
     public void leave() {
         loop().execute(() -> {
-            leaving = true;
-            beforeRead();
-            sendNow(Wire.GOAWAY, 0);
+            if (!leaving) {
+                leaving = true;
+                beforeRead();
+                sendNow(Wire.GOAWAY, 0);
+            }
         });
     }
 
@@ -1508,6 +1574,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
         }
         running.connectionGone();
+        threads.connectionGone();
         // a handler may hold this connection for long, and its tables are not charged any more
         calls = new ServerCall[0];
         lastIds = new int[0];
@@ -1518,10 +1585,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (!dropped.isEmpty() && !loop().isShuttingDown()) {
             watch(nanoTime() + LOST_LOOK_NANOS);
         }
-        if (!away.isEmpty() || !dropped.isEmpty()) {
-            server.outlasted(this);
-        }
         underWay = 0;
         giveUpPlaces(free.size());
+        isOver = true;
+        endIfOver();
     }
 }

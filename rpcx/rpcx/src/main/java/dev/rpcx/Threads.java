@@ -6,7 +6,6 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -26,21 +25,62 @@ class Threads {
     /** Longer than a processor takes to find that it has nothing else to do. */
     private static final long PAUSE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
-    private final ExecutorService pool;
+    /**
+     * Threads that tell streams and calls what they wait for: one for each stream that has something to be told now, so
+     * that no such thread waits for another one. This many are no limit to honest callers; the number of streams is.
+     */
+    private static final int MOST_SIGNALS = 10_000;
+
+    /**
+     * Its queue holds what a thread is about to take, so that one which has ended something goes on without a sleep.
+     * There are as many threads as have ever been needed at once, {@code poolSize} at least, until they have been idle.
+     */
+    private final ThreadPoolExecutor pool;
+
+    /** Tasks that the pool has and that have not ended: none of them may wait for another. */
+    private final AtomicInteger begun = new AtomicInteger();
+
+    /** The pool as handlers share it. */
+    private final PoolShares handlers;
+
+    /** The pool as what has to be told to streams and calls shares it. */
+    private final PoolShares signals;
 
     /** By event loop, so that each has one taker only. */
     private final Map<EventLoop, VirtualWorkers> workers = new ConcurrentHashMap<>();
 
     Threads(int poolSize) {
         AtomicInteger made = new AtomicInteger();
-        ThreadPoolExecutor threads =
-                new ThreadPoolExecutor(poolSize, poolSize, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
-                    Thread thread = new Thread(task, "rpcx-handler-" + made.incrementAndGet());
-                    thread.setDaemon(true);
-                    return thread;
-                });
-        threads.allowCoreThreadTimeOut(true);
-        pool = threads;
+        pool =
+                new ThreadPoolExecutor(
+                        poolSize, Integer.MAX_VALUE, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
+                            Thread thread = new Thread(task, "rpcx-handler-" + made.incrementAndGet());
+                            thread.setDaemon(true);
+                            return thread;
+                        }) {
+                    @Override
+                    protected void afterExecute(Runnable ended, @Nullable Throwable thrown) {
+                        begun.decrementAndGet();
+                    }
+                };
+        pool.allowCoreThreadTimeOut(true);
+        handlers = new PoolShares(poolSize, (loop, turn) -> run(loop, RunOn.Place.POOL, turn));
+        signals = new PoolShares(MOST_SIGNALS, (loop, turn) -> run(loop, RunOn.Place.POOL, turn));
+    }
+
+    /** What a connection has of the pool for its handlers. */
+    PoolShares.Share handlers(EventLoop loop, Account account) {
+        return handlers.share(loop, account);
+    }
+
+    /** What a connection has of the pool for what its streams and calls have to be told. */
+    PoolShares.Share signals(EventLoop loop, Account account) {
+        return signals.share(loop, account);
+    }
+
+    /** Whether handlers of this place run on the pool: all but those of event loops do on a JDK without virtual threads. */
+    static boolean isPool(RunOn.Place place) {
+        return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && START_VIRTUAL == null;
     }
 
     private static @Nullable MethodHandle startVirtual() {
@@ -102,14 +142,15 @@ class Threads {
     }
 
     /**
-     * On the event loop.
+     * Has a thread begin this now; {@link ConnectionThreads} says what may begin. On the event loop, or for the pool
+     * anywhere.
      *
      * @throws RejectedExecutionException the server has stopped
      */
     void run(EventLoop loop, RunOn.Place place, Runnable handler) {
         MethodHandle virtual = START_VIRTUAL;
-        if (place != RunOn.Place.VIRTUAL_THREAD || virtual == null) {
-            pool.execute(() -> runShared(handler));
+        if (virtual == null || isPool(place)) {
+            beginInPool(handler);
             return;
         }
         VirtualWorkers own = workers.get(loop);
@@ -117,6 +158,26 @@ class Threads {
             own = workers.computeIfAbsent(loop, key -> new VirtualWorkers(virtual));
         }
         own.run(handler);
+    }
+
+    private void beginInPool(Runnable task) {
+        int count = begun.incrementAndGet();
+        boolean isTaken = false;
+        try {
+            if (count > pool.getCorePoolSize()) {
+                growPool();
+            }
+            pool.execute(task);
+            isTaken = true;
+        } finally {
+            if (!isTaken) {
+                begun.decrementAndGet();
+            }
+        }
+    }
+
+    private synchronized void growPool() {
+        pool.setCorePoolSize(Math.max(pool.getCorePoolSize(), begun.get()));
     }
 
     /**
@@ -158,9 +219,29 @@ class Threads {
         }
     }
 
-    /** After the event loops have ended. */
+    /** After the event loops have ended, and when no handler may begin any more. What waits is run, and finds that. */
     void close() {
+        handlers.close().forEach(this::runNow);
+        signals.close().forEach(this::runNow);
         pool.shutdownNow();
         workers.values().forEach(VirtualWorkers::close);
+    }
+
+    private void runNow(Runnable left) {
+        try {
+            beginInPool(() -> runShared(left));
+        } catch (RuntimeException | Error noThread) {
+            runShared(left);
+        }
+    }
+
+    /** Waits no longer than this for the threads of the pool, which have been interrupted. After {@link #close}. */
+    void awaitEnd(long maxNanos) {
+        try {
+            pool.awaitTermination(maxNanos, TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            // who is interrupted waits no longer: the threads have been told to end
+            Thread.currentThread().interrupt();
+        }
     }
 }

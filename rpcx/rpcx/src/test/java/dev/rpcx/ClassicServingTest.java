@@ -185,7 +185,7 @@ class ClassicServingTest {
         @Override
         public Threads threads(int poolSize) {
             Threads threads = hand.threads(poolSize);
-            return new Threads(1) {
+            return new Threads(poolSize) {
                 @Override
                 void run(io.netty.channel.EventLoop loop, RunOn.Place place, Runnable handler) {
                     if (isStopped) {
@@ -612,6 +612,7 @@ class ClassicServingTest {
     @Test
     void aReplyIsAtMostAsLargeAsAMessage() {
         boolean wasAtMost = false;
+        List<String> refused = new ArrayList<>();
         for (int bytes = Wire.MAX_MESSAGE_BYTES - 16; bytes < Wire.MAX_MESSAGE_BYTES; bytes++) {
             ByteBuf number = Unpooled.buffer().writeByte(1 << 3);
             Varint.write(number, bytes);
@@ -625,10 +626,12 @@ class ClassicServingTest {
             if (length < 1000) {
                 assertThat(Objects.requireNonNull(reply.error()).code()).isEqualTo(RPCXException.Code.TOO_LARGE);
                 assertThat(reply.error().executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+                refused.add(reply.error().getMessage());
             }
             said.discardReadBytes();
         }
         assertThat(wasAtMost).isTrue();
+        assertThat(refused).first().asString().contains("a reply of 4194305 bytes (expected: at most 4194304)");
     }
 
     @Test

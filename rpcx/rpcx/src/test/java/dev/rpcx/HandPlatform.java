@@ -275,7 +275,7 @@ final class HandPlatform implements Platform {
 
     @Override
     public Threads threads(int poolSize) {
-        return new Threads(1) {
+        return new Threads(poolSize) {
             @Override
             void run(EventLoop loop, RunOn.Place place, Runnable handler) {
                 handlers.add(() -> runShared(handler));

@@ -50,7 +50,7 @@ class LoopTasksTest {
                 giver.start();
             }
             await().pollInterval(1, TimeUnit.MILLISECONDS).until(() -> run.get() > 0);
-            loops.close();
+            loops.close(Long.MAX_VALUE);
             for (Thread giver : givers) {
                 giver.join();
             }
@@ -99,7 +99,7 @@ class LoopTasksTest {
                 assertThat(burnt.get(60, TimeUnit.SECONDS)).isLessThan(TimeUnit.MILLISECONDS.toNanos(100));
             }
         } finally {
-            loops.close();
+            loops.close(Long.MAX_VALUE);
         }
     }
 
@@ -134,7 +134,7 @@ class LoopTasksTest {
                 assertThat(loop.submit(() -> "alive").get(20, TimeUnit.SECONDS)).isEqualTo("alive");
             }
         } finally {
-            loops.close();
+            loops.close(Long.MAX_VALUE);
         }
     }
 }

@@ -136,7 +136,7 @@ class ServingBoundsTest {
 
         @Override
         public Threads threads(int poolSize) {
-            return new Threads(1) {
+            return new Threads(poolSize) {
                 @Override
                 void run(EventLoop loop, RunOn.Place place, Runnable handler) {
                     if (hasNoThread) {
@@ -768,7 +768,11 @@ class ServingBoundsTest {
         pass(9_999);
         expectNothing();
         pass(1);
-        expectError(FIRST, Code.DEADLINE_EXCEEDED, Executed.MAYBE, "time");
+        expectError(
+                FIRST,
+                Code.DEADLINE_EXCEEDED,
+                Executed.MAYBE,
+                "an item did not come to its end in time (expected: 1024 bytes of it in each 10000 ms)");
     }
 
     @Test

@@ -211,7 +211,7 @@ final class SimPlatform implements Platform {
         }
 
         @Override
-        void close() {
+        void close(long maxNanos) {
             throw new UnsupportedOperationException("nobody waits in a simulation (expected: end)");
         }
     }
@@ -219,7 +219,7 @@ final class SimPlatform implements Platform {
     /** Every handler has a thread of its own: who goes on first is the seed's choice. */
     private final class SimThreads extends Threads {
         SimThreads() {
-            super(1);
+            super(Integer.MAX_VALUE);
         }
 
         @Override

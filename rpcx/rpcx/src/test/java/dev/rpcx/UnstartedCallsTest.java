@@ -63,7 +63,7 @@ class UnstartedCallsTest {
     /** Threads that fail instead of running what they are given, where a test wants that. */
     private final class FailingThreads extends Threads {
         FailingThreads() {
-            super(1);
+            super(64);
         }
 
         @Override

@@ -142,7 +142,7 @@ class WireHereTest {
         connection().inLoopOrHere(() -> connection().close("the test is over"));
         closed.orTimeout(PATIENCE_MILLIS, TimeUnit.MILLISECONDS).join();
         endOfTheSocket();
-        loops.close();
+        loops.close(Long.MAX_VALUE);
         account.close();
         assertThat(ledger.audit()).isEmpty();
     }
@@ -392,7 +392,7 @@ class WireHereTest {
         assertThat(inside[0]).isTrue();
         onLoop(() -> connection().close("of this test"));
         endOfTheSocket();
-        loops.close();
+        loops.close(Long.MAX_VALUE);
         connection().send(new Message(2, 1));
         connection().send(new Message(3, 1));
         assertThat(told).containsExactly("2 lost", "3 lost");
@@ -406,7 +406,7 @@ class WireHereTest {
     void aLoopThatIsEndedInTheMidstOfATaskClosesItsSocketsAllTheSame() throws Exception {
         greet();
         whileTheLoopIsBusy(loops::end);
-        loops.close();
+        loops.close(Long.MAX_VALUE);
         assertThat(connection().channel.isOpen()).isFalse();
         assertThat(peer().readToEnd()).isEmpty();
     }
