@@ -15,7 +15,9 @@ import java.util.concurrent.atomic.AtomicLong;
  * is no such moment: but whenever the limit has sunk to half, and now and then it is halved for that, it can be seen. Where as many calls
  * end as before, they had been waiting for each other; where fewer end, the time is the handlers' own, and the limit comes back.
  *
- * <p>Where most calls get no thread in nearly all of their time, or end too late, the limit is halved, as others do at a drop.
+ * <p>Where most calls get no thread in nearly all of their time, or end too late, the limit is halved, as others do at a drop. Whether that was
+ * right is looked at as well: where far fewer bring a result under half of the limit, those that were late had not waited for others, and the
+ * limit comes back. Where hardly any call ends, those that are refused see to that.
  *
  * <p>Callers decide how much time they give, so none of it may steer the limit for the others. Calls that failed or were cancelled in good
  * time, begun or not, or that were given less than calls take which do not wait, say nothing. Nobody is given more than the usual time,
@@ -49,6 +51,15 @@ final class AdmissionLimit {
 
     /** As many end as before if it is at least this part of them: a rate counted over one step has some noise. */
     private static final double SAME_RATE = 0.8;
+
+    /** Where only this part of them ends under a limit that has been halved, it keeps others out and changes nothing else. */
+    private static final double STOPPED_RATE = 0.3;
+
+    /** As fewer calls than {@link #LEAST_COUNT} end, it is known that they are fewer where so many were to be expected. */
+    private static final int ENOUGH_EXPECTED = 2 * LEAST_COUNT;
+
+    /** A step has been due for so long, and too few calls have ended for it: then those that are refused look. */
+    private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
 
     /** Above this, what a handler needs leaves no room for a limit to help. */
     private static final double MOST_OWN = 0.95;
@@ -88,6 +99,9 @@ final class AdmissionLimit {
     /** So many calls decide at once what calls take, fewer by their part. */
     private static final double SMOOTHED = 64;
 
+    /** For so long after a limit has come back it is not halved. */
+    private static final long HOLD_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     /** Calls that take at most this much longer than the least that was seen lately have not waited. */
     private static final double UNHINDERED = 1.25;
 
@@ -111,6 +125,12 @@ final class AdmissionLimit {
 
     /** As {@link #ended}, of calls that waited for a thread for nearly all of their time and did not begin. */
     private final AtomicLong unbegun = new AtomicLong();
+
+    /**
+     * Those of {@link #ended} that brought no result in time, or only just: of handlers that are interrupted, some do at
+     * that moment. The lower bits sum up what they were given.
+     */
+    private final AtomicLong undone = new AtomicLong();
 
     private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
     private volatile boolean refused;
@@ -161,7 +181,19 @@ final class AdmissionLimit {
 
     private double sinkingRate;
 
+    /** How many ended then, with those that brought no result in time: of a limit that was halved because most were late. */
+    private double sinkingEnds;
+
+    /** What calls needed that a lower limit did not make quicker, until this is forgotten; see {@link #ownNanos}. */
+    private double neededNanos;
+
+    private long neededUntilNanos;
+
     private boolean isProbe;
+
+    /** The limit has been halved because most were late, and it is not known yet whether as many end as before. */
+    private boolean isCut;
+
     private long probeEndNanos;
 
     /**
@@ -176,6 +208,7 @@ final class AdmissionLimit {
         this.nextStepNanos = nowNanos + STEP_NANOS;
         this.memoryEndNanos = nowNanos + MEMORY_NANOS;
         this.cutNanos = nowNanos;
+        this.neededUntilNanos = nowNanos;
         this.caughtUpNanos = nowNanos;
     }
 
@@ -232,6 +265,31 @@ final class AdmissionLimit {
         }
     }
 
+    /**
+     * A call has been refused. What is decided here is decided when calls end: where those that run do not end, and a
+     * limit below their number lets no others in, only this can say that the limit stops what would be done otherwise.
+     */
+    void refused(long nowNanos) {
+        if (nowNanos - nextStepNanos < OVERDUE_NANOS || !stepping.compareAndSet(false, true)) {
+            return;
+        }
+        try {
+            double elapsed = nowNanos - windowBeganNanos;
+            long count = ended.get() >>> COUNT_SHIFT;
+            if (sinkingFrom > 0
+                    && nowNanos - nextStepNanos >= OVERDUE_NANOS
+                    && sinkingRate * elapsed >= ENOUGH_EXPECTED
+                    && count < STOPPED_RATE * sinkingRate * elapsed) {
+                rememberNeed(nowNanos, elapsed * running.get() / Math.max(1, count));
+                comeBack();
+                windowBeganNanos = nowNanos;
+                nextStepNanos = nowNanos + STEP_NANOS;
+            }
+        } finally {
+            stepping.set(false);
+        }
+    }
+
     /** A call that has entered leaves, and says nothing. */
     void leave() {
         all.decrementAndGet();
@@ -284,6 +342,9 @@ final class AdmissionLimit {
     private void look(AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
         long sum = counted.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT);
         long count = sum >>> COUNT_SHIFT;
+        if (counted == ended && (!isDone || took >= NEARLY_ALL * givenNanos)) {
+            undone.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, givenNanos) >>> TIME_UNIT_SHIFT);
+        }
         if (givenNanos >= minGivenNanos && (count <= ALL_COUNT || count % SAMPLED == 0)) {
             long held = Math.min(givenNanos, usualNanos);
             double share = took / (double) held;
@@ -324,6 +385,7 @@ final class AdmissionLimit {
         long sum = ended.getAndSet(0);
         long unbegunSum = unbegun.getAndSet(0);
         long shareSum = shares.getAndSet(0);
+        long undoneSum = undone.getAndSet(0);
         given.take(USUAL_PART);
         boolean refusing = refused;
         refused = false;
@@ -338,7 +400,9 @@ final class AdmissionLimit {
         nextStepNanos = now + STEP_NANOS;
         if (unbegunSum != 0 && 2 * (shareSum >>> LATE_SHIFT) > given.count()) {
             // whatever the rate is at which the few others end
-            cut(now, mean(unbegunSum));
+            if (cut(now, mean(unbegunSum))) {
+                sinkingFrom = 0;
+            }
             return;
         }
         long count = sum >>> COUNT_SHIFT;
@@ -353,24 +417,46 @@ final class AdmissionLimit {
             return;
         }
         if (counted >= LEAST_COUNT) {
-            double usual = Math.max(given.usualNanos(), Math.min(ROOMY * ownNanos, given.middleNanos()));
+            double own = now - neededUntilNanos < 0 ? Math.max(ownNanos, neededNanos) : ownNanos;
+            double usual = Math.max(given.usualNanos(), Math.min(ROOMY * own, given.middleNanos()));
             usualNanos = (long) Math.min(MAX_RISE * usualNanos, usual);
         }
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
         double used = Math.max(1 / SHARE_UNIT, (shareSum & (1L << LATE_SHIFT) - 1) / SHARE_UNIT / counted);
         boolean isUnhindered = took < UNHINDERED * ownNanos;
+        double current = count / elapsed;
+        // by Little's law, for those that have not ended as well: the first that end are those that take least
+        double needed = Math.max(took, running.get() / current);
+        long undoneCount = undoneSum >>> COUNT_SHIFT;
+        double done = Math.max(0, count - undoneCount) / elapsed;
+        if (isCut) {
+            if (now - probeEndNanos < 0) {
+                return;
+            }
+            isCut = false;
+            boolean areMostLate = undoneCount > 0 && 2 * undoneCount * mean(undoneSum) > count * given.meanNanos();
+            if (!areMostLate && isOfTheirOwn(current, done)) {
+                remember(Math.min(MOST_OWN, used));
+                rememberNeed(now, needed);
+                comeBack();
+                return;
+            }
+            sinkingFrom = 0;
+        }
         if (2 * (shareSum >>> LATE_SHIFT) > counted) {
-            if (!isUnhindered) {
-                cut(now, took);
+            if (!isUnhindered && cut(now, took)) {
+                isCut = true;
+                sinkingRate = done;
+                sinkingEnds = current;
+                probeEndNanos = now + (long) took + STEP_NANOS;
             }
             return;
         }
         // what a change has changed is not seen before calls have ended that came after it
         nextStepNanos = now + Math.max(STEP_NANOS, (long) took);
-        double current = count / elapsed;
         if (isProbe) {
             if (now - probeEndNanos >= 0) {
-                sank(current, used);
+                sank(now, current, used, needed);
             }
             return;
         }
@@ -390,7 +476,7 @@ final class AdmissionLimit {
             sinkingRate = current;
         }
         if (limit <= sinkingFrom / 2) {
-            sank(current, used);
+            sank(now, current, used, needed);
         } else if (refusing && ++refusingSteps % PROBE_STEPS == 0 && limit >= 2 * LEAST) {
             sinkingFrom = limit;
             sinkingRate = current;
@@ -405,15 +491,23 @@ final class AdmissionLimit {
         return (sum & (1L << COUNT_SHIFT) - 1) * (double) (1L << TIME_UNIT_SHIFT) / (sum >>> COUNT_SHIFT);
     }
 
-    /** Most end too late, and not because they were given too little. The limit is halved, and then left alone until others have ended. */
-    private void cut(long now, double took) {
-        if (now - cutNanos >= Math.min(took, usualNanos)) {
-            cutNanos = now;
-            double from = isProbe ? sinkingFrom : limit;
-            isProbe = false;
-            sinkingFrom = 0;
-            limit = (int) Math.max(LEAST, Math.min(from, running.get()) / 2);
+    /**
+     * Most end too late, and not because they were given too little. The limit is halved, and then left alone until
+     * others have ended.
+     *
+     * @return false if it is left alone
+     */
+    private boolean cut(long now, double took) {
+        if (now - cutNanos < Math.min(took, usualNanos)) {
+            return false;
         }
+        cutNanos = now;
+        double from = Math.min(isProbe ? sinkingFrom : limit, running.get());
+        isProbe = false;
+        isCut = false;
+        sinkingFrom = from;
+        limit = (int) Math.max(LEAST, from / 2);
+        return true;
     }
 
     /** As {@link #learn}, in time: callers decide what share of theirs it is. */
@@ -429,17 +523,48 @@ final class AdmissionLimit {
         ownNanos = Math.min(leastNanosBefore, leastNanosNow);
     }
 
-    /** The limit is half of what it was. If about as many calls end as before, then those that are missing had only waited. */
-    private void sank(double current, double used) {
+    /**
+     * The limit is half of what it was. If about as many calls end as before, then those that are missing had only
+     * waited.
+     *
+     * @param needed what a call has needed, those that have not ended among them
+     */
+    private void sank(long now, double current, double used, double needed) {
         if (current < SAME_RATE * sinkingRate) {
             remember(Math.min(MOST_OWN, used));
-            limit = (int) Math.max(LEAST, Math.min(most, sinkingFrom));
+            rememberNeed(now, needed);
+            comeBack();
         } else if (isProbe) {
             remember(Math.min(own, used));
             limit = (int) sinkingFrom;
         }
         isProbe = false;
         sinkingFrom = 0;
+    }
+
+    /**
+     * Whether the limit that has been halved says that calls had taken their own time and had not waited for each other:
+     * then fewer end, and fewer bring a result, as fewer run. Where as many end as before, they share what is all at
+     * work; where as many end as are let in, and hardly any brings a result, the limit is still too high.
+     */
+    private boolean isOfTheirOwn(double ends, double done) {
+        boolean areFewer = ends < SAME_RATE * sinkingEnds && done < SAME_RATE * sinkingRate;
+        return areFewer && (done > STOPPED_RATE * sinkingRate || ends < STOPPED_RATE * sinkingEnds);
+    }
+
+    /** The limit is what it was when it began to sink. */
+    private void comeBack() {
+        limit = (int) Math.max(LEAST, Math.min(most, Math.max(limit, sinkingFrom)));
+        isCut = false;
+        isProbe = false;
+        sinkingFrom = 0;
+    }
+
+    /** Calls have been seen to need so much, of which the quickest alone would say less. */
+    private void rememberNeed(long now, double nanos) {
+        neededNanos = nanos;
+        neededUntilNanos = now + 2 * MEMORY_NANOS;
+        cutNanos = now + HOLD_NANOS;
     }
 
     private void remember(double least) {

@@ -94,7 +94,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         this.account = account;
         this.unchargedBytes = account.uncharged().bodyBytes();
         this.places = account.charge(Resource.CALLS);
-        this.running = new RunningHandlers(account);
+        this.running = new RunningHandlers(account, this::nanoTime);
         this.callNanos = Math.min(CALL_NANOS, server.maxCallNanos());
         this.arriving = account.charge(Resource.REQUEST_BYTES);
         this.smallReplies = account.charge(Resource.REPLY_BYTES);

@@ -19,6 +19,7 @@ final class GivenTimes {
     private final AtomicLongArray now;
     private final long[] taken;
     private long count;
+    private double meanNanos;
     private double usualNanos;
     private double middleNanos;
 
@@ -50,6 +51,7 @@ final class GivenTimes {
             count += taken[i] >>> COUNT_SHIFT;
             sum += sum(taken[i]);
         }
+        meanNanos = count == 0 ? 0 : sum * (double) (1L << UNIT_SHIFT) / count;
         usualNanos = 0;
         middleNanos = 0;
         long below = 0;
@@ -76,6 +78,10 @@ final class GivenTimes {
 
     long count() {
         return count;
+    }
+
+    double meanNanos() {
+        return meanNanos;
     }
 
     double usualNanos() {

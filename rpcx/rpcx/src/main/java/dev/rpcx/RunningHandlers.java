@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import java.util.Arrays;
+import java.util.function.LongSupplier;
 
 /**
  * The handlers of one connection that run and are counted by their methods' limits, as its event loop knows it: in all
@@ -13,6 +14,7 @@ final class RunningHandlers {
     private static final int UNCHARGED_METHODS = 64;
 
     private final Account account;
+    private final LongSupplier clock;
     private final Charge orphans;
     private boolean isConnectionGone;
     private int all;
@@ -22,8 +24,10 @@ final class RunningHandlers {
 
     private final Charge table;
 
-    RunningHandlers(Account account) {
+    /** @param clock in nanoseconds, as calls are timed by */
+    RunningHandlers(Account account, LongSupplier clock) {
         this.account = account;
+        this.clock = clock;
         this.orphans = account.charge(Resource.ORPHANS);
         this.table = account.charge(Resource.TABLE_BYTES);
     }
@@ -36,6 +40,7 @@ final class RunningHandlers {
         }
         int own = all + (int) account.heldOfAddress(Resource.ORPHANS);
         if (!limit.enter(own, ofMethod[number])) {
+            limit.refused(clock.getAsLong());
             return false;
         }
         all++;

@@ -158,7 +158,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         this.threads = new ConnectionThreads(server.threads(), loop(), account);
         this.uncharged = account.uncharged();
         this.places = account.charge(Resource.CALLS);
-        this.running = new RunningHandlers(account);
+        this.running = new RunningHandlers(account, this::nanoTime);
         this.slotBytes = account.charge(Resource.TABLE_BYTES);
         account.watch(this::busy);
         this.keepAlive = new KeepAlive(this, server.keepAliveNanos());

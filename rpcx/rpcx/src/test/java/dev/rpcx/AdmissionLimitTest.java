@@ -51,8 +51,14 @@ class AdmissionLimitTest {
 
         private double workMillis;
 
+        /** Whether those calls end with their time, whatever their handlers do. */
+        private boolean isHastyCutOff;
+
         /** What {@link Attack#ABOUT_AS_LONG_AS_IT_TAKES} gives, of what the handler works. */
         private double hastyShare = 1;
+
+        /** So many calls a second beside those of any attack, which sleep until they are cancelled. */
+        private double sleepersPerSecond;
 
         private int busy;
         private long nowNanos;
@@ -92,13 +98,16 @@ class AdmissionLimitTest {
             refused = 0;
             long until = nowNanos + (long) (seconds * 1e9);
             while (true) {
-                double all = perSecond + attackPerSecond;
+                double all = perSecond + attackPerSecond + sleepersPerSecond;
                 long arrival = nowNanos + (long) (-Math.log(1 - random.nextDouble()) * 1e9 / all);
                 endUntil(Math.min(arrival, until));
                 if (arrival >= until) {
                     return this;
                 }
-                Attack kind = random.nextDouble() * all < attackPerSecond ? attack : null;
+                double chosen = random.nextDouble() * all;
+                Attack kind = chosen < attackPerSecond
+                        ? attack
+                        : chosen < attackPerSecond + sleepersPerSecond ? Attack.SLEEPS : null;
                 if (limit.enter()) {
                     long given = kind == null
                             ? TimeUnit.MILLISECONDS.toNanos(callersMillis)
@@ -107,8 +116,9 @@ class AdmissionLimitTest {
                                     : kind.givenMicros * 1000;
                     waiting.add(new Job(nowNanos, nowNanos + given, kind, NONE));
                     startSome();
-                } else if (kind == null) {
-                    refused++;
+                } else {
+                    limit.refused(nowNanos);
+                    refused += kind == null ? 1 : 0;
                 }
             }
         }
@@ -138,6 +148,7 @@ class AdmissionLimitTest {
                     waiting.add(new Job(nowNanos, deadline, null, connection));
                     startSome();
                 } else {
+                    limit.refused(nowNanos);
                     refused++;
                 }
             }
@@ -148,9 +159,11 @@ class AdmissionLimitTest {
                 own[job.connection()]--;
             }
             if (job.kind() == null || job.kind() == Attack.ALL_THE_TIME_THERE_IS) {
-                limit.leave(job.beganNanos(), job.deadlineNanos(), nowNanos, true);
+                // whoever waits longer than it has time cancels its call, which brings no result then
+                limit.leave(job.beganNanos(), job.deadlineNanos(), nowNanos, nowNanos < job.deadlineNanos());
             } else if (job.kind().begins) {
-                limit.leave(job.beganNanos(), job.deadlineNanos(), nowNanos, job.kind().isDone);
+                boolean isCutOff = isHastyCutOff && nowNanos >= job.deadlineNanos();
+                limit.leave(job.beganNanos(), job.deadlineNanos(), nowNanos, job.kind().isDone && !isCutOff);
             } else {
                 limit.leaveUnbegun(job.beganNanos(), job.deadlineNanos(), nowNanos);
             }
@@ -203,7 +216,11 @@ class AdmissionLimitTest {
                 // or between 0.7 and 1.3 of the mean
                 double millis =
                         mean * (isVaried ? -Math.log(1 - random.nextDouble()) : 0.7 + 0.6 * random.nextDouble());
-                ends.add(new Event(nowNanos + (long) (millis * 1e6), job));
+                long end = job.kind() == Attack.SLEEPS
+                        ? nowNanos + TimeUnit.MICROSECONDS.toNanos(Attack.SLEEPS.givenMicros / 20 * 19)
+                        : nowNanos + (long) (millis * 1e6);
+                boolean isCutOff = isHastyCutOff && job.kind() == Attack.ABOUT_AS_LONG_AS_IT_TAKES;
+                ends.add(new Event(isCutOff ? Math.min(end, Math.max(nowNanos, job.deadlineNanos())) : end, job));
             }
         }
     }
@@ -226,6 +243,8 @@ class AdmissionLimitTest {
         CANCELS_AT_ONCE(200_000, 0.01, true, false),
         CANCELS_LATE(200_000, 0.85, true, false),
         FAILS_AT_ONCE(200_000, 0.01, true, false),
+        /** Nearly all of ten seconds; see {@link Service#sleepersPerSecond}. */
+        SLEEPS(10_000_000, 1, true, false),
         /** 2^50 µs. */
         ALL_THE_TIME_THERE_IS(1L << 50, 1, true, true);
 
@@ -243,7 +262,7 @@ class AdmissionLimitTest {
     }
 
     @ParameterizedTest
-    @EnumSource(Attack.class)
+    @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "SLEEPS") // as many of these take every place there is
     void whatOthersGiveTheirCallsDoesNotSteerTheLimit(Attack attack) {
         for (double workMillis : new double[] {4, 120}) {
             for (int factor = 1; factor <= LongForm.of(9, 81); factor *= 3) {
@@ -262,7 +281,7 @@ class AdmissionLimitTest {
     }
 
     @ParameterizedTest
-    @EnumSource(Attack.class)
+    @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "SLEEPS") // as many of these take every place there is
     void inOverloadGoodCallsKeepTheirPartWhateverTheOthersGive(Attack attack) {
         for (int factor : new int[] {1, 3, 9}) {
             Service service = new Service(4, 4, 200, false);
@@ -290,6 +309,95 @@ class AdmissionLimitTest {
             assertThat(service.good / 30.0)
                     .as("in time a second beside %s hasty ones; limit %s", hastyPerSecond, service.limit.limit())
                     .isGreaterThan(0.95 * 500);
+        }
+    }
+
+    /**
+     * The first that end after a start, or after a cut, are the quick ones: those that take long have not ended yet. A
+     * few callers with less time than a handler takes are late all the time.
+     */
+    @ParameterizedTest
+    @CsvSource({
+        // work ms, good calls a second, hasty ones, what they give of what the handler takes
+        "300, 500, 20, 0.8",
+        "300, 500, 100, 0.3",
+        "100, 500, 20, 0.8",
+        "1000, 50, 20, 0.8",
+        "300, 500, 1000, 0.8",
+        "300, 500, 1000, 0.3",
+        "30, 500, 20, 0.5",
+        "30, 500, 1000, 0.5",
+        "300, 100, 20, 1.5",
+        "300, 100, 300, 2.5",
+        "2000, 50, 50, 0.5",
+    })
+    void hastyCallersOfAHandlerWhoseTimesVaryCostTheOthersNothing(
+            double workMillis, int perSecond, int hastyPerSecond, double hastyShare) {
+        for (int begin = 0; begin < 6; begin++) {
+            Service service = new Service(100_000, workMillis, 10_000, false);
+            service.isHastyCutOff = begin >= 3;
+            service.isVaried = true;
+            service.hastyShare = hastyShare;
+            if (begin % 3 == 1) {
+                service.offer(perSecond, 10);
+            } else if (begin % 3 == 2) {
+                // overloaded before: there is a limit
+                service.workers = (int) (0.3 * perSecond * workMillis / 1000) + 1;
+                service.offer(perSecond, 60);
+                service.workers = 100_000;
+                service.offer(perSecond, 30);
+            }
+            service.offer(perSecond, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 15);
+            int first = service.good;
+            service.offer(perSecond, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 45);
+            assertThat(first / 15.0)
+                    .as("in time a second; begin %s, limit %s", begin, service.limit.limit())
+                    // until it is known what a call takes that takes seconds
+                    .isGreaterThan((workMillis < 1500 ? 0.7 : 0.5) * perSecond);
+            assertThat(service.good / 45.0)
+                    .as("in time a second; begin %s, limit %s", begin, service.limit.limit())
+                    .isGreaterThan((workMillis < 1500 ? 0.9 : 0.75) * perSecond);
+        }
+    }
+
+    /**
+     * Of a method whose arguments decide how long it takes: calls that sleep for ten seconds, and quick ones in bunches
+     * that are given hardly any time.
+     */
+    @ParameterizedTest
+    @CsvSource({
+        // work ms, good calls a second, sleepers, hasty ones, what these give of what the handler takes, good ones kept
+        "5, 100, 20, 150, 1.1, 0.9",
+        "5, 100, 20, 1000, 1.1, 0.9",
+        "5, 500, 20, 20, 1.1, 0.9",
+        "50, 100, 20, 150, 1.1, 0.9",
+        "5, 100, 5, 5, 3, 0.9",
+        // 950 that sleep, beside one good call at a time
+        "5, 100, 100, 150, 1.1, 0.4",
+    })
+    void thoseThatSleepAndThoseInAHurryCostTheOthersNothing(
+            double workMillis,
+            int perSecond,
+            int sleepersPerSecond,
+            int hastyPerSecond,
+            double hastyShare,
+            double leastKept) {
+        for (int begin = 0; begin < 2; begin++) {
+            Service service = new Service(100_000, workMillis, 10_000, false);
+            service.isHastyCutOff = true;
+            service.hastyShare = hastyShare;
+            if (begin == 1) {
+                service.offer(perSecond, 10);
+            }
+            service.sleepersPerSecond = sleepersPerSecond;
+            service.offer(perSecond, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 15);
+            assertThat(service.good / 15.0)
+                    .as("in time a second; begin %s, limit %s", begin, service.limit.limit())
+                    .isGreaterThan(leastKept * perSecond);
+            service.offer(perSecond, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 45);
+            assertThat(service.good / 45.0)
+                    .as("in time a second; begin %s, limit %s", begin, service.limit.limit())
+                    .isGreaterThan(leastKept * perSecond);
         }
     }
 

@@ -189,11 +189,13 @@ class AdmissionStepsTest {
         enter(40);
         step(100, GIVEN);
         expect(20);
-        // and then left alone until others have ended
+        // and then left alone until others have ended: for as long as a call takes, and a step
         limit.leave();
         for (int i = 0; i < 24; i++) {
             limit.leave();
         }
+        step(100, GIVEN);
+        expect(20);
         step(100, GIVEN);
         expect(20);
         step(100, GIVEN);
@@ -202,9 +204,123 @@ class AdmissionStepsTest {
             limit.leave();
         }
         step(100, GIVEN);
+        step(100, GIVEN);
         expect(8);
         step(100, GIVEN);
         expect(AdmissionLimit.LEAST);
+    }
+
+    private void mixedStep(int late, int quick) {
+        now += STEP - 1;
+        for (int i = 0; i < late; i++) {
+            end(GIVEN, GIVEN, true);
+        }
+        for (int i = 1; i < quick; i++) {
+            end(QUICK, GIVEN, true);
+        }
+        now++;
+        end(QUICK, GIVEN, true);
+    }
+
+    /** 41 run, 60 of 100 are late, and the limit is halved. */
+    private void cut() {
+        learnQuick();
+        enter(40);
+        mixedStep(60, 40);
+        expect(20);
+    }
+
+    private void leave(int calls) {
+        for (int i = 0; i < calls; i++) {
+            limit.leave();
+        }
+    }
+
+    @Test
+    void whereFewerEndAndInTimeUnderTheHalvedLimitItComesBack() {
+        cut();
+        leave(25);
+        mixedStep(30, 31);
+        mixedStep(30, 31);
+        expect(20);
+        mixedStep(30, 31);
+        expect(41);
+        // and is left alone for a while
+        for (int i = 0; i < 9; i++) {
+            mixedStep(30, 29);
+            expect(41);
+        }
+    }
+
+    @Test
+    void whereAboutAsManyBringAResultUnderTheHalvedLimitItStands() {
+        cut();
+        leave(25);
+        mixedStep(3, 32);
+        mixedStep(3, 32);
+        mixedStep(3, 32);
+        expect(22);
+    }
+
+    /** As many as before share what is all at work. */
+    @Test
+    void whereAboutAsManyEndUnderTheHalvedLimitItStands() {
+        cut();
+        leave(25);
+        mixedStep(50, 31);
+        mixedStep(50, 31);
+        mixedStep(50, 31);
+        expect(8);
+    }
+
+    /** They wait for each other still. */
+    @Test
+    void whereHardlyAnyBringsAResultUnderTheHalvedLimitItSinksFurther() {
+        cut();
+        leave(25);
+        mixedStep(50, 12);
+        mixedStep(50, 12);
+        mixedStep(50, 12);
+        expect(8);
+    }
+
+    @Test
+    void whereMostOfTheTimeIsThatOfLateCallsTheHalvedLimitStands() {
+        cut();
+        leave(25);
+        mixedStep(32, 31);
+        mixedStep(32, 31);
+        mixedStep(32, 31);
+        expect(8);
+    }
+
+    @Test
+    void whereHardlyAnyCallEndsThoseThatAreRefusedBringTheLimitBack() {
+        cut();
+        // none ends in a step that is due 200 ms later, where some 300 were to be expected
+        now += 3 * STEP - 1;
+        leave(3);
+        limit.refused(now);
+        expect(20);
+        now++;
+        limit.refused(now);
+        expect(41);
+    }
+
+    @Test
+    void whereTooFewAreToBeExpectedThoseThatAreRefusedChangeNothing() {
+        learnQuick();
+        enter(40);
+        // of 3 in a second 16 are to be expected in 5.33 s
+        now += 9 * STEP;
+        mixedStep(5, 3);
+        expect(20);
+        now += 53 * STEP;
+        limit.refused(now);
+        expect(20);
+        now += STEP;
+        limit.refused(now);
+        expect(41);
     }
 
     @Test
@@ -288,9 +404,10 @@ class AdmissionStepsTest {
         enter(40);
         step(100, GIVEN);
         expect(20);
-        for (int i = 0; i < 40; i++) {
-            limit.leave();
-        }
+        leave(40);
+        step(100, QUICK);
+        step(100, QUICK);
+        expect(20);
         step(100, QUICK);
         expect(22);
         step(100, QUICK);
@@ -308,15 +425,17 @@ class AdmissionStepsTest {
         enter(40);
         step(100, GIVEN);
         expect(20);
-        for (int i = 0; i < 40; i++) {
-            limit.leave();
-        }
+        leave(40);
+        step(100, QUICK);
+        step(100, QUICK);
+        step(100, QUICK);
+        expect(22);
         // 8 calls are 7.5 in time: it is the tenth that counts
         refusingStep(8, QUICK);
-        expect(22);
-        // 30 calls give 28.3: half of the way up, and the next whole number
-        refusingStep(30, QUICK);
-        expect(26);
+        expect(24);
+        // 32 calls give 30.2: half of the way up, and the next whole number
+        refusingStep(32, QUICK);
+        expect(28);
     }
 
     @Test
@@ -405,9 +524,10 @@ class AdmissionStepsTest {
         enter(20);
         step(STEP, 50, GIVEN, GIVEN);
         expect(10);
-        for (int i = 0; i < 20; i++) {
-            limit.leave();
-        }
+        leave(20);
+        refusingStep(50, SLOW);
+        refusingStep(50, SLOW);
+        expect(10);
         refusingStep(50, SLOW);
         expect(29);
     }
@@ -636,8 +756,12 @@ class AdmissionStepsTest {
     @Test
     void underTheLeastLimitWhatIsSeenIsWhatHandlersNeed() {
         learnQuick();
-        step(100, GIVEN);
+        for (int i = 0; i < 8; i++) {
+            step(8, GIVEN);
+        }
         expect(AdmissionLimit.LEAST);
+        step(8, SLOW);
+        step(8, SLOW);
         // 8 calls are 13 in their time, of which three quarters are 10: half of the way up
         refusingStep(8, SLOW);
         expect(8);

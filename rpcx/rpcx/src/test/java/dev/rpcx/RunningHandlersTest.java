@@ -24,7 +24,7 @@ class RunningHandlersTest {
     private final Ledger ledger =
             new Ledger("ledger under test", Map.of(Resource.TABLE_BYTES, ALL), Map.of(), Integer.MAX_VALUE);
     private final Account account = Objects.requireNonNull(ledger.open(null));
-    private final RunningHandlers running = new RunningHandlers(account);
+    private final RunningHandlers running = new RunningHandlers(account, () -> 0);
     private final AdmissionLimit limit = new AdmissionLimit(100, new AtomicInteger(), 0);
 
     private static ServerMethod method(int number) {
@@ -123,7 +123,7 @@ class RunningHandlersTest {
         Account before = Objects.requireNonNull(ledger.open(address));
         before.charge(Resource.ORPHANS).add(3);
         Account now = Objects.requireNonNull(ledger.open(address));
-        RunningHandlers again = new RunningHandlers(now);
+        RunningHandlers again = new RunningHandlers(now, () -> 0);
         // of four places two are free for whoever runs three already: one too few
         AtomicInteger all = new AtomicInteger(2);
         AdmissionLimit few = new AdmissionLimit(4, all, 0);
