@@ -281,6 +281,8 @@ final class AdmissionLimit {
                     && sinkingRate * elapsed >= ENOUGH_EXPECTED
                     && count < STOPPED_RATE * sinkingRate * elapsed) {
                 rememberNeed(nowNanos, elapsed * running.get() / Math.max(1, count));
+                // more than now run, since those have the limit for themselves
+                sinkingFrom = Math.max(sinkingFrom, 2.0 * running.get());
                 comeBack();
                 windowBeganNanos = nowNanos;
                 nextStepNanos = nowNanos + STEP_NANOS;

@@ -60,6 +60,11 @@ class AdmissionLimitTest {
         /** So many calls a second beside those of any attack, which sleep until they are cancelled. */
         private double sleepersPerSecond;
 
+        /** So many calls of the attack at once, every two seconds. */
+        private int bunch;
+
+        private long nextBunchNanos;
+
         private int busy;
         private long nowNanos;
         private int good;
@@ -98,6 +103,12 @@ class AdmissionLimitTest {
             refused = 0;
             long until = nowNanos + (long) (seconds * 1e9);
             while (true) {
+                if (bunch > 0 && nowNanos >= nextBunchNanos) {
+                    nextBunchNanos = nowNanos + TimeUnit.SECONDS.toNanos(2);
+                    for (int i = 0; i < bunch; i++) {
+                        arrive(attack);
+                    }
+                }
                 double all = perSecond + attackPerSecond + sleepersPerSecond;
                 long arrival = nowNanos + (long) (-Math.log(1 - random.nextDouble()) * 1e9 / all);
                 endUntil(Math.min(arrival, until));
@@ -108,18 +119,22 @@ class AdmissionLimitTest {
                 Attack kind = chosen < attackPerSecond
                         ? attack
                         : chosen < attackPerSecond + sleepersPerSecond ? Attack.SLEEPS : null;
-                if (limit.enter()) {
-                    long given = kind == null
-                            ? TimeUnit.MILLISECONDS.toNanos(callersMillis)
-                            : kind == Attack.ABOUT_AS_LONG_AS_IT_TAKES
-                                    ? (long) (hastyShare * workMillis * 1e6)
-                                    : kind.givenMicros * 1000;
-                    waiting.add(new Job(nowNanos, nowNanos + given, kind, NONE));
-                    startSome();
-                } else {
-                    limit.refused(nowNanos);
-                    refused += kind == null ? 1 : 0;
-                }
+                arrive(kind);
+            }
+        }
+
+        private void arrive(@Nullable Attack kind) {
+            if (limit.enter()) {
+                long given = kind == null
+                        ? TimeUnit.MILLISECONDS.toNanos(callersMillis)
+                        : kind == Attack.ABOUT_AS_LONG_AS_IT_TAKES
+                                ? (long) (hastyShare * workMillis * 1e6)
+                                : kind.givenMicros * 1000;
+                waiting.add(new Job(nowNanos, nowNanos + given, kind, NONE));
+                startSome();
+            } else {
+                limit.refused(nowNanos);
+                refused += kind == null ? 1 : 0;
             }
         }
 
@@ -366,14 +381,21 @@ class AdmissionLimitTest {
      */
     @ParameterizedTest
     @CsvSource({
-        // work ms, good calls a second, sleepers, hasty ones, what these give of what the handler takes, good ones kept
-        "5, 100, 20, 150, 1.1, 0.9",
-        "5, 100, 20, 1000, 1.1, 0.9",
-        "5, 500, 20, 20, 1.1, 0.9",
-        "50, 100, 20, 150, 1.1, 0.9",
-        "5, 100, 5, 5, 3, 0.9",
+        // work ms, good calls a second, sleepers, hasty ones, what these give of what the handler takes, how many of
+        // these come at once every 2 s, good ones kept
+        "5, 100, 20, 150, 1.1, 0, 0.9",
+        "5, 100, 20, 1000, 1.1, 0, 0.9",
+        "5, 500, 20, 20, 1.1, 0, 0.9",
+        "50, 100, 20, 150, 1.1, 0, 0.9",
+        "5, 100, 5, 5, 3, 0, 0.9",
+        "5, 100, 20, 0, 1.05, 300, 0.8",
+        "5, 100, 20, 0, 0.8, 300, 0.8",
+        "50, 100, 20, 0, 0.6, 300, 0.8",
+        "5, 100, 20, 0, 1.5, 300, 0.8",
+        "10, 20, 5, 0, 0.6, 300, 0.6",
+        "10, 500, 20, 0, 0.6, 1000, 0.8",
         // 950 that sleep, beside one good call at a time
-        "5, 100, 100, 150, 1.1, 0.4",
+        "5, 100, 100, 150, 1.1, 0, 0.4",
     })
     void thoseThatSleepAndThoseInAHurryCostTheOthersNothing(
             double workMillis,
@@ -381,6 +403,7 @@ class AdmissionLimitTest {
             int sleepersPerSecond,
             int hastyPerSecond,
             double hastyShare,
+            int bunch,
             double leastKept) {
         for (int begin = 0; begin < 2; begin++) {
             Service service = new Service(100_000, workMillis, 10_000, false);
@@ -390,6 +413,7 @@ class AdmissionLimitTest {
                 service.offer(perSecond, 10);
             }
             service.sleepersPerSecond = sleepersPerSecond;
+            service.bunch = bunch;
             service.offer(perSecond, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 15);
             assertThat(service.good / 15.0)
                     .as("in time a second; begin %s, limit %s", begin, service.limit.limit())

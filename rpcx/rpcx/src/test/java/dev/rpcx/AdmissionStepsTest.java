@@ -304,7 +304,8 @@ class AdmissionStepsTest {
         expect(20);
         now++;
         limit.refused(now);
-        expect(41);
+        // twice as many as run
+        expect(76);
     }
 
     @Test
@@ -320,7 +321,7 @@ class AdmissionStepsTest {
         expect(20);
         now += STEP;
         limit.refused(now);
-        expect(41);
+        expect(82);
     }
 
     @Test
