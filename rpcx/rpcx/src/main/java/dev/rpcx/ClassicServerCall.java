@@ -347,7 +347,12 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
             admission = admitted;
             admitted = null;
         }
-        if (admission != null) {
+        if (admission == null) {
+            return;
+        }
+        if (connection.threads.waitsForItsOwn(method.place())) {
+            admission.leave();
+        } else {
             admission.leaveUnbegun(beganNanos, deadlineNanos, connection.nanoTime());
         }
     }

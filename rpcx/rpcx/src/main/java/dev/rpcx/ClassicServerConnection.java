@@ -30,7 +30,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private static final int IDLE_KEEPALIVES = 5;
 
     private final Server server;
-    private final ConnectionThreads threads;
+    final ConnectionThreads threads;
     private final Account account;
 
     /**

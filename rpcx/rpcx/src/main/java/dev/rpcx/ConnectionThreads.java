@@ -44,6 +44,11 @@ final class ConnectionThreads {
         return Threads.isPool(place) && handlers.withdraw(handler);
     }
 
+    /** Whether a handler that waits does so because its own connection holds as many threads as it may, and others have some left. */
+    boolean waitsForItsOwn(RunOn.Place place) {
+        return Threads.isPool(place) && handlers.hasFree();
+    }
+
     /** Once. What goes on counts for others of the same address. */
     void connectionGone() {
         handlers.connectionGone();

@@ -52,6 +52,11 @@ final class PoolShares {
         return new Share(loop, account.address);
     }
 
+    /** Whether a thread is free: what waits then is beyond the share of its own connection. */
+    synchronized boolean hasFree() {
+        return running < most;
+    }
+
     /** Nothing begins by itself any more. @return what waits */
     synchronized List<Runnable> close() {
         isClosed = true;
@@ -129,6 +134,11 @@ final class PoolShares {
             synchronized (PoolShares.this) {
                 return isWaiting() && waiting().remove(task);
             }
+        }
+
+        /** See {@link PoolShares#hasFree}. */
+        boolean hasFree() {
+            return PoolShares.this.hasFree();
         }
 
         /** Once. What waits is run all the same, unless it is withdrawn. */

@@ -635,7 +635,13 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
             counted = admitted;
             admitted = null;
         }
-        if (counted != null) {
+        if (counted == null) {
+            return;
+        }
+        if (connection.threads.waitsForItsOwn(method().place())) {
+            // what one connection has too much of says nothing of what others may have
+            counted.leave();
+        } else {
             counted.leaveUnbegun(beganNanos, deadlineNanos, connection.nanoTime());
         }
     }

@@ -79,7 +79,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private final Server server;
-    private final ConnectionThreads threads;
+    final ConnectionThreads threads;
     final Uncharged uncharged;
 
     /**

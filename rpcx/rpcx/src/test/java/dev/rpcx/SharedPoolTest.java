@@ -103,6 +103,13 @@ class SharedPoolTest {
     }
 
     @RPCXClient(remoteServerName = "pool")
+    interface GreedyClient {
+        CompletableFuture<String> waits();
+
+        CompletableFuture<String> quick();
+    }
+
+    @RPCXClient(remoteServerName = "pool")
     interface StreamClient {
         CompletableFuture<Integer> total(Flow.Publisher<Integer> items);
     }
@@ -121,6 +128,38 @@ class SharedPoolTest {
         server.stop(Duration.ofSeconds(5));
         assertThat(server.running()).isZero();
         assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    /** What waits for the threads that its own connection holds says nothing of what the method can do for others. */
+    @Test
+    void callsThatWaitForTheirOwnConnectionLowerNoLimit() throws Exception {
+        AdmissionLimit limit = java.util.Objects.requireNonNull(
+                java.util.Objects.requireNonNull(server.method(MethodDictionary.key("pool", "quick")))
+                        .admission());
+        int most = limit.limit();
+        try (Client greedy = Client.standard();
+                Client other = Client.standard()) {
+            GreedyClient calls = greedy.create(GreedyClient.class, "127.0.0.1", server.port());
+            for (int i = 0; i < THREADS; i++) {
+                calls.waits();
+            }
+            await().until(() -> service.waiting.get() == THREADS / 2 + 1);
+            for (int wave = 0; wave < 4; wave++) {
+                List<CompletableFuture<String>> late = new ArrayList<>();
+                for (int i = 0; i < 100; i++) {
+                    late.add(CallContext.within(Duration.ofMillis(150), calls::quick));
+                }
+                late.forEach(each ->
+                        assertThat(each).failsWithin(Duration.ofSeconds(10)).withThrowableThat());
+                await().until(() -> server.running() <= THREADS);
+                assertThat(limit.limit()).isEqualTo(most);
+            }
+            assertThat(other.create(QuickClient.class, "127.0.0.1", server.port())
+                            .quick()
+                            .get(5, TimeUnit.SECONDS))
+                    .isEqualTo("quick");
+            service.release.countDown();
+        }
     }
 
     private static Client client(boolean isClassic) {
