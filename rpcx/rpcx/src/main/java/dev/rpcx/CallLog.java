@@ -82,6 +82,10 @@ public final class CallLog implements Interceptor {
         if (thrown == null && nanos < leastNanos || !LOGGER.isLoggable(level)) {
             return;
         }
+        Interceptor.aside(() -> LOGGER.log(level, line(call, context, nanos, thrown)));
+    }
+
+    private String line(Named call, @Nullable CallContext context, long nanos, @Nullable Throwable thrown) {
         StringBuilder line = new StringBuilder("{\"side\":\"").append(side).append('"');
         text(line, "service", call.service);
         text(line, "method", call.method);
@@ -96,7 +100,7 @@ public final class CallLog implements Interceptor {
         if (trace != null && trace.length() >= 35 && trace.charAt(2) == '-') {
             text(line, "trace", trace.substring(3, 35));
         }
-        LOGGER.log(level, line.append('}').toString());
+        return line.append('}').toString();
     }
 
     private static void failure(StringBuilder line, @Nullable Throwable thrown) {

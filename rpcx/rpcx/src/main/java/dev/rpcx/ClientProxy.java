@@ -84,7 +84,8 @@ final class ClientProxy implements InvocationHandler {
                 items == null ? null : codecs.value(items));
         return interceptors.isEmpty()
                 ? arguments -> remote.call(arguments, Metadata.EMPTY)
-                : intercepted(service, name, interceptors, call -> remote.call(call.arguments(), call.metadata()));
+                : intercepted(
+                        method, service, name, interceptors, call -> remote.call(call.arguments(), call.metadata()));
     }
 
     /** @return the annotation if it asks for something that is worth a look at every call */
@@ -113,14 +114,44 @@ final class ClientProxy implements InvocationHandler {
             List<Interceptor> interceptors) {
         ClassicMethod remote = new ClassicMethod(
                 method, kind(method), Names.checked(service), Names.checked(name), codecs, timeoutNanos, route);
-        return intercepted(service, name, interceptors, call -> remote.call(call.arguments()));
+        return intercepted(method, service, name, interceptors, call -> remote.call(call.arguments()));
     }
 
     private static Remote intercepted(
-            String service, String name, List<Interceptor> interceptors, Interceptor.Next end) {
+            Method method, String service, String name, List<Interceptor> interceptors, Interceptor.Next end) {
         Interceptor.Next chain = Interceptor.chain(interceptors, end);
-        return arguments -> chain.proceed(new Interceptor.Invocation(
-                service, name, arguments == null ? new Object[0] : arguments, Metadata.EMPTY, null));
+        boolean isAsync = kind(method) == ClientMethod.Kind.ASYNC;
+        return arguments -> {
+            try {
+                return chain.proceed(new Interceptor.Invocation(
+                        service, name, arguments == null ? new Object[0] : arguments, Metadata.EMPTY, null));
+            } catch (Exception e) {
+                Exception told = told(method, e);
+                if (!isAsync) {
+                    throw told;
+                }
+                RPCXFuture<Object> failed = new RPCXFuture<>();
+                failed.completeExceptionally(told);
+                return failed;
+            }
+        };
+    }
+
+    /** What an interceptor has thrown, as the caller of the method may meet it. */
+    private static Exception told(Method method, Exception thrown) {
+        if (thrown instanceof RuntimeException) {
+            return thrown;
+        }
+        for (Class<?> declared : method.getExceptionTypes()) {
+            if (declared.isInstance(thrown)) {
+                return thrown;
+            }
+        }
+        return new RPCXException(
+                RPCXException.Code.CANCELLED,
+                "an interceptor of this client has failed: " + RPCXException.words(thrown),
+                RPCXException.Executed.MAYBE,
+                thrown);
     }
 
     static RPCXClient marked(Class<?> type) {

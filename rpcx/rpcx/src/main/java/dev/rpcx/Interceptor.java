@@ -9,13 +9,17 @@ import org.jspecify.annotations.Nullable;
  * of the caller or of the handler; must be thread-safe.
  *
  * <p>At a client it stands around the whole call, retries and hedges within: what has to differ from attempt to attempt
- * is an entry of {@link Invocation#withEachAttempt}.
+ * is an entry of {@link Invocation#withEachAttempt}. What it throws reaches the caller of a blocking method, and is what
+ * the future of an asynchronous one ends with; a checked exception that the method does not declare is the cause of an
+ * {@link RPCXException} there.
  *
  * <p>A server's interceptor that throws {@link RPCXException#refused}, or anything but an {@link RPCXException}, before
  * it proceeds tells the caller that the handler was not executed; so does one that returns a stage which fails so. It
  * may proceed later and on another thread, {@code check().thenCompose(ok -> next.proceed(call))}, where
  * {@link CallContext#current} is the call's own for as long as {@link Next#proceed} runs; but not once the call has
- * ended, in whatever way: then {@link Next#proceed} throws, and the handler is not begun.
+ * ended, in whatever way: then {@link Next#proceed} throws, and the handler is not begun. On an event loop, such as where
+ * the check is an asynchronous call of RPCX, {@link Next#proceed} gives a stage of the result, also where the handler gives
+ * the result itself: the rest of the chain and the handler run where the method's handlers do.
  *
  * <p>Where a handler returns a stage that has not ended, the interceptors of a server see one of the call's own, which
  * ends with the handler's. When the call has ended before that, because an interceptor has answered it, or is given up,
@@ -108,6 +112,18 @@ public interface Interceptor {
         @Override
         public String toString() {
             return service + "/" + method;
+        }
+    }
+
+    /**
+     * Runs what an interceptor does only to watch calls, such as to write a line of the end of one. What that throws is
+     * logged, and changes nothing for the call: its result is there already.
+     */
+    static void aside(Runnable watching) {
+        try {
+            watching.run();
+        } catch (Throwable t) {
+            AsyncCall.told(t);
         }
     }
 

@@ -122,6 +122,43 @@ class CallLogTest {
         }
     }
 
+    /** As where its disk is full. */
+    @Test
+    void aLogThatThrowsChangesNoResult() {
+        Handler failing = new Handler() {
+            @Override
+            public void publish(LogRecord record) {
+                written.lines.add(record.getMessage());
+                throw new IllegalStateException("the disk is full");
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        logger.removeHandler(written);
+        logger.addHandler(failing);
+        Server server = Server.builder(RegistryServer.registry(new Greetings()))
+                .interceptor(CallLog.ofServer())
+                .inProcess()
+                .build()
+                .start();
+        try (Client client =
+                Client.builder().interceptor(CallLog.ofClient()).inProcess().build()) {
+            Greeter greeter = client.create(Greeter.class, "here", server.port());
+            assertThat(greeter.hello("world")).isEqualTo("Hello world");
+            assertThatThrownBy(() -> greeter.later("x"))
+                    .isInstanceOfSatisfying(
+                            RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.INVALID));
+            await().until(() -> written.lines.size() == 4);
+        } finally {
+            logger.removeHandler(failing);
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
     @Test
     void nothingThatACallerSendsSteersTheTerminalOfWhoReadsTheLog() {
         Server server = Server.builder(RegistryServer.registry(new Greetings()))

@@ -76,7 +76,7 @@ class ClassicMethodTest {
         for (int i = 0; i < 20; i++) {
             failed();
         }
-        assertThatThrownBy(() -> remote.echo("a")).hasMessageContaining("circuit");
+        assertThatThrownBy(() -> remote.echo("a").join()).hasMessageContaining("circuit");
     }
 
     @Test
@@ -102,7 +102,7 @@ class ClassicMethodTest {
         for (int i = 0; i < 10; i++) {
             failed();
         }
-        assertThatThrownBy(() -> remote.echo("a")).hasMessageContaining("circuit");
+        assertThatThrownBy(() -> remote.echo("a").join()).hasMessageContaining("circuit");
     }
 
     @Test

@@ -64,8 +64,9 @@ public final class CallMetrics implements Interceptor {
     }
 
     private void record(String service, String method, long begin, @Nullable Throwable thrown) {
-        timers.computeIfAbsent(new Key(service, method, outcome(thrown)), this::timer)
-                .record(System.nanoTime() - begin, TimeUnit.NANOSECONDS);
+        long nanos = System.nanoTime() - begin;
+        Interceptor.aside(() -> timers.computeIfAbsent(new Key(service, method, outcome(thrown)), this::timer)
+                .record(nanos, TimeUnit.NANOSECONDS));
     }
 
     private Timer timer(Key key) {

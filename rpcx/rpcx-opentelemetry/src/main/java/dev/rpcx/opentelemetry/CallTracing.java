@@ -81,14 +81,14 @@ public final class CallTracing implements Interceptor {
         try (Scope scope = parent.with(span).makeCurrent()) {
             result = next.proceed(kind == SpanKind.CLIENT ? carrying(call) : call);
         } catch (Throwable t) {
-            end(span, t);
+            Interceptor.aside(() -> end(span, t));
             throw t;
         }
         if (result instanceof CompletionStage<?> stage) {
             // the stage holds the span alone, and not the call with its arguments
-            stage.whenComplete((value, thrown) -> end(span, thrown));
+            stage.whenComplete((value, thrown) -> Interceptor.aside(() -> end(span, thrown)));
         } else {
-            end(span, null);
+            Interceptor.aside(() -> end(span, null));
         }
         return result;
     }
