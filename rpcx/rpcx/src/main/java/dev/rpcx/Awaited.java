@@ -113,14 +113,21 @@ final class Awaited extends Stages.Waiter {
     }
 
     /**
-     * Passes a cancel on to a call of the handler's own. Another stage is not cancelled: what its maker has hung on it to
-     * give back would be passed over, and other calls may wait for the same one.
+     * Passes the cancel of a call on to a call that was made for it, where nobody else waits for that. Another stage is
+     * not cancelled: what its maker has hung on it to give back would be passed over, and other calls may wait for the
+     * same one.
      */
-    void cancel() {
-        if (stage instanceof RPCXFuture<?> own) {
-            own.cancel(true);
-        } else if (stage instanceof OwnStage seen) {
-            seen.cancelSource();
+    void cancel(CallContext given) {
+        if (stage instanceof OwnStage seen) {
+            seen.cancelSource(given);
+        } else {
+            cancel(stage, this, given);
+        }
+    }
+
+    static void cancel(CompletionStage<?> stage, Stages.Waiter waiter, CallContext given) {
+        if (stage instanceof RPCXFuture<?> made && made.isOnlyFor(given) && !Stages.hasOthers(stage, waiter)) {
+            made.cancel(true);
         }
     }
 

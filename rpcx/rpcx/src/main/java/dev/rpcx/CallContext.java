@@ -10,11 +10,17 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * What a handler may ask about the call it is handling. Calls that it makes on its own thread have no more time than is left of this one.
+ *
+ * <p>A thread has the context of a call while it runs the call's interceptors, its handler, or the publisher or subscriber of its
+ * streams. What depends on an {@link RPCXFuture}, and is attached to it there, has it too, wherever it runs. What depends on another
+ * future runs with whatever context the thread has that completes it, which may be that of another call: {@link #on} and {@link #run}
+ * give it this one.
  */
 public final class CallContext {
     private static final Current CURRENT = new Current();
@@ -24,6 +30,12 @@ public final class CallContext {
 
     /** The call has ended, which is what its caller is told; so the handler may not begin any more. */
     private static final int BARRED = 2;
+
+    /** The call is over but for its threads. */
+    private static final int OVER = 4;
+
+    /** The bits from here on count the threads that {@link CallThreads} runs for the call. */
+    private static final int THREAD = 8;
 
     private static final VarHandle HANDLER;
 
@@ -61,8 +73,14 @@ public final class CallContext {
     /** Context of the whole call, where this one is of a part of it that has a time of its own. */
     private final @Nullable CallContext whole;
 
-    /** What has been said of the handler, as bits. Used where there are interceptors, in the context of the whole call. */
+    /**
+     * What has been said of the handler, as bits, where there are interceptors, and the threads that run for the call
+     * beside its handler. In the context of the whole call.
+     */
     private volatile int handler;
+
+    /** Goes on with the call where its handlers run; null where it has no interceptors. */
+    private CallThreads.@Nullable Steps steps;
 
     /** @param peer who the connection's certificate says is at its other end */
     CallContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
@@ -161,6 +179,55 @@ public final class CallContext {
         CURRENT.set(context);
     }
 
+    /** Makes this the thread's context. @return the one before, to be set again */
+    static @Nullable CallContext swap(@Nullable CallContext context) {
+        CallContext before = CURRENT.get();
+        if (before != context) {
+            CURRENT.set(context);
+        }
+        return before;
+    }
+
+    /**
+     * Runs {@code task} on this thread, where {@link #current} is this meanwhile: for what belongs to the call and runs
+     * elsewhere, such as a dependent of a future of the handler's own making. Calls made within have no more time than is
+     * left of this one, and {@link Tokens#forwarding} signs them for its caller, whatever else the thread handles. It may
+     * be used after the call has ended. Thread-safe.
+     */
+    public void run(Runnable task) {
+        CallContext before = swap(this);
+        try {
+            task.run();
+        } finally {
+            swap(before);
+        }
+    }
+
+    /** As {@link #run}, and gives what {@code calls} gives. */
+    public <T> T call(Supplier<T> calls) {
+        CallContext before = swap(this);
+        try {
+            return calls.get();
+        } finally {
+            swap(before);
+        }
+    }
+
+    /**
+     * An executor whose tasks {@code place} runs, each by {@link #run}: {@code ready.thenComposeAsync(v -> down.get(v),
+     * context.on(Runnable::run))} calls on for this call, whichever thread completes {@code ready}. The dependents of an
+     * {@link RPCXFuture} need none: they have the context that they were attached in.
+     */
+    public Executor on(Executor place) {
+        Objects.requireNonNull(place);
+        return task -> place.execute(() -> run(task));
+    }
+
+    /** The context of the whole call, of which this may be that of a part. */
+    CallContext whole() {
+        return whole == null ? this : whole;
+    }
+
     /** Time left, in nanoseconds; zero or less when it is over. */
     public long remainingNanos() {
         return deadlineNanos - ticker.nanoTime();
@@ -228,14 +295,70 @@ public final class CallContext {
         return (before & ENTERED) != 0;
     }
 
+    /** A thread begins to run for the call, beside its handler. */
+    void beginThread() {
+        HANDLER.getAndAdd(this, THREAD);
+    }
+
+    /** The same for the rest of the call's chain. @return false if the call has ended: nothing of that may run */
+    boolean beginStep() {
+        int before;
+        do {
+            before = handler;
+            if ((before & BARRED) != 0) {
+                return false;
+            }
+        } while (!HANDLER.compareAndSet(this, before, before + THREAD));
+        return true;
+    }
+
+    /** That thread is done. @return whether the call was over but for this one */
+    boolean endThread() {
+        int before = (int) HANDLER.getAndAdd(this, -THREAD);
+        return before / THREAD == 1 && (before & OVER) != 0;
+    }
+
+    boolean hasThreads() {
+        return handler >= THREAD;
+    }
+
+    /** The call is over. @return false if threads run for it: then {@link #endThread} says when they are done */
+    boolean endUnlessThreads() {
+        int before;
+        do {
+            before = handler;
+            if (before < THREAD) {
+                return true;
+            }
+        } while (!HANDLER.compareAndSet(this, before, before | OVER));
+        return false;
+    }
+
+    /** Before the call's chain begins. */
+    void goesOnBy(CallThreads.Steps given) {
+        steps = given;
+    }
+
+    static RPCXException hasEnded() {
+        return RPCXException.refused(RPCXException.Code.CANCELLED, "the call has ended before its handler began");
+    }
+
     /**
      * Goes one step further in the chain of a call, where {@link #current} is that call: an interceptor may have gone on
-     * to a thread that knows of no call, or of another one.
+     * to a thread that knows of no call, or of another one. On an event loop where the method's handlers do not run it
+     * goes on elsewhere, and this gives a stage.
      */
     static @Nullable Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable {
         CallContext handled = call.handled;
+        if (handled == null) {
+            return step.proceed(call);
+        }
+        CallThreads.Steps steps = handled.steps;
+        if (steps != null && steps.isElsewhere()) {
+            return steps.proceed(call, step);
+        }
         CallContext here = CURRENT.get();
-        if (handled == null || here == handled || here != null && here.whole == handled) {
+        if (here == handled || here != null && here.whole == handled) {
             return step.proceed(call);
         }
         CURRENT.set(handled);
@@ -250,8 +373,9 @@ public final class CallContext {
      * Runs this once when the caller gives up or is gone, or when the call's time is over, before the call has ended;
      * at once, on this thread, if that has happened already; never for a call that ends in good time. It runs where the
      * method's handlers run, so for a method on the event loop it may not block. For a handler that returns a future:
-     * what it waits for can be told that nobody does any more. The future is left alone, unless it is that of a call
-     * that the handler has made. A second later the call is over, whether its result comes or not. Thread-safe.
+     * what it waits for can be told that nobody does any more. The future is left alone, since others may have it too,
+     * unless it is the {@link RPCXFuture} of a call that was made for this one, and nobody else waits for it. A second
+     * later the call is over, whether its result comes or not. Thread-safe.
      */
     public void onCancel(Runnable task) {
         Objects.requireNonNull(task);
@@ -283,7 +407,7 @@ public final class CallContext {
                     stages = new ArrayList<>();
                 }
                 stages.add(own);
-                tasks.add(own::cancelSource);
+                tasks.add(() -> own.cancelSource(this));
             } else {
                 tasks.add(task);
             }

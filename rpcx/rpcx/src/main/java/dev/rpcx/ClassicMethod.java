@@ -75,7 +75,7 @@ final class ClassicMethod {
         RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
         Route.Wait wait = route.awaitClassic(deadline, times, trial, (connected, failure) -> {
             if (connected == null) {
-                future.completeExceptionally(Objects.requireNonNull(failure));
+                future.fail(Objects.requireNonNull(failure));
             } else if (future.isDone()) {
                 route.counted(Health.Outcome.UNTOLD, trial);
             } else {
@@ -84,7 +84,11 @@ final class ClassicMethod {
         });
         if (wait != null) {
             // a caller that has cancelled is not waited for; once the wait is over this does nothing
-            future.whenComplete((result, thrown) -> wait.giveUp());
+            future.onEnd((result, thrown) -> wait.giveUp());
+        }
+        if (kind == ClientMethod.Kind.ONE_WAY) {
+            // also once it has been sent: on this wire the server gives up the calls of a client that is gone
+            route.closesBehind(future);
         }
         return future;
     }
@@ -99,8 +103,8 @@ final class ClassicMethod {
         RPCXFuture<byte[]> reply =
                 connected.send(id -> ClassicWire.request(id, service, name, types, values), deadline);
         // a caller that has cancelled is not waited for
-        future.whenComplete((result, thrown) -> reply.cancel(false));
-        reply.whenComplete((bytes, thrown) -> {
+        future.onEnd((result, thrown) -> reply.cancel(false));
+        reply.onEnd((bytes, thrown) -> {
             if (bytes != null) {
                 long now = route.ticker().nanoTime();
                 times.answered(now - sentNanos, now);
@@ -110,7 +114,7 @@ final class ClassicMethod {
                 RPCXException error = error(thrown);
                 long left = deadline - route.ticker().nanoTime();
                 route.counted(Health.Outcome.of(error, times, deadline - sentNanos, left), trial);
-                future.completeExceptionally(error);
+                future.fail(error);
             }
         });
     }
@@ -128,10 +132,10 @@ final class ClassicMethod {
 
     private void read(byte[] bytes, RPCXFuture<@Nullable Object> future) {
         try {
-            future.complete(result.read(Unpooled.wrappedBuffer(bytes)));
+            future.bring(result.read(Unpooled.wrappedBuffer(bytes)));
         } catch (Throwable e) {
             // an Error too: otherwise the future would never end
-            future.completeExceptionally(new RPCXException(
+            future.fail(new RPCXException(
                     RPCXException.Code.INVALID,
                     "the result cannot be read: " + RPCXException.words(e),
                     RPCXException.Executed.EXECUTED,

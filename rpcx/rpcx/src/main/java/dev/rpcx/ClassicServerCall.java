@@ -8,14 +8,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A classic request being handled. Whatever its arguments, handler and result do, it ends once, in {@link #end}, or is
  * given up.
  */
-final class ClassicServerCall implements Runnable, Awaited.Call {
+final class ClassicServerCall implements Runnable, Awaited.Call, CallThreads.Call {
     private final ClassicServerConnection connection;
     private final Account account;
     private final ServerMethod method;
@@ -53,11 +52,8 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
      */
     boolean isPlaceLeft;
 
-    /** Threads that run what wanted to be told of the call's end, as {@link ServerCall} has them. */
-    private final AtomicInteger telling = new AtomicInteger();
-
-    /** The call is over but for that. */
-    boolean isOverButTelling;
+    /** The call is over but for the threads that {@link CallThreads} runs for it. */
+    boolean isOverButThreads;
 
     /** Once the call has been cancelled: whether the method itself, behind its interceptors, may have been called. */
     boolean mayHaveRun;
@@ -97,21 +93,11 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         this.beganNanos = beganNanos;
         this.deadlineNanos = deadlineNanos;
         this.context = connection.context(deadlineNanos);
+        if (method.chain() != null) {
+            context.goesOnBy(connection.callThreads.stepsOf(this));
+        }
         this.admitted = method.admission();
         this.running = admitted != null;
-    }
-
-    /** As {@link ServerCall#tells}. */
-    void tells() {
-        telling.incrementAndGet();
-    }
-
-    void hasTold() {
-        telling.decrementAndGet();
-    }
-
-    boolean isTelling() {
-        return telling.get() != 0;
     }
 
     long id() {
@@ -122,8 +108,19 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         return executed;
     }
 
-    ServerMethod method() {
+    @Override
+    public ServerMethod method() {
         return method;
+    }
+
+    @Override
+    public CallContext context() {
+        return context;
+    }
+
+    @Override
+    public void threadsEnded(CallContext of) {
+        connection.settleIfThreadsEnded(this);
     }
 
     long deadlineNanos() {
@@ -221,7 +218,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         try {
             if (isGone) {
                 connection.awaitsForNobody(this);
-                result.cancel();
+                result.cancel(context);
             }
             result.begin();
         } catch (Throwable t) {
@@ -235,7 +232,10 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
 
     @Override
     public void brought(@Nullable Object value, @Nullable Throwable thrown) {
-        if (thrown == null) {
+        if (thrown == null && value instanceof CompletionStage<?> stage && method.chain() != null) {
+            // of an interceptor that has gone on behind a stage, whose own result it gives
+            await(stage);
+        } else if (thrown == null) {
             succeed(value);
         } else {
             failed(thrown);
@@ -268,7 +268,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         }
         List<OwnStage> own = context.giveUp();
         if (!own.isEmpty()) {
-            connection.tell(this, List.copyOf(own));
+            connection.callThreads.tell(this, List.copyOf(own));
         }
         isPlaceLeft = result.leave(account, own, objectBytes.handOver(), requestLength, 0);
         return true;
@@ -327,7 +327,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         }
         if (result != null) {
             told = new ArrayList<>(told);
-            told.add(result::cancel);
+            told.add(() -> result.cancel(context));
         }
         boolean hasRun = hasBegun;
         if (method.chain() != null) {
@@ -335,7 +335,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
         }
         mayHaveRun = hasRun;
         if (!told.isEmpty()) {
-            connection.tell(this, told);
+            connection.callThreads.tell(this, told);
         }
         return hasBegun;
     }
@@ -423,19 +423,20 @@ final class ClassicServerCall implements Runnable, Awaited.Call {
             admitted = null;
             admission.leave(beganNanos, deadlineNanos, connection.nanoTime(), isDone);
         }
-        if (method.chain() != null) {
-            context.barHandler();
-        }
         leaveStages();
         connection.ended(this, frame);
     }
 
     /** As {@link ServerCall#leaveStages}. */
     private void leaveStages() {
-        List<OwnStage> seen = method.chain() == null ? List.of() : context.giveUp();
+        if (method.chain() == null) {
+            return;
+        }
+        context.barHandler();
+        List<OwnStage> seen = context.giveUp();
         if (!seen.isEmpty()) {
             isPlaceLeft = Awaited.leaveOwn(account, seen, objectBytes.handOver(), requestLength, 0);
-            connection.tell(this, List.copyOf(seen));
+            connection.callThreads.tell(this, List.copyOf(seen));
         }
     }
 

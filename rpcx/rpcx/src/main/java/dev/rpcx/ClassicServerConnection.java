@@ -63,6 +63,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** Any thread says so when it could not end a call. */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
+    final CallThreads callThreads;
+
     /** Set for the first of {@link #away}, and its charge. */
     private @Nullable ScheduledFuture<?> awayTimer;
 
@@ -91,6 +93,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 IDLE_KEEPALIVES * server.keepAliveNanos());
         this.server = server;
         this.threads = new ConnectionThreads(server.threads(), loop(), account);
+        this.callThreads = new CallThreads(loop(), this::inLoopOrHere, threads, lost);
         this.account = account;
         this.unchargedBytes = account.uncharged().bodyBytes();
         this.places = account.charge(Resource.CALLS);
@@ -263,41 +266,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         reply(id, ClassicWire.reply(id, null, why), null, why.executed());
     }
 
-    /** Runs what a handler wants to be told of the end of its call, where the method's handlers run. On the event loop. */
-    void tell(ClassicServerCall call, List<Runnable> told) {
-        RunOn.Place place = call.method().place();
-        Runnable all = () -> {
-            try {
-                told.forEach(Threads::runShared);
-            } finally {
-                hasTold(call);
-            }
-        };
-        call.tells();
-        try {
-            if (place == RunOn.Place.EVENT_LOOP) {
-                loop().execute(all);
-            } else {
-                threads.tell(place, all);
-            }
-        } catch (Throwable noThread) {
-            all.run();
-        }
-    }
-
-    private void hasTold(ClassicServerCall call) {
-        call.hasTold();
-        try {
-            inLoopOrHere(() -> settleIfTold(call));
-        } catch (Throwable t) {
-            // its place is found at the next look
-            lost.isAny = true;
-            throw t;
-        }
-    }
-
-    private void settleIfTold(ClassicServerCall call) {
-        if (call.isOverButTelling && !call.isTelling()) {
+    /** As the call says, on the event loop: the threads that it had beside its handler are done. */
+    void settleIfThreadsEnded(ClassicServerCall call) {
+        if (call.isOverButThreads && !call.context().hasThreads()) {
             settle(call);
         }
     }
@@ -356,8 +327,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     /** The call is over: what it holds comes back, once whoever is told of its end has been told. */
     private void settle(ClassicServerCall call) {
-        call.isOverButTelling = call.isTelling();
-        if (call.isOverButTelling) {
+        call.isOverButThreads = !call.context().endUnlessThreads();
+        if (call.isOverButThreads) {
             dropped.add(call);
             watchAway();
             return;
@@ -453,8 +424,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         List<ClassicServerCall> all = new ArrayList<>(calls.values());
         all.addAll(dropped);
         for (ClassicServerCall call : all) {
-            if (call.isOverButTelling) {
-                settleIfTold(call);
+            if (call.isOverButThreads) {
+                settleIfThreadsEnded(call);
             } else if (!call.isAnswered && call.isLost()) {
                 call.end();
                 answer(

@@ -58,6 +58,12 @@ public final class Client implements AutoCloseable {
     /** All that servers make this client hold. */
     private final Ledger ledger = Ledger.ofClient("client");
 
+    /** Pays for requests of calls that wait for a connection. */
+    final Account waiting = new Account(ledger, null);
+
+    /** One-way calls that have been accepted, and would be lost where the client ended now. */
+    private final Set<RPCXFuture<?>> unsent = ConcurrentHashMap.newKeySet();
+
     private final Loops loops;
 
     /** Whence {@link #loops}, to be given back; null for those of this client alone. */
@@ -392,8 +398,14 @@ public final class Client implements AutoCloseable {
         }
     }
 
+    void closesBehind(RPCXFuture<?> call) {
+        unsent.add(call);
+        call.onEnd((value, thrown) -> unsent.remove(call));
+    }
+
     /**
-     * Ends the connections, and the threads unless other clients use them too. Calls under way end with
+     * Ends the connections, and the threads unless other clients use them too. One-way calls that wait for a connection,
+     * or on the classic wire for their reply, are waited for first: for as long as they have time, 5 s at most. Other calls under way end with
      * {@link RPCXException.Code#UNAVAILABLE}. Blocks until that is done, but at most 10 s: what a callback holds up on
      * an event loop ends when the callback does. A second time does nothing.
      *
@@ -402,12 +414,19 @@ public final class Client implements AutoCloseable {
     @Override
     public void close() {
         LoopThread.refuse("Client.close", "another thread");
+        long begin = System.nanoTime();
+        if (!unsent.isEmpty()) {
+            CompletableFuture.allOf(unsent.toArray(new CompletableFuture<?>[0]))
+                    .handle((all, failure) -> all)
+                    .completeOnTimeout(null, maxCloseNanos / 2, TimeUnit.NANOSECONDS)
+                    .join();
+        }
         CompletableFuture<Void> over = end(Client::onOwnThread);
         if (over == null) {
             return;
         }
-        long begin = System.nanoTime();
-        over.completeOnTimeout(null, maxCloseNanos, TimeUnit.NANOSECONDS).join();
+        long left = maxCloseNanos - (System.nanoTime() - begin);
+        over.completeOnTimeout(null, Math.max(0, left), TimeUnit.NANOSECONDS).join();
         if (shared == null) {
             loops.close(Math.max(0, maxCloseNanos - (System.nanoTime() - begin)));
         } else {

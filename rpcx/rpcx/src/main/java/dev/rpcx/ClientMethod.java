@@ -4,6 +4,7 @@ import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
 import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -189,6 +190,7 @@ final class ClientMethod {
                 call = prepare(
                         beside == null ? route.await(key, deadline, times, trial) : beside,
                         arguments,
+                        null,
                         metadata,
                         deadline);
             } catch (RPCXException unsent) {
@@ -291,21 +293,28 @@ final class ClientMethod {
      * such call, or no more of them. Nothing has left of a call that this side refuses, so going on costs no server
      * anything and no retry; the caller has the slot from here on, and no other way to one.
      *
+     * @param encoded the arguments as they were when the call was made; null where they are read now
      * @throws RPCXException if no connection takes the call; then with the reason of this one
      */
-    ClientCall prepare(ClientConnection on, Object[] arguments, Metadata metadata, long deadline) {
+    ClientCall prepare(
+            ClientConnection on, Object[] arguments, @Nullable ByteBuf encoded, Metadata metadata, long deadline) {
         try {
-            return prepareOn(on, arguments, metadata, deadline, List.of());
+            return prepareOn(on, arguments, encoded, metadata, deadline, List.of());
         } catch (RPCXException refused) {
             if (refused.own() == null) {
                 throw refused;
             }
-            return prepareElsewhere(on, refused, arguments, metadata, deadline);
+            return prepareElsewhere(on, refused, arguments, encoded, metadata, deadline);
         }
     }
 
     private ClientCall prepareElsewhere(
-            ClientConnection on, RPCXException first, Object[] arguments, Metadata metadata, long deadline) {
+            ClientConnection on,
+            RPCXException first,
+            Object[] arguments,
+            @Nullable ByteBuf encoded,
+            Metadata metadata,
+            long deadline) {
         List<ClientAddress> asked = new ArrayList<>(MAX_ATTEMPTS);
         List<ClientAddress> unfit = new ArrayList<>(MAX_ATTEMPTS);
         ClientConnection last = on;
@@ -320,7 +329,7 @@ final class ClientMethod {
                 throw first;
             }
             try {
-                return prepareOn(next, arguments, metadata, deadline, unfit);
+                return prepareOn(next, arguments, encoded, metadata, deadline, unfit);
             } catch (RPCXException again) {
                 if (again.own() == null) {
                     throw again;
@@ -336,12 +345,17 @@ final class ClientMethod {
      *     fault
      */
     private ClientCall prepareOn(
-            ClientConnection on, Object[] arguments, Metadata metadata, long deadline, List<ClientAddress> unfit) {
+            ClientConnection on,
+            Object[] arguments,
+            @Nullable ByteBuf encoded,
+            Metadata metadata,
+            long deadline,
+            List<ClientAddress> unfit) {
         ClientCall call = on.slots.acquire(deadline);
         long serial = call.serial;
         boolean isHeld = true;
         try {
-            encode(on, call, arguments, metadata, deadline);
+            encode(on, call, arguments, encoded, metadata, deadline);
             if (!unfit.isEmpty()) {
                 unfit.forEach(ClientAddress::refused);
             }
@@ -358,7 +372,12 @@ final class ClientMethod {
 
     /** Writes what stands before the body, and the body. Gives the slot back if it cannot. */
     private void encode(
-            ClientConnection connection, ClientCall call, Object[] arguments, Metadata metadata, long deadline) {
+            ClientConnection connection,
+            ClientCall call,
+            Object[] arguments,
+            @Nullable ByteBuf encoded,
+            Metadata metadata,
+            long deadline) {
         try {
             ByteBuf out = call.body;
             int head = kind == Kind.ONE_WAY ? Wire.NOTICE : Wire.REQUEST;
@@ -390,7 +409,11 @@ final class ClientMethod {
                 metadata.write(out);
             }
             int prelude = out.writerIndex();
-            parameters.write(arguments, out);
+            if (encoded == null) {
+                parameters.write(arguments, out);
+            } else {
+                out.writeBytes(encoded, encoded.readerIndex(), encoded.readableBytes());
+            }
             int bytes = out.writerIndex() - prelude;
             if (bytes > connection.maxBytesTaken()) {
                 throw RPCXException.unsent(
@@ -420,6 +443,17 @@ final class ClientMethod {
             call.dropUnsent();
             throw e;
         }
+    }
+
+    /** The arguments as they are now, for a call that leaves later. */
+    private ByteBuf encoded(Object[] arguments) {
+        ByteBuf out = Unpooled.buffer();
+        try {
+            parameters.write(arguments, out);
+        } catch (CodecException e) {
+            throw unusable(e);
+        }
+        return out;
     }
 
     private static void insert(ByteBuf out, int index, long number) {
@@ -467,11 +501,7 @@ final class ClientMethod {
         if (upload == null) {
             return;
         }
-        try {
-            ((Flow.Publisher<Object>) arguments[0]).subscribe(upload);
-        } catch (Throwable e) {
-            upload.onError(e);
-        }
+        upload.subscribeHere((Flow.Publisher<Object>) arguments[0]);
     }
 
     private RPCXException late() {
@@ -514,6 +544,10 @@ final class ClientMethod {
         private final long deadlineNanos;
         private final RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
         private int attempt;
+
+        /** The arguments as they were when the call was made; null where it has found a connection then. */
+        private @Nullable ByteBuf encoded;
+
         private int key;
         private boolean trial;
 
@@ -566,7 +600,7 @@ final class ClientMethod {
                 key = method.key(arguments);
                 trial = isAgain ? method.route.calledAgain() : method.route.called();
             } catch (RPCXException refused) {
-                future.completeExceptionally(refused);
+                future.fail(refused);
                 return future;
             }
             return attempt();
@@ -577,7 +611,7 @@ final class ClientMethod {
             ClientConnection ready = beside == null ? method.route.readyElsewhere(key, avoided) : beside;
             if (ready != null) {
                 trySendOn(ready);
-            } else {
+            } else if (keepsArguments()) {
                 Route.Wait wait = method.route.await(key, deadlineNanos, method.times, trial, (connected, failure) -> {
                     if (connected != null) {
                         trySendOn(connected);
@@ -587,15 +621,37 @@ final class ClientMethod {
                 });
                 if (wait != null) {
                     // a caller that has cancelled is not waited for; once the wait is over this does nothing
-                    future.whenComplete((result, thrown) -> wait.giveUp());
+                    future.onEnd((result, thrown) -> wait.giveUp());
                 }
             }
             return future;
         }
 
+        /**
+         * Keeps the arguments of a call that waits for its first connection: the caller may change them from now on.
+         *
+         * @return false if the call has ended, since they cannot be kept
+         */
+        private boolean keepsArguments() {
+            if (encoded != null || attempt > 0) {
+                return true;
+            }
+            try {
+                ByteBuf made = method.encoded(arguments);
+                method.route.holdWaiting(made.capacity(), future);
+                encoded = made;
+            } catch (Throwable e) {
+                end(e);
+                return false;
+            }
+            if (method.kind == Kind.ONE_WAY) {
+                method.route.closesBehind(future);
+            }
+            return true;
+        }
+
         private void end(Throwable failure) {
-            future.completeExceptionally(
-                    mayHaveRun && failure instanceof RPCXException known ? known.afterAnother() : failure);
+            future.fail(mayHaveRun && failure instanceof RPCXException known ? known.afterAnother() : failure);
         }
 
         private void trySendOn(ClientConnection ready) {
@@ -611,7 +667,7 @@ final class ClientMethod {
                 return;
             }
             attempt++;
-            ClientCall call = method.prepare(on, arguments, metadata, deadlineNanos);
+            ClientCall call = method.prepare(on, arguments, encoded, metadata, deadlineNanos);
             long serial = call.serial;
             ClientConnection used = call.connection;
             StreamSender upload;
@@ -650,7 +706,7 @@ final class ClientMethod {
         @Override
         void succeed(@Nullable Object value) {
             ended(null);
-            future.complete(value);
+            future.bring(value);
         }
 
         @Override

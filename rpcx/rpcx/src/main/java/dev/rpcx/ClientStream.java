@@ -88,7 +88,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                 return;
             }
             try {
-                ClientCall slot = method.prepare(on, arguments, metadata, deadlineNanos);
+                ClientCall slot = method.prepare(on, arguments, null, metadata, deadlineNanos);
                 long own = slot.serial;
                 ClientConnection used = slot.connection;
                 StreamSender upload;

@@ -42,7 +42,7 @@ final class Hedge {
             Future<?> timer = method.route().timer(this::again, afterNanos);
             if (timer != null) {
                 // which would keep the arguments and the result until then
-                result.whenComplete((value, failure) -> timer.cancel(false));
+                result.onEnd((value, failure) -> timer.cancel(false));
             }
         }
         return result;
@@ -77,7 +77,7 @@ final class Hedge {
             ended(null, e);
             return;
         }
-        answered.whenComplete(this::ended);
+        answered.onEnd(this::ended);
     }
 
     /** A failure counts only when nobody else can still succeed. */
@@ -91,12 +91,11 @@ final class Hedge {
                     && known.executed() == RPCXException.Executed.NOT_EXECUTED);
         }
         if (failure == null) {
-            if (result.complete(value)) {
+            if (result.bring(value)) {
                 cancelAll();
             }
         } else if (last) {
-            result.completeExceptionally(
-                    other && failure instanceof RPCXException known ? known.afterAnother() : failure);
+            result.fail(other && failure instanceof RPCXException known ? known.afterAnother() : failure);
         }
     }
 

@@ -9,6 +9,9 @@ import java.lang.ref.ReferenceQueue;
  * more. Thread-safe.
  */
 final class Leftover extends PhantomReference<Object> {
+    /** As many frames as it takes to give back. */
+    private static final int RESERVED_FRAMES = 50;
+
     private final Ledger ledger;
     private final Account account;
     private final long objectBytes;
@@ -32,6 +35,8 @@ final class Leftover extends PhantomReference<Object> {
 
     /** Gives back what is held. A second time does nothing. */
     void end() {
+        // a thread whose stack is nearly at its end fails here, where nothing is over: the collector finds it then
+        Threads.reserveStack(RESERVED_FRAMES);
         synchronized (this) {
             if (isOver) {
                 return;

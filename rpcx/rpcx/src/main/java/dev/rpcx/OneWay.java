@@ -8,7 +8,8 @@ import java.lang.annotation.Target;
 
 /**
  * On a client's {@code void} method: the call returns as soon as it is handed to the connection. The server acknowledges that it has
- * taken the call, so that a flood of them is bounded; how it ends is not told.
+ * taken the call, so that a flood of them is bounded; how it ends is not told. Where there is no connection yet the call is kept for it, and
+ * {@link Client#close} waits for that.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

@@ -1,6 +1,5 @@
 package dev.rpcx;
 
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
@@ -10,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * this, and not by a stage that others may share, or that never ends. It ends with the handler's stage, or as cancelled
  * when the call has ended before that or is given up. Thread-safe.
  */
-final class OwnStage extends CompletableFuture<@Nullable Object> implements Runnable {
+final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
     private final CompletionStage<?> source;
     private final Stages.Waiter waiter = new Stages.Waiter() {
         @Override
@@ -52,11 +51,9 @@ final class OwnStage extends CompletableFuture<@Nullable Object> implements Runn
                 new RPCXException(RPCXException.Code.CANCELLED, "the call is over", RPCXException.Executed.EXECUTED));
     }
 
-    /** Passes a cancel on to a call of the handler's own: see {@link Awaited#cancel}. */
-    void cancelSource() {
-        if (source instanceof RPCXFuture<?> own) {
-            own.cancel(true);
-        }
+    /** Passes the cancel of a call on: see {@link Awaited#cancel(CallContext)}. */
+    void cancelSource(CallContext given) {
+        Awaited.cancel(source, waiter, given);
     }
 
     /** The hook that is on the handler's stage because of this call; null where another call's is there. */

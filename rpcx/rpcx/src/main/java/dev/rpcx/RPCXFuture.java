@@ -1,10 +1,11 @@
 package dev.rpcx;
 
 import io.netty.util.concurrent.Ticker;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,11 +13,61 @@ import org.jspecify.annotations.Nullable;
  * {@code CompletableFuture} or {@code RPCXFuture}. Ends with the result or an {@link RPCXException}. It is completed on the
  * connection's event loop: what depends on it and blocks or takes long belongs behind one of the {@code …Async} methods.
  * {@link #cancel} reaches the server.
+ *
+ * <p>The arguments are read within the call of the method, and once more where the call has to be tried again: with
+ * {@link Method#idempotent}, or where its server was closing. Who changes them meanwhile changes what is sent then.
+ *
+ * <p>What depends on it, or on a future that its methods give, runs in the {@link CallContext} that was current where it was
+ * attached: calls that it makes have that call's time, and {@link Tokens#forwarding} signs them for its caller.
+ *
+ * <p>Where a handler returns one, and its own caller gives up, the future is cancelled if its call was made for that caller, and nobody
+ * else waits for it: no other call, no dependent, no thread. One that is kept for the callers to come has to be made for nobody, or
+ * returned as {@link #copy}.
  */
-public final class RPCXFuture<T> extends CompletableFuture<T> {
+public final class RPCXFuture<T> extends BoundFuture<T> {
+    @SuppressWarnings("rawtypes")
+    private static final AtomicIntegerFieldUpdater<RPCXFuture> OWN =
+            AtomicIntegerFieldUpdater.newUpdater(RPCXFuture.class, "own");
+
     private volatile @Nullable Runnable onCancel;
 
-    RPCXFuture() {}
+    /** The call for which this one was made; null where there is none, and once it has ended. */
+    private volatile @Nullable CallContext maker;
+
+    /** Dependents that are this library's own. */
+    private volatile int own;
+
+    /** For a call that is made here. */
+    RPCXFuture() {
+        CallContext here = CallContext.here();
+        this.maker = here == null ? null : here.whole();
+    }
+
+    @Override
+    void onEnd(BiConsumer<? super T, ? super Throwable> action) {
+        OWN.incrementAndGet(this);
+        super.onEnd(action);
+    }
+
+    /**
+     * Says whether the call has been made for this one and is under way, and nothing of others hangs on it: no dependent,
+     * and no thread that waits.
+     */
+    boolean isOnlyFor(CallContext call) {
+        return maker == call.whole() && !isDone() && getNumberOfDependents() <= own;
+    }
+
+    /** The call has brought its result: this holds nothing any more of the call for which it was made. */
+    boolean bring(@Nullable T value) {
+        maker = null;
+        return complete(value);
+    }
+
+    /** The same for a call that has failed. */
+    boolean fail(Throwable thrown) {
+        maker = null;
+        return completeExceptionally(thrown);
+    }
 
     /** Called before the call is sent: a cancel that came first finds nothing to stop, and the caller looks for it afterwards. */
     void onCancel(Runnable action) {
@@ -25,6 +76,7 @@ public final class RPCXFuture<T> extends CompletableFuture<T> {
 
     @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
+        maker = null;
         boolean cancelled = super.cancel(mayInterruptIfRunning);
         Runnable action = onCancel;
         if (cancelled && action != null) {
@@ -52,10 +104,5 @@ public final class RPCXFuture<T> extends CompletableFuture<T> {
             throw new RPCXException(
                     RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE);
         }
-    }
-
-    @Override
-    public <U> CompletableFuture<U> newIncompleteFuture() {
-        return new CompletableFuture<>();
     }
 }

@@ -44,6 +44,26 @@ abstract class Route {
         return client.timer(task, nanos);
     }
 
+    /**
+     * Charges what a call keeps of its request while it waits for a connection, until it ends.
+     *
+     * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too much of that
+     */
+    final void holdWaiting(int bytes, RPCXFuture<?> call) {
+        if (!client.waiting.take(Resource.REQUEST_BYTES, bytes)) {
+            throw new RPCXException(
+                    RPCXException.Code.OVERLOADED,
+                    this + ": too many bytes of requests wait for a connection (expected: fewer large ones at once)",
+                    RPCXException.Executed.NOT_EXECUTED);
+        }
+        call.onEnd((value, thrown) -> client.waiting.give(Resource.REQUEST_BYTES, bytes));
+    }
+
+    /** The end of the client waits for the end of this call, which has been accepted. */
+    final void closesBehind(RPCXFuture<?> call) {
+        client.closesBehind(call);
+    }
+
     /** A call begins. As {@link #calledAgain}, and it earns a part of a retry. */
     final boolean called() {
         boolean trial = calledAgain();

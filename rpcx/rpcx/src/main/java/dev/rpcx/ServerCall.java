@@ -15,17 +15,15 @@ import org.jspecify.annotations.Nullable;
  * A request being handled, and then its reply. The object is used again when the reply has left and the handler has
  * ended; never while either is under way.
  */
-final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Call {
+final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Call, CallThreads.Call {
     private final ServerConnection connection;
     private final Account account;
 
     private static final VarHandle ENDED;
-    private static final VarHandle TELLING;
 
     static {
         try {
             ENDED = MethodHandles.lookup().findVarHandle(ServerCall.class, "ended", boolean.class);
-            TELLING = MethodHandles.lookup().findVarHandle(ServerCall.class, "telling", int.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
@@ -78,14 +76,8 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
      */
     private int orphan;
 
-    /**
-     * Threads that run what wanted to be told of the call's end. The call has its place, and its handler counts, until
-     * they are done: somebody else's code is run there, which may take as long as a handler.
-     */
-    private volatile int telling;
-
-    /** The call is over but for that. */
-    boolean isOverButTelling;
+    /** The call is over but for the threads that {@link CallThreads} runs for it. */
+    boolean isOverButThreads;
 
     /** Says that a future which was given up keeps this call's place. */
     boolean isPlaceLeft;
@@ -147,6 +139,9 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         deadlineNanos = deadline;
         context = new CallContext(
                 now, deadline, given, connection.peer(), connection.loop().ticker());
+        if (called.chain() != null) {
+            context.goesOnBy(connection.callThreads.stepsOf(this));
+        }
         receiving = false;
         handling = false;
         abandoned = false;
@@ -286,12 +281,34 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         }
     }
 
-    ServerMethod method() {
+    @Override
+    public ServerMethod method() {
         return java.util.Objects.requireNonNull(method);
     }
 
-    private CallContext context() {
+    @Override
+    public CallContext context() {
         return java.util.Objects.requireNonNull(context);
+    }
+
+    @Override
+    public void threadsEnded(CallContext of) {
+        // otherwise this object serves another call
+        if (context == of && isOverButThreads && !hasThreads()) {
+            connection.recycle(this);
+        }
+    }
+
+    /** Says whether threads run for the call beside its handler. */
+    boolean hasThreads() {
+        CallContext its = context;
+        return its != null && its.hasThreads();
+    }
+
+    /** The call is over. @return false if threads run for it: {@link #threadsEnded} comes then */
+    boolean endUnlessThreads() {
+        CallContext its = context;
+        return its == null || its.endUnlessThreads();
     }
 
     /** Runs on the handler's thread. */
@@ -321,8 +338,8 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
      * Says whether nobody will end this call. The event loop asks, after it has sent what was queued.
      */
     boolean isLost() {
-        if (isOverButTelling) {
-            return telling == 0;
+        if (isOverButThreads) {
+            return !hasThreads();
         }
         if (!handling) {
             return false;
@@ -417,7 +434,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         try {
             if (isGone) {
                 connection.awaitsForNobody(this);
-                result.cancel();
+                result.cancel(context());
             }
             result.begin();
         } catch (Throwable t) {
@@ -431,6 +448,11 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
 
     @Override
     public void brought(@Nullable Object value, @Nullable Throwable thrown) {
+        if (thrown == null && value instanceof CompletionStage<?> stage && method().chain() != null) {
+            // of an interceptor that has gone on behind a stage, whose own result it gives
+            await(stage);
+            return;
+        }
         finish(value, thrown == null ? null : failedHere(thrown));
     }
 
@@ -441,20 +463,6 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
             result = awaited;
         }
         return result != null && result.isOpen();
-    }
-
-    /** A thread begins to tell of the call's end. */
-    void tells() {
-        TELLING.getAndAdd(this, 1);
-    }
-
-    /** That thread is done. */
-    void hasTold() {
-        TELLING.getAndAdd(this, -1);
-    }
-
-    boolean isTelling() {
-        return telling != 0;
     }
 
     /**
@@ -482,7 +490,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         List<OwnStage> seen = context().giveUp();
         isPlaceLeft = result.leave(account, seen, charged, requestLength, metadataCost);
         if (!seen.isEmpty()) {
-            connection.tell(this, List.copyOf(seen));
+            connection.callThreads.tell(this, List.copyOf(seen));
         }
         return true;
     }
@@ -492,6 +500,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
      * hold stays charged, and they wait for it no longer.
      */
     void leaveStages() {
+        context().barHandler();
         List<OwnStage> seen = context().giveUp();
         if (seen.isEmpty()) {
             return;
@@ -499,7 +508,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
         isPlaceLeft = Awaited.leaveOwn(account, seen, charged, requestLength, metadataCost);
-        connection.tell(this, List.copyOf(seen));
+        connection.callThreads.tell(this, List.copyOf(seen));
     }
 
     boolean isCancelled() {
@@ -659,7 +668,6 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     private void end(@Nullable Object result, @Nullable RPCXException error) {
         leave(error == null);
         if (method().chain() != null) {
-            context().barHandler();
             leaveStages();
         }
         releaseObjects();
@@ -744,13 +752,14 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         }
         if (result != null) {
             told = new ArrayList<>(told);
-            told.add(result::cancel);
+            CallContext given = context();
+            told.add(() -> result.cancel(given));
         }
         if (method().chain() != null) {
             context().barHandler();
         }
         if (!told.isEmpty()) {
-            connection.tell(this, told);
+            connection.callThreads.tell(this, told);
         }
         return hasEntered;
     }
@@ -787,7 +796,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
                 && receiver == null
                 && sender == null
                 && !notice
-                && telling == 0
+                && !hasThreads()
                 && body.capacity() <= SMALL_BYTES;
     }
 

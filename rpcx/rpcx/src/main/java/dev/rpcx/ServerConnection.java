@@ -11,9 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.Principal;
 import java.util.ArrayDeque;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -125,6 +123,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Any thread says so when it could not end a call. */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
+    final CallThreads callThreads;
+
     /** Places for calls that have been made, those in {@link #free} among them. */
     private final Charge places;
 
@@ -156,6 +156,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         super(channel, account);
         this.server = server;
         this.threads = new ConnectionThreads(server.threads(), loop(), account);
+        this.callThreads = new CallThreads(loop(), this::inLoopOrHere, threads, lost);
         this.uncharged = account.uncharged();
         this.places = account.charge(Resource.CALLS);
         this.running = new RunningHandlers(account, this::nanoTime);
@@ -619,7 +620,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         Codec<Object> items = call.method().items();
         if (items != null) {
-            StreamReceiver receiver = new StreamReceiver(items, new Incoming(call.id), account, placeOf(call.method()));
+            StreamReceiver receiver = new StreamReceiver(
+                    items,
+                    new Incoming(call.id),
+                    account,
+                    place == RunOn.Place.EVENT_LOOP ? null : callThreads.signalsOf(call),
+                    call.context());
             if (!receiver.hold()) {
                 refuseStream(call);
                 return;
@@ -734,7 +740,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void uncount(ServerCall call) {
-        if (call.running && !call.isTelling()) {
+        if (!call.hasThreads()) {
+            uncountNow(call);
+        }
+    }
+
+    private void uncountNow(ServerCall call) {
+        if (call.running) {
             call.running = false;
             running.left(call.method());
         }
@@ -829,30 +841,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                         RPCXException.Code.OVERLOADED,
                         "too many bytes of items wait on this connection or server");
             }
-        }
-    }
-
-    /** The executor runs a method's handler and all that belongs to its streams; it is null on the event loop. */
-    private @Nullable Executor placeOf(ServerMethod method) {
-        RunOn.Place place = method.place();
-        if (place == RunOn.Place.EVENT_LOOP) {
-            return null;
-        }
-        return signal -> {
-            if (inLoop()) {
-                runAt(place, signal);
-            } else {
-                inLoopOrHere(() -> runAt(place, signal));
-            }
-        };
-    }
-
-    /** Runs what a handler has to be told where its method's handlers run, and here where there is no thread for it. */
-    private void runAt(RunOn.Place place, Runnable told) {
-        try {
-            threads.tell(place, told);
-        } catch (RuntimeException | Error noThread) {
-            told.run();
         }
     }
 
@@ -1108,7 +1096,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void endLost(ServerCall call) {
-        if (call.isOverButTelling) {
+        if (call.isOverButThreads) {
             recycle(call);
             return;
         }
@@ -1162,48 +1150,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Runs what a handler wants to be told of the end of its call, where the method's handlers run, and never within
-     * what ends the call.
-     */
-    void tell(ServerCall call, List<Runnable> told) {
-        RunOn.Place place = call.method().place();
-        Runnable all = () -> {
-            try {
-                told.forEach(Threads::runShared);
-            } finally {
-                hasTold(call);
-            }
-        };
-        call.tells();
-        if (place == RunOn.Place.EVENT_LOOP) {
-            inLoopOrHere(all);
-            return;
-        }
-        try {
-            threads.tell(place, all);
-        } catch (RuntimeException | Error noThread) {
-            inLoopOrHere(all);
-        }
-    }
-
-    private void hasTold(ServerCall call) {
-        call.hasTold();
-        try {
-            inLoopOrHere(() -> recycleIfTold(call));
-        } catch (Throwable t) {
-            // its place is found at the next look
-            lost.isAny = true;
-            throw t;
-        }
-    }
-
-    private void recycleIfTold(ServerCall call) {
-        if (call.isOverButTelling && !call.isTelling()) {
-            recycle(call);
-        }
-    }
-
-    /**
      * Sends the items of what a handler returned. It is called on the handler's thread; the publisher is subscribed
      * where the handler runs.
      */
@@ -1219,7 +1165,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void startStream(ServerCall call, Flow.Publisher<Object> publisher) {
-        handled(call);
+        call.handling = false;
         if (call.resumed) {
             postponedStreams.resumedHasEnded(call);
         }
@@ -1228,7 +1174,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             recycle(call);
             return;
         }
-        Executor place = placeOf(call.method());
+        // from here on the stream's threads have the call's place alone
+        uncountNow(call);
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
         StreamSender sender = new StreamSender(
                 this,
@@ -1241,17 +1188,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                     Objects.requireNonNull(self.get()).addLast(Wire.ERROR, error);
                 },
                 () -> replied(call),
-                place == null ? this::inLoopOrHere : place);
+                callThreads.signalsOf(call));
         self.set(sender);
         call.sender = sender;
         call.giveUpBody();
         if (call.credit > 0) {
             sender.onCredit(call.credit);
         }
-        sender.subscribeTo(subscriber -> {
-            opened();
-            publisher.subscribe(subscriber);
-        });
+        sender.subscribeTo(publisher, this::opened);
         // the stream may go on for long, and its handler's place is free
         resumeIfWaiting();
     }
@@ -1437,11 +1381,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (in != null) {
             in.remove(call);
         }
-        call.isOverButTelling = call.isTelling();
-        if (call.isOverButTelling) {
+        call.isOverButThreads = !call.endUnlessThreads();
+        if (call.isOverButThreads) {
             dropped.add(call);
             return;
         }
+        // the last of its threads may have ended since the look at them
+        uncountNow(call);
         if (call.resumed) {
             postponed(call).resumedHasEnded(call);
         }

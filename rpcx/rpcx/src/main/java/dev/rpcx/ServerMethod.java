@@ -50,8 +50,7 @@ record ServerMethod(
         Interceptor.Next end = call -> {
             CallContext handled = call.handled;
             if (handled != null && !handled.enterHandler()) {
-                throw RPCXException.refused(
-                        RPCXException.Code.CANCELLED, "the call has ended before its handler began");
+                throw CallContext.hasEnded();
             }
             try {
                 Object result = (Object) handle.invokeExact(call.arguments());

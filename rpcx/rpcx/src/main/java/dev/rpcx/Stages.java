@@ -33,7 +33,23 @@ final class Stages {
      * that throws when it is asked, and who has made another class may do so too: these are taken for open.
      */
     static boolean isDone(CompletionStage<?> stage) {
-        return stage.getClass() == CompletableFuture.class && ((CompletableFuture<?>) stage).isDone();
+        return (stage instanceof BoundFuture<?> || stage.getClass() == CompletableFuture.class)
+                && ((CompletableFuture<?>) stage).isDone();
+    }
+
+    /** Has what is ours told of the stage's end. */
+    private static void onEnd(CompletionStage<?> stage, BiConsumer<@Nullable Object, @Nullable Throwable> told) {
+        if (stage instanceof BoundFuture<?> bound) {
+            bound.onEnd(told);
+        } else {
+            stage.whenComplete(told);
+        }
+    }
+
+    /** Says whether somebody else than this waiter waits for the stage. */
+    static boolean hasOthers(CompletionStage<?> stage, Waiter than) {
+        Entry entry = HUNG.get(new Probe(stage));
+        return entry != null && entry.hasOthers(than);
     }
 
     /** Waits for one stage, once. Its own lock guards its place. */
@@ -53,7 +69,7 @@ final class Stages {
         final void await(CompletionStage<?> stage) {
             if (isDone(stage)) {
                 // nothing stays on it
-                stage.whenComplete(this);
+                onEnd(stage, this);
             } else {
                 hang(stage, this);
             }
@@ -132,7 +148,7 @@ final class Stages {
         if (waiter != null) {
             waiter.hung(made);
         }
-        stage.whenComplete(made);
+        onEnd(stage, made);
         entry.isHung = true;
         return made;
     }
@@ -239,6 +255,10 @@ final class Stages {
             }
             waiter.previous = null;
             waiter.following = null;
+        }
+
+        synchronized boolean hasOthers(Waiter than) {
+            return first != null && (first != than || last != than);
         }
 
         synchronized int count() {

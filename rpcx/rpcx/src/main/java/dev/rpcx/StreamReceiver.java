@@ -49,6 +49,9 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     private final @Nullable Charge stream;
 
+    /** Of the subscriber's call, in which it is told; null for none. */
+    private final @Nullable CallContext context;
+
     /** Items that wait for the subscriber; guarded by this. */
     private ArrayDeque<ByteBuf> items = new ArrayDeque<>();
 
@@ -83,8 +86,9 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     /** A rule that the subscriber broke: it is told nothing more but its end, and the end is this. */
     private @Nullable Throwable fault;
 
-    /** Makes a client's: its subscriber is told on the event loop at once, so nothing waits. */
+    /** Makes a client's: its subscriber is told on the event loop at once, so nothing waits, and in the context of here. */
     StreamReceiver(Codec<Object> codec, Peer peer) {
+        this.context = CallContext.here();
         this.codec = codec;
         this.peer = peer;
         this.signals = null;
@@ -93,8 +97,13 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         this.stream = null;
     }
 
-    /** @param place where the subscriber is told; null on the event loop, at once */
-    StreamReceiver(Codec<Object> codec, Peer peer, Account account, @Nullable Executor place) {
+    /**
+     * @param place where the subscriber is told; null on the event loop, at once
+     * @param context of the call that takes the stream
+     */
+    StreamReceiver(
+            Codec<Object> codec, Peer peer, Account account, @Nullable Executor place, @Nullable CallContext context) {
+        this.context = context;
         this.codec = codec;
         this.peer = peer;
         this.signals = place == null ? null : new Serial(place);
@@ -430,12 +439,14 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         if (to == null) {
             return;
         }
+        CallContext before = CallContext.swap(context);
         try {
             to.onNext(read(item));
         } catch (Throwable e) {
             peer.cancel();
             end(e);
         } finally {
+            CallContext.swap(before);
             if (objects != null) {
                 objects.release();
             }
@@ -513,6 +524,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             }
             told = true;
         }
+        CallContext before = CallContext.swap(context);
         try {
             if (failure == null) {
                 to.onComplete();
@@ -522,6 +534,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         } catch (Throwable e) {
             // the stream is over in any case; what else goes by the same thread goes on
             AsyncCall.told(e);
+        } finally {
+            CallContext.swap(before);
         }
     }
 }

@@ -117,15 +117,56 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
 
     // ---- any thread
 
-    /** Subscribes where the publisher's signals run. */
-    void subscribeTo(Flow.Publisher<Object> publisher) {
+    /**
+     * Subscribes where the publisher's signals run, once. The stream counts from here on, before the publisher has a
+     * thread: it may keep that for long before it says anything.
+     *
+     * @param begins run when the publisher is about to be subscribed to, or will not be
+     */
+    void subscribeTo(Flow.Publisher<Object> publisher, Runnable begins) {
+        if (!hold()) {
+            begins.run();
+            return;
+        }
         signals.execute(() -> {
-            try {
-                publisher.subscribe(this);
-            } catch (Throwable t) {
-                onError(t);
-            }
+            begins.run();
+            subscribe(publisher);
         });
+    }
+
+    /** The same on this thread, which is that of who makes the call. */
+    void subscribeHere(Flow.Publisher<Object> publisher) {
+        if (hold()) {
+            subscribe(publisher);
+        }
+    }
+
+    /** @return false if the stream is over, or fails since there are too many */
+    private boolean hold() {
+        synchronized (this) {
+            if (over) {
+                return false;
+            }
+            if (stream.add(1)) {
+                return true;
+            }
+        }
+        onError(new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server"));
+        return false;
+    }
+
+    private void subscribe(Flow.Publisher<Object> publisher) {
+        synchronized (this) {
+            if (over) {
+                // nobody wants its items, and it is not counted any more
+                return;
+            }
+        }
+        try {
+            publisher.subscribe(this);
+        } catch (Throwable t) {
+            onError(t);
+        }
     }
 
     void onCredit(long items) {
@@ -273,21 +314,16 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     @Override
     public void onSubscribe(Flow.Subscription given) {
         boolean taken;
-        boolean isSecond;
         synchronized (this) {
-            isSecond = subscription != null;
-            taken = !isSecond && !over && stream.add(1);
+            taken = subscription == null && !over;
             if (taken) {
                 subscription = given;
             }
         }
         if (taken) {
             ask();
-            return;
-        }
-        given.cancel();
-        if (!isSecond) {
-            onError(new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server"));
+        } else {
+            given.cancel();
         }
     }
 

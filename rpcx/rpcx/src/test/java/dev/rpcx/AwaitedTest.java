@@ -3,6 +3,7 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.netty.util.concurrent.Ticker;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -173,17 +174,69 @@ class AwaitedTest {
     }
 
     @Test
-    void aCancelReachesACallOfTheHandlersOwnAndNoOtherStage() {
-        RPCXFuture<String> own = new RPCXFuture<>();
-        awaited(own).cancel();
+    void aCancelReachesACallThatWasMadeForTheOneCancelledAndNoOtherStage() {
+        CallContext call = context();
+        RPCXFuture<String> own = call.call(RPCXFuture::new);
+        Awaited awaited = awaited(own);
+        awaited.begin();
+        awaited.cancel(context());
+        assertThat(own).isNotDone();
+        awaited.cancel(call);
         assertThat(own).isCancelled();
-        awaited(stage).cancel();
+        awaited(stage).cancel(call);
         assertThat(stage).isNotDone();
-        RPCXFuture<String> seen = new RPCXFuture<>();
-        awaited(new OwnStage(seen)).cancel();
+        RPCXFuture<String> seen = call.call(RPCXFuture::new);
+        awaited(new OwnStage(seen)).cancel(call);
         assertThat(seen).isCancelled();
-        awaited(new OwnStage(stage)).cancel();
+        awaited(new OwnStage(stage)).cancel(call);
         assertThat(stage).isNotDone();
+        RPCXFuture<String> nobodys = new RPCXFuture<>();
+        awaited(nobodys).cancel(call);
+        assertThat(nobodys).isNotDone();
+    }
+
+    static CallContext context() {
+        return new CallContext(0, Metadata.EMPTY, null, Ticker.systemTicker());
+    }
+
+    @Test
+    void norOneForWhichOthersWait() throws Exception {
+        CallContext call = context();
+        RPCXFuture<String> own = call.call(RPCXFuture::new);
+        Awaited awaited = awaited(own);
+        awaited.begin();
+        Awaited other = awaited(own);
+        other.begin();
+        awaited.cancel(call);
+        assertThat(own).as("another call").isNotDone();
+        other.giveUp();
+        CompletableFuture<Void> hung = CompletableFuture.allOf(own);
+        awaited.cancel(call);
+        assertThat(own).as("a dependent").isNotDone();
+        assertThat(hung).isNotDone();
+        awaited.giveUp();
+        own.complete("1");
+        RPCXFuture<String> waitedFor = call.call(RPCXFuture::new);
+        Thread waiting = new Thread(waitedFor::join);
+        waiting.start();
+        org.awaitility.Awaitility.await().until(() -> waitedFor.getNumberOfDependents() == 1);
+        awaited(waitedFor).cancel(call);
+        assertThat(waitedFor).as("a thread").isNotDone();
+        waitedFor.complete("2");
+        waiting.join();
+    }
+
+    /** One that is kept when its call is over holds nothing of the call for which it was made. */
+    @Test
+    void aFutureThatHasEndedIsNobodysAnyMore() {
+        CallContext call = context();
+        RPCXFuture<String> brought = call.call(RPCXFuture::new);
+        RPCXFuture<String> failed = call.call(RPCXFuture::new);
+        assertThat(brought.isOnlyFor(call)).isTrue();
+        brought.bring("1");
+        failed.fail(new IllegalStateException());
+        assertThat(brought.isOnlyFor(call)).isFalse();
+        assertThat(failed.isOnlyFor(call)).isFalse();
     }
 
     // ---- what stays
@@ -228,6 +281,47 @@ class AwaitedTest {
         stage.complete("1");
         assertThat(held()).isZero();
         assertThat(ledger.held(Resource.CALLS)).isZero();
+    }
+
+    private static void endUp(Queue<Leftover> left) {
+        try {
+            endUp(left);
+        } catch (StackOverflowError end) {
+            // the frame above has somewhat more
+        }
+        Leftover next = left.poll();
+        if (next != null) {
+            next.end();
+        }
+    }
+
+    /** A future may be completed where the stack is at its end: what cannot be given back there is given back later. */
+    @Test
+    void whatIsGivenBackAtTheEndOfAStackIsGivenBackWholeOrNotAtAll() throws Exception {
+        List<Leftover> all = new ArrayList<>();
+        for (int i = 0; i < 1_000; i++) {
+            assertThat(account.take(Resource.OBJECT_BYTES, 8)).isTrue();
+            all.add(account.leave(new Object(), 8, 0));
+        }
+        // once where there is room, so that nothing is loaded at the end of the stack
+        all.get(0).end();
+        Queue<Leftover> left = new ArrayDeque<>(all);
+        Thread thread = new Thread(
+                null,
+                () -> {
+                    try {
+                        endUp(left);
+                    } catch (StackOverflowError end) {
+                        // the point of it
+                    }
+                },
+                "deep",
+                240_000);
+        thread.start();
+        thread.join();
+        assertThat(held()).isEqualTo(8L * ledger.leftovers());
+        all.forEach(Leftover::end);
+        assertThat(held()).isZero();
     }
 
     @Test

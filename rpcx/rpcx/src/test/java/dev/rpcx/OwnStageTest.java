@@ -52,11 +52,21 @@ class OwnStageTest {
     }
 
     @Test
-    void aCancelOfTheCallReachesOnlyACallOfTheHandlersOwn() {
-        seen.cancelSource();
+    void aCancelOfTheCallReachesOnlyACallThatWasMadeForIt() {
+        CallContext call = AwaitedTest.context();
+        seen.cancelSource(call);
         assertThat(source).isNotDone();
-        RPCXFuture<String> own = new RPCXFuture<>();
-        new OwnStage(own).cancelSource();
+        RPCXFuture<String> own = call.call(RPCXFuture::new);
+        OwnStage stage = new OwnStage(own);
+        stage.begin();
+        stage.cancelSource(AwaitedTest.context());
+        assertThat(own).isNotDone();
+        OwnStage others = new OwnStage(own);
+        others.begin();
+        stage.cancelSource(call);
+        assertThat(own).isNotDone();
+        others.giveUp();
+        stage.cancelSource(call);
         assertThat(own).isCancelled();
     }
 

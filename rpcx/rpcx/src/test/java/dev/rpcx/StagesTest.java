@@ -72,13 +72,17 @@ class StagesTest {
     }
 
     @Test
-    void onlyAPlainFutureIsAskedWhetherItHasEnded() {
+    void onlyAPlainFutureAndOnesOfThisLibraryAreAskedWhetherTheyHaveEnded() {
         assertThat(Stages.isDone(stage)).isFalse();
         stage.complete("1");
         assertThat(Stages.isDone(stage)).isTrue();
         assertThat(Stages.isDone(CompletableFuture.completedStage("2"))).isFalse();
-        RPCXFuture<String> other = new RPCXFuture<>();
-        other.complete("3");
+        RPCXFuture<String> own = new RPCXFuture<>();
+        assertThat(Stages.isDone(own)).isFalse();
+        own.complete("3");
+        assertThat(Stages.isDone(own)).isTrue();
+        CompletableFuture<String> other = new CompletableFuture<>() {};
+        other.complete("4");
         assertThat(Stages.isDone(other)).isFalse();
     }
 

@@ -105,11 +105,11 @@ class StreamReceiverTest {
     }
 
     private StreamReceiver serverAtOnce() {
-        return new StreamReceiver(TEXT, peer, account, null);
+        return new StreamReceiver(TEXT, peer, account, null, null);
     }
 
     private StreamReceiver server() {
-        return new StreamReceiver(TEXT, peer, account, elsewhere::add);
+        return new StreamReceiver(TEXT, peer, account, elsewhere::add, null);
     }
 
     private void runElsewhere() {
@@ -321,7 +321,7 @@ class StreamReceiverTest {
                     return in.readableBytes();
                 }
             };
-            StreamReceiver stream = new StreamReceiver(keeping, peer, account, null);
+            StreamReceiver stream = new StreamReceiver(keeping, peer, account, null, null);
             subscribed(stream, 2);
             for (int i = 0; i < 2; i++) {
                 stream.onItem(text("a".repeat(bytes / 2)), true);

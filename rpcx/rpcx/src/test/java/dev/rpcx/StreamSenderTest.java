@@ -9,10 +9,12 @@ import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -64,6 +66,10 @@ class StreamSenderTest {
     }
 
     private StreamSender sender() {
+        return sender(Runnable::run);
+    }
+
+    private StreamSender sender(Executor place) {
         return new StreamSender(
                 connection,
                 ID,
@@ -71,7 +77,7 @@ class StreamSenderTest {
                 Wire.END,
                 thrown -> seen.add("failed " + thrown.getMessage()),
                 () -> seen.add("last left"),
-                Runnable::run);
+                place);
     }
 
     private final class Subscription implements Flow.Subscription {
@@ -125,7 +131,11 @@ class StreamSenderTest {
     }
 
     private void subscribe() {
-        sender.onSubscribe(new Subscription());
+        subscribe(sender);
+    }
+
+    private void subscribe(StreamSender to) {
+        to.subscribeTo(subscriber -> subscriber.onSubscribe(new Subscription()), () -> {});
     }
 
     /** The socket takes nothing until this is run. */
@@ -317,18 +327,65 @@ class StreamSenderTest {
 
     @Test
     void aPublisherThatCannotSubscribeFailsTheStream() {
-        sender.subscribeTo(subscriber -> {
-            throw new IllegalStateException("not today");
-        });
-        assertThat(seen()).containsExactly("failed not today");
-        sender.subscribeTo(subscriber -> subscriber.onSubscribe(new Subscription()));
-        sender.onCredit(1);
-        assertThat(seen()).containsExactly("request 1");
+        sender.subscribeTo(
+                subscriber -> {
+                    seen.add("subscribe");
+                    assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
+                    throw new IllegalStateException("not today");
+                },
+                () -> seen.add("begins"));
+        assertThat(seen()).containsExactly("begins", "subscribe", "failed not today");
+    }
+
+    @Test
+    void aPublisherThatBlocksCountsUntilItHasGivenItsThreadBack() {
+        ArrayDeque<Runnable> elsewhere = new ArrayDeque<>();
+        StreamSender blocked = sender(elsewhere::add);
+        blocked.subscribeTo(
+                subscriber -> {
+                    assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
+                    // its caller gives up while it blocks
+                    blocked.cancel();
+                    assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
+                    subscriber.onSubscribe(new Subscription());
+                    subscriber.onSubscribe(new Subscription());
+                    assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
+                },
+                () -> seen.add("begins"));
+        assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
+        assertThat(seen()).isEmpty();
+        elsewhere.remove().run();
+        assertThat(seen()).containsExactly("begins", "cancel", "cancel");
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+        assertThat(elsewhere).isEmpty();
+    }
+
+    @Test
+    void oneThatNeverSaysAnythingCountsUntilItsCallIsOver() {
+        sender.subscribeTo(subscriber -> {}, () -> {});
+        assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
+        sender.cancel();
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+    }
+
+    @Test
+    void aPublisherWhoseCallIsOverIsNotSubscribedTo() {
+        ArrayDeque<Runnable> elsewhere = new ArrayDeque<>();
+        StreamSender late = sender(elsewhere::add);
+        late.subscribeTo(subscriber -> seen.add("subscribe"), () -> seen.add("begins"));
+        late.cancel();
+        elsewhere.remove().run();
+        assertThat(seen()).containsExactly("begins");
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+        late.subscribeTo(subscriber -> seen.add("subscribe"), () -> seen.add("begins"));
+        late.subscribeHere(subscriber -> seen.add("subscribe"));
+        assertThat(seen()).containsExactly("begins");
+        assertThat(elsewhere).isEmpty();
     }
 
     @Test
     void aPublisherThatCannotBeAskedFailsTheStream() {
-        sender.onSubscribe(new Flow.Subscription() {
+        sender.subscribeHere(subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
             @Override
             public void request(long items) {
                 throw new IllegalStateException("not today");
@@ -338,7 +395,7 @@ class StreamSenderTest {
             public void cancel() {
                 seen.add("cancel");
             }
-        });
+        }));
         sender.onCredit(1);
         assertThat(seen()).containsExactlyInAnyOrder("cancel", "failed not today");
     }
@@ -346,7 +403,7 @@ class StreamSenderTest {
     @Test
     void aSecondSubscriptionIsCancelled() {
         subscribe();
-        subscribe();
+        sender.onSubscribe(new Subscription());
         assertThat(seen()).containsExactly("cancel");
         assertThat(ledger.held(Resource.STREAMS)).isEqualTo(1);
         sender.onCredit(1);
@@ -356,9 +413,9 @@ class StreamSenderTest {
     @Test
     void aStreamTooManyIsRefused() {
         StreamSender first = sender();
-        first.onSubscribe(new Subscription());
-        subscribe();
-        assertThat(seen()).containsExactly("cancel", "failed too many streams on this connection or server");
+        subscribe(first);
+        sender.subscribeTo(subscriber -> seen.add("subscribe"), () -> seen.add("begins"));
+        assertThat(seen()).containsExactly("failed too many streams on this connection or server", "begins");
         first.cancel();
         assertThat(seen()).containsExactly("cancel");
     }
@@ -504,9 +561,10 @@ class StreamSenderTest {
 
     @Test
     void aPublisherThatComesAfterTheEndIsCancelled() {
-        sender.cancel();
         subscribe();
-        assertThat(seen()).first().isEqualTo("cancel");
+        sender.cancel();
+        sender.onSubscribe(new Subscription());
+        assertThat(seen()).containsExactly("cancel", "cancel");
         assertThat(ledger.held(Resource.STREAMS)).isZero();
         sender.onCredit(1);
         assertThat(seen()).isEmpty();

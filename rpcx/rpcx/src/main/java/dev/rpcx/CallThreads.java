@@ -1,0 +1,245 @@
+package dev.rpcx;
+
+import io.netty.channel.EventLoop;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs the code of others for the calls of one connection, on either wire, beside what their handlers run themselves: what
+ * wants to be told of a call's end, the publishers and subscribers of its streams, and the rest of its chain where an
+ * interceptor proceeds on an event loop. All of that runs where the method's handlers do, and may take as long as a
+ * handler: so a call that is over keeps its place, and its handler counts, until these threads are done. The number of
+ * them is kept by the call's context, since a call's object may serve another one.
+ */
+final class CallThreads {
+    /** A call that such threads belong to. */
+    interface Call {
+        ServerMethod method();
+
+        CallContext context();
+
+        /** The call that had this context was over but for its threads, and the last of them is done. On the event loop. */
+        void threadsEnded(CallContext of);
+    }
+
+    private final EventLoop loop;
+
+    /** Of the connection: on its event loop, or here after the loop's end. Never within what calls it while the loop runs. */
+    private final Executor inLoopOrHere;
+
+    private final ConnectionThreads threads;
+    private final LostCalls lost;
+
+    CallThreads(EventLoop loop, Executor inLoopOrHere, ConnectionThreads threads, LostCalls lost) {
+        this.loop = loop;
+        this.inLoopOrHere = inLoopOrHere;
+        this.threads = threads;
+        this.lost = lost;
+    }
+
+    /**
+     * Tells those who wanted to be told of the end of a call, never within what ends it. They are in no call's context:
+     * the time of theirs may be over.
+     */
+    void tell(Call call, List<? extends Runnable> told) {
+        CallContext context = call.context();
+        context.beginThread();
+        run(call.method().place(), new Counted(call, context, () -> told.forEach(Threads::runShared), null));
+    }
+
+    /** Runs the signals of a call's streams, in its context. */
+    Executor signalsOf(Call call) {
+        CallContext context = call.context();
+        RunOn.Place place = call.method().place();
+        return signal -> {
+            context.beginThread();
+            run(place, new Counted(call, context, () -> context.run(signal), null));
+        };
+    }
+
+    /** What has the rest of the call's chain run where the method's handlers do. */
+    Steps stepsOf(Call call) {
+        return new Steps(this, call, call.context(), call.method().place());
+    }
+
+    private void run(RunOn.Place place, Counted task) {
+        boolean isHanded = false;
+        try {
+            if (place == RunOn.Place.EVENT_LOOP) {
+                inLoopOrHere.execute(task);
+            } else if (loop.inEventLoop()) {
+                runAt(place, task);
+            } else {
+                inLoopOrHere.execute(() -> runAt(place, task));
+            }
+            isHanded = true;
+        } finally {
+            if (!isHanded) {
+                task.end();
+            }
+        }
+    }
+
+    private void runAt(RunOn.Place place, Counted task) {
+        try {
+            if (task.withoutThread == null) {
+                threads.tell(place, task);
+            } else {
+                threads.run(place, task);
+            }
+        } catch (RuntimeException | Error noThread) {
+            task.runWithoutThread();
+        }
+    }
+
+    private void ended(Call call, CallContext context) {
+        if (!context.endThread()) {
+            return;
+        }
+        try {
+            inLoopOrHere.execute(() -> call.threadsEnded(context));
+        } catch (Throwable t) {
+            // its place is found at the next look
+            lost.isAny = true;
+            throw t;
+        }
+    }
+
+    /** Runs once, whoever has taken it: a place may take a task and throw all the same. */
+    private final class Counted extends AtomicBoolean implements Runnable {
+        private static final long serialVersionUID = 1;
+
+        private final transient Call call;
+        private final transient CallContext context;
+        private final transient Runnable task;
+
+        /** A handler's part, which may not run anywhere else; null for what may run here where there is no thread for it. */
+        final transient @Nullable Runnable withoutThread;
+
+        Counted(Call call, CallContext context, Runnable task, @Nullable Runnable withoutThread) {
+            this.call = call;
+            this.context = context;
+            this.task = task;
+            this.withoutThread = withoutThread;
+        }
+
+        @Override
+        public void run() {
+            run(task);
+        }
+
+        void runWithoutThread() {
+            run(withoutThread == null ? task : withoutThread);
+        }
+
+        /** It is not run. */
+        void end() {
+            if (compareAndSet(false, true)) {
+                ended(call, context);
+            }
+        }
+
+        private void run(Runnable one) {
+            if (!compareAndSet(false, true)) {
+                return;
+            }
+            try {
+                one.run();
+            } finally {
+                ended(call, context);
+            }
+        }
+    }
+
+    /** Goes on with one call where its handlers run. */
+    record Steps(CallThreads threads, Call call, CallContext context, RunOn.Place place) {
+        /** Whether this thread is an event loop on which no handler of the method may run. */
+        boolean isElsewhere() {
+            return Thread.currentThread() instanceof LoopThread
+                    && (place != RunOn.Place.EVENT_LOOP || !threads.loop.inEventLoop());
+        }
+
+        /**
+         * Goes one step further in the chain of the call, later.
+         *
+         * @throws RPCXException the call has ended
+         */
+        CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
+            if (!context.beginStep()) {
+                throw CallContext.hasEnded();
+            }
+            LaterStep later = new LaterStep(context, invocation, step);
+            threads.run(place, threads.new Counted(call, context, later, later::refuse));
+            return later.result;
+        }
+    }
+
+    /** The rest of a chain, on a thread of its own. A cancel of the call interrupts that thread as it does the handler's. */
+    private static final class LaterStep implements Runnable {
+        private final CallContext context;
+        private final Interceptor.Invocation invocation;
+        private final Interceptor.Next step;
+        final BoundFuture<@Nullable Object> result = new BoundFuture<>();
+
+        /** Guarded by this. */
+        private @Nullable Thread runner;
+
+        LaterStep(CallContext context, Interceptor.Invocation invocation, Interceptor.Next step) {
+            this.context = context;
+            this.invocation = invocation;
+            this.step = step;
+        }
+
+        void refuse() {
+            result.completeExceptionally(
+                    RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server has no thread for the call"));
+        }
+
+        @Override
+        public void run() {
+            try {
+                Object value = proceed();
+                if (value instanceof CompletionStage<?> stage) {
+                    stage.whenComplete(this::end);
+                } else {
+                    result.complete(value);
+                }
+            } catch (Throwable t) {
+                result.completeExceptionally(t);
+            }
+        }
+
+        private void end(@Nullable Object value, @Nullable Throwable thrown) {
+            if (thrown == null) {
+                result.complete(value);
+            } else {
+                result.completeExceptionally(thrown);
+            }
+        }
+
+        private @Nullable Object proceed() throws Throwable {
+            synchronized (this) {
+                runner = Thread.currentThread();
+            }
+            try {
+                context.onCancel(this::interrupt);
+                return CallContext.proceed(invocation, step);
+            } finally {
+                synchronized (this) {
+                    runner = null;
+                    // the interrupt was this call's: the thread's next task must not meet it
+                    Thread.interrupted();
+                }
+            }
+        }
+
+        private synchronized void interrupt() {
+            if (runner != null) {
+                runner.interrupt();
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Asynchronous calls of a client that has no connection yet: what they send, what they hold, and how it closes. */
+@Timeout(60)
+class EarlyCallsTest {
+    @RPCXServer("early")
+    static final class Service {
+        final AtomicInteger noted = new AtomicInteger();
+
+        @Method
+        String sum(List<Integer> numbers) {
+            return String.valueOf(numbers);
+        }
+
+        @Method
+        void note(String text) {
+            noted.incrementAndGet();
+        }
+    }
+
+    @RPCXClient(remoteServerName = "early")
+    interface Calls {
+        CompletableFuture<String> sum(List<Integer> numbers);
+
+        @OneWay
+        void note(String text);
+    }
+
+    private final Service service = new Service();
+    private final Server server = Server.builder(RegistryServer.registry(service))
+            .classic(true)
+            .build()
+            .start();
+
+    @AfterEach
+    void stop() {
+        server.stop(Duration.ofMillis(500));
+    }
+
+    private static Client.Builder builder(boolean isClassic) {
+        return isClassic ? Client.builder().classic() : Client.builder();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void argumentsAreReadWhenTheCallIsMade(boolean isClassic) {
+        for (int i = 0; i < 20; i++) {
+            try (Client client = builder(isClassic).build()) {
+                Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+                List<Integer> numbers = new ArrayList<>(List.of(1, 2, 3));
+                CompletableFuture<String> said = calls.sum(numbers);
+                numbers.clear();
+                numbers.add(666);
+                assertThat(said.join()).isEqualTo("[1, 2, 3]");
+            }
+        }
+    }
+
+    @Test
+    void whatWaitsForAConnectionIsChargedUntilItsCallEnds() throws Exception {
+        // it is connected to, and never says anything
+        try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+                Client client = Client.builder().eventLoops(1).build()) {
+            Calls calls = client.create(Calls.class, "127.0.0.1", silent.getLocalPort());
+            List<Integer> many = new ArrayList<>();
+            for (int i = 0; i < 10_000; i++) {
+                many.add(1_000_000 + i);
+            }
+            List<CompletableFuture<String>> all = new ArrayList<>();
+            for (int i = 0; i < 10; i++) {
+                all.add(calls.sum(many));
+            }
+            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(10 * 30_000);
+            all.get(0).cancel(true);
+            // each may have a part of what is left
+            List<Charge> others = new ArrayList<>();
+            for (int i = 0; i < 30; i++) {
+                Charge one = new Account(client.ledger(), null).charge(Resource.REQUEST_BYTES);
+                for (long part = client.ledger().most(Resource.REQUEST_BYTES); part > 0; ) {
+                    if (!one.add(part)) {
+                        part /= 2;
+                    }
+                }
+                others.add(one);
+            }
+            CompletableFuture<String> refused = calls.sum(many);
+            assertThatThrownBy(refused::join)
+                    .hasCauseInstanceOf(RPCXException.class)
+                    .hasMessageContaining("wait for a connection");
+            others.forEach(Charge::release);
+            all.forEach(each -> each.cancel(true));
+            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void oneWayCallsThatHaveBeenAcceptedLeaveBeforeTheirClientCloses(boolean isClassic) {
+        int calls = 200;
+        try (Client client = builder(isClassic).build()) {
+            Calls early = client.create(Calls.class, "127.0.0.1", server.port());
+            for (int i = 0; i < calls; i++) {
+                early.note("x");
+            }
+        }
+        await().until(() -> service.noted.get() == calls);
+    }
+
+    @Test
+    void aClientWhoseServerSaysNothingClosesInItsTimeAllTheSame() throws IOException {
+        try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+            Client client = Client.builder()
+                    .callTimeout(Duration.ofMinutes(5))
+                    .connectTimeout(Duration.ofMinutes(5))
+                    .maxClose(Duration.ofSeconds(1))
+                    .build();
+            client.create(Calls.class, "127.0.0.1", silent.getLocalPort()).note("x");
+            client.close();
+            assertThat(client.isClosed()).isTrue();
+            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        }
+    }
+}
