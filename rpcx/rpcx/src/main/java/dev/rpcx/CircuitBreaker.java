@@ -7,7 +7,9 @@ import java.util.function.LongSupplier;
 
 /**
  * Fails calls at once, without sending them, while most of the latest have failed for reasons of the service. After a
- * pause one call goes through as a trial: its success closes the circuit, its failure is another pause.
+ * pause one call goes through as a trial: its success closes the circuit, its failure is another pause. A trial that takes
+ * longer than a pause gives way to the next one, and decides nothing then; after one whose end says nothing, as it was
+ * given too little time or cancelled, the next call is a trial at once.
  *
  * <p>Counts lie in a ring of seconds. A second that is reused is emptied by whoever comes first; counts that another
  * adds in that moment may be lost, which a share of many does not notice.
@@ -17,6 +19,11 @@ final class CircuitBreaker {
     private static final int LEAST_CALLS = 20;
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long CLOSED = Long.MIN_VALUE;
+
+    /** A call goes through and decides nothing. */
+    static final long GIVEN = CLOSED;
+
+    static final long REFUSED = Long.MIN_VALUE + 1;
 
     private final double failureShare;
     private final LongSupplier clock;
@@ -34,31 +41,33 @@ final class CircuitBreaker {
         this.begin = clock.getAsLong();
     }
 
-    /** What a call that asks is told. */
-    enum Permit {
-        REFUSED,
-        GIVEN,
-        /** This call decides whether the circuit closes. */
-        TRIAL
-    }
-
-    Permit permit() {
+    /**
+     * A call asks.
+     *
+     * @return {@link #GIVEN}, {@link #REFUSED}, or which trial this call is: to be told to {@link #ended}
+     */
+    long permit() {
         long end = pauseEnd.get();
         if (end == CLOSED) {
-            return Permit.GIVEN;
+            return GIVEN;
         }
         long now = now();
+        long next = now + PAUSE_NANOS;
         // whoever moves the end is the trial; the others wait for what becomes of it, one pause at most
-        return now >= end && pauseEnd.compareAndSet(end, now + PAUSE_NANOS) ? Permit.TRIAL : Permit.REFUSED;
+        return now >= end && pauseEnd.compareAndSet(end, next) ? next : REFUSED;
     }
 
     /**
-     * How a call has ended. Only the trial closes an open circuit, and only by its success: calls from before say
-     * nothing new, and a trial that was cancelled or never left says nothing at all, so that the next one comes a pause
-     * after it.
+     * How a call has ended. Only the latest trial closes an open circuit, and only by its success: calls from before say
+     * nothing new.
+     *
+     * @param permit what the call was told
      */
-    void ended(Health.Outcome outcome, boolean trial) {
+    void ended(Health.Outcome outcome, long permit) {
         if (outcome == Health.Outcome.UNTOLD) {
+            if (permit != GIVEN) {
+                pauseEnd.compareAndSet(permit, now());
+            }
             return;
         }
         boolean failed = outcome == Health.Outcome.FAILED;
@@ -67,13 +76,14 @@ final class CircuitBreaker {
         if (failed) {
             failures.incrementAndGet(at);
         }
-        if (trial && failed) {
-            pauseEnd.set(now() + PAUSE_NANOS);
-        } else if (trial) {
-            for (int i = 0; i < SECONDS; i++) {
-                clear(i);
+        if (permit != GIVEN && failed) {
+            pauseEnd.compareAndSet(permit, now() + PAUSE_NANOS);
+        } else if (permit != GIVEN) {
+            if (pauseEnd.compareAndSet(permit, CLOSED)) {
+                for (int i = 0; i < SECONDS; i++) {
+                    clear(i);
+                }
             }
-            pauseEnd.set(CLOSED);
         } else if (failed && pauseEnd.get() == CLOSED && isTooMany()) {
             pauseEnd.compareAndSet(CLOSED, now() + PAUSE_NANOS);
         }

@@ -71,15 +71,15 @@ final class ClassicMethod {
         for (int i = 0; i < arguments.length; i++) {
             values.add(encoded(parameters.get(i), arguments[i]));
         }
-        boolean trial = route.called();
+        long permit = route.called();
         RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
-        Route.Wait wait = route.awaitClassic(deadline, times, trial, (connected, failure) -> {
+        Route.Wait wait = route.awaitClassic(deadline, times, permit, (connected, failure) -> {
             if (connected == null) {
                 future.fail(Objects.requireNonNull(failure));
             } else if (future.isDone()) {
-                route.counted(Health.Outcome.UNTOLD, trial);
+                route.counted(Health.Outcome.UNTOLD, permit);
             } else {
-                send(connected, values, deadline, trial, future);
+                send(connected, values, deadline, permit, future);
             }
         });
         if (wait != null) {
@@ -97,7 +97,7 @@ final class ClassicMethod {
             ClassicClientConnection connected,
             List<byte[]> values,
             long deadline,
-            boolean trial,
+            long permit,
             RPCXFuture<@Nullable Object> future) {
         long sentNanos = route.ticker().nanoTime();
         RPCXFuture<byte[]> reply =
@@ -108,12 +108,12 @@ final class ClassicMethod {
             if (bytes != null) {
                 long now = route.ticker().nanoTime();
                 times.answered(now - sentNanos, now);
-                route.counted(Health.Outcome.ANSWERED, trial);
+                route.counted(Health.Outcome.ANSWERED, permit);
                 read(bytes, future);
             } else {
                 RPCXException error = error(thrown);
                 long left = deadline - route.ticker().nanoTime();
-                route.counted(Health.Outcome.of(error, times, deadline - sentNanos, left), trial);
+                route.counted(Health.Outcome.of(error, times, deadline - sentNanos, left), permit);
                 future.fail(error);
             }
         });

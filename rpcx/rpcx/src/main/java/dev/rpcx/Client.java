@@ -194,7 +194,7 @@ public final class Client implements AutoCloseable {
         Endpoint endpoint = new Endpoint(host, port);
         long deadline = platform.ticker().nanoTime() + callTimeout.toNanos();
         ClientConnection connection =
-                address(host, port).await(0, deadline, new AnswerTimes(callTimeout.toNanos()), false);
+                address(host, port).await(0, deadline, new AnswerTimes(callTimeout.toNanos()), CircuitBreaker.GIVEN);
         try {
             return connection
                     .published()

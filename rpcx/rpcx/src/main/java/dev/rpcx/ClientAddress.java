@@ -103,10 +103,10 @@ final class ClientAddress extends Route {
     /**
      * A call has ended here.
      *
-     * @param trial what {@link Route#called} has said of the call
+     * @param permit what {@link Route#called} has said of the call
      */
-    void ended(Health.Outcome outcome, boolean trial) {
-        (cluster == null ? this : cluster).counted(outcome, trial);
+    void ended(Health.Outcome outcome, long permit) {
+        (cluster == null ? this : cluster).counted(outcome, permit);
         boolean isTooMuch = health.ended(outcome);
         if (cluster != null) {
             if (isTooMuch) {

@@ -180,7 +180,7 @@ final class ClientMethod {
 
     private @Nullable Object callBlocking(Object[] arguments, Metadata metadata, long deadline) {
         int key = key(arguments);
-        boolean trial = route.called();
+        long permit = route.called();
         boolean mayHaveRun = false;
         ClientAddress refusing = null;
         for (int attempt = 1; ; attempt++) {
@@ -188,7 +188,7 @@ final class ClientMethod {
             try {
                 ClientConnection beside = refusing == null ? null : route.readyBeside(List.of(refusing));
                 call = prepare(
-                        beside == null ? route.await(key, deadline, times, trial) : beside,
+                        beside == null ? route.await(key, deadline, times, permit) : beside,
                         arguments,
                         null,
                         metadata,
@@ -208,7 +208,7 @@ final class ClientMethod {
                 }
                 error = call.await();
                 Health.Outcome outcome = outcome(error, call.givenNanos, deadline, serial);
-                connection.address().ended(outcome, trial);
+                connection.address().ended(outcome, permit);
                 if (refusing != null) {
                     compare(refusing, connection.address(), outcome);
                 }
@@ -549,7 +549,7 @@ final class ClientMethod {
         private @Nullable ByteBuf encoded;
 
         private int key;
-        private boolean trial;
+        private long permit = CircuitBreaker.GIVEN;
 
         /** An earlier attempt may have been executed; so the call may have been, whatever becomes of this one. */
         private boolean mayHaveRun;
@@ -598,7 +598,7 @@ final class ClientMethod {
         private RPCXFuture<@Nullable Object> start(boolean isAgain) {
             try {
                 key = method.key(arguments);
-                trial = isAgain ? method.route.calledAgain() : method.route.called();
+                permit = isAgain ? method.route.calledAgain() : method.route.called();
             } catch (RPCXException refused) {
                 future.fail(refused);
                 return future;
@@ -612,7 +612,7 @@ final class ClientMethod {
             if (ready != null) {
                 trySendOn(ready);
             } else if (keepsArguments()) {
-                Route.Wait wait = method.route.await(key, deadlineNanos, method.times, trial, (connected, failure) -> {
+                Route.Wait wait = method.route.await(key, deadlineNanos, method.times, permit, (connected, failure) -> {
                     if (connected != null) {
                         trySendOn(connected);
                     } else {
@@ -696,7 +696,7 @@ final class ClientMethod {
             ClientConnection used = connection;
             if (used != null) {
                 Health.Outcome outcome = outcome(error, deadlineNanos);
-                used.address().ended(outcome, trial);
+                used.address().ended(outcome, permit);
                 if (refusing != null) {
                     compare(refusing, used.address(), outcome);
                 }

@@ -34,7 +34,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         private volatile Route.@Nullable Wait wait;
 
         private long deadlineNanos;
-        private boolean trial;
+        private long permit = CircuitBreaker.GIVEN;
 
         /** The service has answered; event loop only. */
         private boolean answered;
@@ -53,14 +53,14 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
             deadlineNanos = method.deadline(maker);
             try {
-                trial = method.route().called();
+                permit = method.route().called();
                 int key = method.key(arguments);
                 ClientConnection ready = method.route().ready(key);
                 if (ready != null) {
                     send(ready);
                     return;
                 }
-                wait = method.route().await(key, deadlineNanos, method.times(), trial, (connected, failure) -> {
+                wait = method.route().await(key, deadlineNanos, method.times(), permit, (connected, failure) -> {
                     if (connected != null) {
                         send(connected);
                     } else {
@@ -166,7 +166,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         private void count(@Nullable RPCXException error) {
             ClientConnection used = connection;
             if (used != null) {
-                used.address().ended(outcome(error, deadlineNanos), trial);
+                used.address().ended(outcome(error, deadlineNanos), permit);
             }
         }
 

@@ -65,36 +65,35 @@ abstract class Route {
     }
 
     /** A call begins. As {@link #calledAgain}, and it earns a part of a retry. */
-    final boolean called() {
-        boolean trial = calledAgain();
+    final long called() {
+        long permit = calledAgain();
         budget.called();
-        return trial;
+        return permit;
     }
 
     /**
      * A call begins that has been made once already.
      *
-     * @return whether it decides on an open circuit, to be told to {@link #counted} with how it ends
+     * @return what its circuit says of it, to be told to {@link #counted} with how it ends: see {@link CircuitBreaker#permit}
      */
-    final boolean calledAgain() {
+    final long calledAgain() {
         if (breaker == null) {
-            return false;
+            return CircuitBreaker.GIVEN;
         }
-        return switch (breaker.permit()) {
-            case GIVEN -> false;
-            case TRIAL -> true;
-            case REFUSED ->
-                throw new RPCXException(
-                        RPCXException.Code.UNAVAILABLE,
-                        this + ": the circuit is open, since most of the latest calls have failed",
-                        RPCXException.Executed.NOT_EXECUTED);
-        };
+        long permit = breaker.permit();
+        if (permit == CircuitBreaker.REFUSED) {
+            throw new RPCXException(
+                    RPCXException.Code.UNAVAILABLE,
+                    this + ": the circuit is open, since most of the latest calls have failed",
+                    RPCXException.Executed.NOT_EXECUTED);
+        }
+        return permit;
     }
 
     /** A call has ended, or could not be sent. */
-    final void counted(Health.Outcome outcome, boolean trial) {
+    final void counted(Health.Outcome outcome, long permit) {
         if (breaker != null) {
-            breaker.ended(outcome, trial);
+            breaker.ended(outcome, permit);
         }
     }
 
@@ -126,7 +125,7 @@ abstract class Route {
     abstract Coming<ClassicClientConnection> connectClassic();
 
     /** Waits for a connection, at most until the deadline. Not on an event loop, which would wait for itself. */
-    final ClientConnection await(int key, long deadlineNanos, AnswerTimes times, boolean trial) {
+    final ClientConnection await(int key, long deadlineNanos, AnswerTimes times, long permit) {
         refuseBlocking();
         ClientConnection ready = ready(key);
         if (ready != null) {
@@ -142,12 +141,12 @@ abstract class Route {
                 return instead;
             }
             RPCXException unreachable = unreachable(e.getCause());
-            counted(Health.Outcome.FAILED, trial);
+            counted(Health.Outcome.FAILED, permit);
             throw unreachable;
         } catch (TimeoutException e) {
             coming.abandon();
             RPCXException late = late();
-            counted(Health.Outcome.of(late, times, left, 0), trial);
+            counted(Health.Outcome.of(late, times, left, 0), permit);
             throw late;
         } catch (InterruptedException e) {
             coming.abandon();
@@ -164,21 +163,21 @@ abstract class Route {
      * @return null if {@code then} has been told
      */
     final @Nullable Wait await(
-            int key, long deadlineNanos, AnswerTimes times, boolean trial, Then<ClientConnection> then) {
-        return await(() -> connect(key), deadlineNanos, times, trial, then);
+            int key, long deadlineNanos, AnswerTimes times, long permit, Then<ClientConnection> then) {
+        return await(() -> connect(key), deadlineNanos, times, permit, then);
     }
 
     /** The same on the classic wire. */
     final @Nullable Wait awaitClassic(
-            long deadlineNanos, AnswerTimes times, boolean trial, Then<ClassicClientConnection> then) {
-        return await(this::connectClassic, deadlineNanos, times, trial, then);
+            long deadlineNanos, AnswerTimes times, long permit, Then<ClassicClientConnection> then) {
+        return await(this::connectClassic, deadlineNanos, times, permit, then);
     }
 
     private <C> @Nullable Wait await(
-            Supplier<Coming<C>> connect, long deadlineNanos, AnswerTimes times, boolean trial, Then<C> then) {
+            Supplier<Coming<C>> connect, long deadlineNanos, AnswerTimes times, long permit, Then<C> then) {
         // only what is counted behind it has a place: whatever fails before leaves none taken
         Coming<C> coming = connect.get();
-        Waiting<C> call = new Waiting<>(coming, deadlineNanos, times, trial, then);
+        Waiting<C> call = new Waiting<>(coming, deadlineNanos, times, permit, then);
         if (coming.add(call)) {
             if (!call.takePlace()) {
                 call.refuse();
@@ -217,7 +216,7 @@ abstract class Route {
         private final long deadlineNanos;
         private final long givenNanos;
         private final AnswerTimes times;
-        private final boolean trial;
+        private final long permit;
 
         // guarded by this
         /** Null once the wait is over: whoever has this object left holds nothing of the call. */
@@ -229,12 +228,12 @@ abstract class Route {
         /** The call is counted by {@link #waiting}. */
         private boolean hasPlace;
 
-        Waiting(Coming<C> coming, long deadlineNanos, AnswerTimes times, boolean trial, Then<C> then) {
+        Waiting(Coming<C> coming, long deadlineNanos, AnswerTimes times, long permit, Then<C> then) {
             this.coming = coming;
             this.deadlineNanos = deadlineNanos;
             this.givenNanos = deadlineNanos - ticker().nanoTime();
             this.times = times;
-            this.trial = trial;
+            this.permit = permit;
             this.then = then;
         }
 
@@ -335,7 +334,7 @@ abstract class Route {
                 return;
             }
             try {
-                counted(Health.Outcome.of(failure, times, givenNanos, 0), trial);
+                counted(Health.Outcome.of(failure, times, givenNanos, 0), permit);
             } finally {
                 told.ended(null, failure);
             }

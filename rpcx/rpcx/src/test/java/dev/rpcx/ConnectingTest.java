@@ -191,14 +191,15 @@ class ConnectingTest {
         AtomicReference<@Nullable Thread> blocked = new AtomicReference<>();
         CompletableFuture<@Nullable Object> blocking = onOther(() -> {
             blocked.set(Thread.currentThread());
-            return address.await(0, late, TIMES, false);
+            return address.await(0, late, TIMES, CircuitBreaker.GIVEN);
         });
         await().until(() -> {
             Thread thread = blocked.get();
             return thread != null && thread.getState() == Thread.State.TIMED_WAITING;
         });
         CompletableFuture<@Nullable ClientConnection> later = new CompletableFuture<>();
-        onOther(() -> address.await(0, late, TIMES, false, (connected, failure) -> later.complete(connected)))
+        onOther(() -> address.await(
+                        0, late, TIMES, CircuitBreaker.GIVEN, (connected, failure) -> later.complete(connected)))
                 .get(20, TimeUnit.SECONDS);
         address.connect(0);
         assertThat(hand.opened).hasSize(2);

@@ -152,7 +152,7 @@ class FaultyInstancesTest {
                     boolean isBad = random.nextInt(100) < bad;
                     cluster.chooser()
                             .all[random.nextInt(count)]
-                            .ended(isBad ? Health.Outcome.FAULT : Health.Outcome.ANSWERED, false);
+                            .ended(isBad ? Health.Outcome.FAULT : Health.Outcome.ANSWERED, CircuitBreaker.GIVEN);
                 }
                 // the clock stands still, so whoever is left out once stays so
                 assertThat(cluster.chooser().all)
@@ -173,8 +173,8 @@ class FaultyInstancesTest {
         ClientAddress[] all = cluster.chooser().all;
         Map<ClientAddress, Boolean> out = new HashMap<>();
         for (int i = 0; i < 100; i++) {
-            all[0].ended(Health.Outcome.FAULT, false);
-            all[1].ended(Health.Outcome.ANSWERED, false);
+            all[0].ended(Health.Outcome.FAULT, CircuitBreaker.GIVEN);
+            all[1].ended(Health.Outcome.ANSWERED, CircuitBreaker.GIVEN);
             out.put(all[0], all[0].health().isOut());
         }
         assertThat(out.get(all[0])).isEqualTo(choice == Choice.LEAST_LOADED);
@@ -189,8 +189,8 @@ class FaultyInstancesTest {
                 .start(Endpoints.of(new Endpoint("a", 1), new Endpoint("b", 1)));
         ClientAddress[] all = cluster.chooser().all;
         for (int i = 0; i < 1_000; i++) {
-            all[0].ended(i % 20 == 0 ? Health.Outcome.ANSWERED : Health.Outcome.FAULT, false);
-            all[1].ended(Health.Outcome.ANSWERED, false);
+            all[0].ended(i % 20 == 0 ? Health.Outcome.ANSWERED : Health.Outcome.FAULT, CircuitBreaker.GIVEN);
+            all[1].ended(Health.Outcome.ANSWERED, CircuitBreaker.GIVEN);
             assertThat(all[0].health().isOut()).isFalse();
         }
         client.end();

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
-import dev.rpcx.CircuitBreaker.Permit;
 import dev.rpcx.Health.Outcome;
 import io.netty.buffer.Unpooled;
 import java.time.Duration;
@@ -174,7 +173,7 @@ class RetriesTest {
             assertThat(who.who("x")).isZero();
             ClientCluster route = client.clusters.values().iterator().next();
             for (int i = 0; i < 40; i++) {
-                route.counted(Health.Outcome.FAILED, false);
+                route.counted(Health.Outcome.FAILED, CircuitBreaker.GIVEN);
             }
             left(route.budget());
             int refused = 0;
@@ -195,32 +194,34 @@ class RetriesTest {
         AtomicLong clock = new AtomicLong();
         CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
         fail(breaker, 19);
-        assertThat(breaker.permit()).isEqualTo(Permit.GIVEN);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
         fail(breaker, 1);
-        assertThat(breaker.permit()).isEqualTo(Permit.REFUSED);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.REFUSED);
         clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
-        assertThat(breaker.permit()).isEqualTo(Permit.TRIAL);
-        assertThat(breaker.permit()).as("the others").isEqualTo(Permit.REFUSED);
-        breaker.ended(Outcome.FAILED, true);
+        long trial = breaker.permit();
+        expectTrial(trial);
+        assertThat(breaker.permit()).as("the others").isEqualTo(CircuitBreaker.REFUSED);
+        breaker.ended(Outcome.FAILED, trial);
         clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(999));
-        assertThat(breaker.permit()).isEqualTo(Permit.REFUSED);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.REFUSED);
         clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(1));
-        assertThat(breaker.permit()).isEqualTo(Permit.TRIAL);
-        breaker.ended(Outcome.ANSWERED, true);
-        assertThat(breaker.permit()).isEqualTo(Permit.GIVEN);
+        trial = breaker.permit();
+        expectTrial(trial);
+        breaker.ended(Outcome.ANSWERED, trial);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
         // half of the calls of ten seconds have to fail; older ones do not count
         for (int i = 0; i < 30; i++) {
-            breaker.ended(i % 3 == 0 ? Outcome.FAILED : Outcome.ANSWERED, false);
+            breaker.ended(i % 3 == 0 ? Outcome.FAILED : Outcome.ANSWERED, CircuitBreaker.GIVEN);
         }
-        assertThat(breaker.permit()).isEqualTo(Permit.GIVEN);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
         clock.addAndGet(TimeUnit.SECONDS.toNanos(11));
         fail(breaker, 20);
-        assertThat(breaker.permit()).isEqualTo(Permit.REFUSED);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.REFUSED);
     }
 
     private static void fail(CircuitBreaker breaker, int calls) {
         for (int i = 0; i < calls; i++) {
-            breaker.ended(Outcome.FAILED, false);
+            breaker.ended(Outcome.FAILED, CircuitBreaker.GIVEN);
         }
     }
 
@@ -229,18 +230,48 @@ class RetriesTest {
         AtomicLong clock = new AtomicLong();
         CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
         fail(breaker, 20);
-        breaker.ended(Outcome.ANSWERED, false);
-        assertThat(breaker.permit()).as("after a call from before").isEqualTo(Permit.REFUSED);
-        for (int i = 0; i < 3; i++) {
-            clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
-            assertThat(breaker.permit()).isEqualTo(Permit.TRIAL);
-            breaker.ended(Outcome.UNTOLD, true);
-            assertThat(breaker.permit()).as("after a trial that was cancelled").isEqualTo(Permit.REFUSED);
-        }
+        breaker.ended(Outcome.ANSWERED, CircuitBreaker.GIVEN);
+        assertThat(breaker.permit()).as("after a call from before").isEqualTo(CircuitBreaker.REFUSED);
         clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
-        assertThat(breaker.permit()).as("the next one").isEqualTo(Permit.TRIAL);
-        breaker.ended(Outcome.ANSWERED, true);
-        assertThat(breaker.permit()).isEqualTo(Permit.GIVEN);
+        for (int i = 0; i < 3; i++) {
+            long untold = breaker.permit();
+            expectTrial(untold);
+            assertThat(breaker.permit()).as("beside the trial").isEqualTo(CircuitBreaker.REFUSED);
+            // cancelled, or given too little time: the next call is one at once
+            breaker.ended(Outcome.UNTOLD, untold);
+        }
+        long trial = breaker.permit();
+        expectTrial(trial);
+        breaker.ended(Outcome.ANSWERED, trial);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
+    }
+
+    @Test
+    void aTrialThatTakesLongerThanAPauseDecidesNothing() {
+        AtomicLong clock = new AtomicLong();
+        CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
+        fail(breaker, 20);
+        clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+        long slow = breaker.permit();
+        clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+        long next = breaker.permit();
+        expectTrial(slow);
+        expectTrial(next);
+        clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(500));
+        // neither a longer pause, nor the end of it
+        breaker.ended(Outcome.FAILED, slow);
+        breaker.ended(Outcome.ANSWERED, slow);
+        breaker.ended(Outcome.UNTOLD, slow);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.REFUSED);
+        breaker.ended(Outcome.ANSWERED, next);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
+        // nor does it open a circuit that is closed
+        breaker.ended(Outcome.FAILED, slow);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
+    }
+
+    private static void expectTrial(long permit) {
+        assertThat(permit).isNotEqualTo(CircuitBreaker.GIVEN).isNotEqualTo(CircuitBreaker.REFUSED);
     }
 
     @RPCXServer("sick")

@@ -136,7 +136,7 @@ class WaitingCallsTest {
                     0,
                     soon,
                     TIMES,
-                    false,
+                    CircuitBreaker.GIVEN,
                     (connected, failure) ->
                             ends.add(Objects.requireNonNull(failure).code()));
         }
@@ -155,7 +155,7 @@ class WaitingCallsTest {
         long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         for (int i = 0; i < 3; i++) {
             int number = i;
-            address.await(0, late, TIMES, false, (connected, failure) -> {
+            address.await(0, late, TIMES, CircuitBreaker.GIVEN, (connected, failure) -> {
                 told.add(number);
                 throw new IllegalStateException("by the test, " + failure);
             });
@@ -336,7 +336,7 @@ class WaitingCallsTest {
                     0,
                     soon,
                     TIMES,
-                    false,
+                    CircuitBreaker.GIVEN,
                     (connected, failure) ->
                             ends.add(Objects.requireNonNull(failure).code()));
             coming.completeExceptionally(new IllegalStateException("no server"));
