@@ -30,12 +30,20 @@ final class ClassicClientConnection extends ClassicConnection {
 
     private static final int MAX_CALLS = Wire.MAX_SLOTS;
 
+    /** A reply that is no larger is not charged while it arrives: a client has few connections. */
+    private static final int UNCHARGED_BYTES = 4 * 1024;
+
     private final String peer;
     private final Platform platform;
     private final Map<Long, RPCXFuture<byte[]>> underWay = new ConcurrentHashMap<>();
 
     /** Charged for requests that have not left, those of calls that are over among them. */
     private final Account account;
+
+    /** The charge is for the reply that is arriving, where it is not small. Event loop only. */
+    private final Charge arriving;
+
+    private long arrivingBytes;
 
     private volatile @Nullable RPCXException end;
 
@@ -44,6 +52,7 @@ final class ClassicClientConnection extends ClassicConnection {
         this.account = account;
         this.platform = platform;
         this.peer = peer;
+        this.arriving = account.charge(Resource.REPLY_BYTES);
         account.watch(underWay::size);
     }
 
@@ -165,23 +174,40 @@ final class ClassicClientConnection extends ClassicConnection {
 
     @Override
     public boolean hold(long bytes) {
+        if (arrivingBytes + bytes > UNCHARGED_BYTES && !arriving.set(arrivingBytes + bytes)) {
+            return false;
+        }
+        arrivingBytes += bytes;
         return true;
+    }
+
+    private void arrived() {
+        arriving.release();
+        arrivingBytes = 0;
     }
 
     @Override
     public void passed(byte[] begin, int bytes, int length) {
+        arrived();
         Long id = ClassicWire.id(Unpooled.wrappedBuffer(begin, 0, bytes));
         RPCXFuture<byte[]> waiting = id == null ? null : underWay.get(id);
         if (waiting != null) {
-            waiting.completeExceptionally(new RPCXException(
-                    RPCXException.Code.TOO_LARGE,
-                    peer + ": a reply of " + length + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")",
-                    RPCXException.Executed.EXECUTED));
+            waiting.completeExceptionally(
+                    length <= Wire.MAX_MESSAGE_BYTES
+                            ? RPCXException.noRoom(
+                                    "too many bytes of replies on their way to this client (expected: fewer calls with large results at once)")
+                            : new RPCXException(
+                                    RPCXException.Code.TOO_LARGE,
+                                    peer + ": a reply of " + length + " bytes (expected: at most "
+                                            + Wire.MAX_MESSAGE_BYTES + ")",
+                                    RPCXException.Executed.EXECUTED));
         }
     }
 
     @Override
     public void frame(byte[] frame, int bytes) {
+        // whose it is has it from here on
+        arrived();
         ClassicWire.Reply reply = ClassicWire.readReply(Unpooled.wrappedBuffer(frame, 0, bytes));
         RPCXException error = reply.error();
         if (reply.id() == 0) {
@@ -212,6 +238,7 @@ final class ClassicClientConnection extends ClassicConnection {
 
     @Override
     void onOver() {
+        arrived();
         if (end == null) {
             end = new RPCXException(RPCXException.Code.UNAVAILABLE, "closed", RPCXException.Executed.MAYBE);
         }

@@ -108,11 +108,8 @@ final class ClientAddress extends Route {
     void ended(Health.Outcome outcome, long permit) {
         (cluster == null ? this : cluster).counted(outcome, permit);
         boolean isTooMuch = health.ended(outcome);
-        if (cluster != null) {
-            if (isTooMuch) {
-                cluster.eject(this);
-            }
-            cluster.compare(this, outcome);
+        if (isTooMuch && cluster != null) {
+            cluster.eject(this);
         }
     }
 

@@ -49,9 +49,6 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     /** To those that have kept a connection: they do not wait behind whatever a registry names. */
     private final Openings known;
 
-    /** Of the instance whose answers are compared with the others' now; null while none is suspect. */
-    private volatile @Nullable Comparison comparison;
-
     private volatile Chooser chooser;
     private volatile String name = "no instance";
     /** Held while the watch begins, which is the registry's code. */
@@ -365,31 +362,6 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         if (isMember && !address.health().isOut() && (out.size() + 1) * 2 <= members.size()) {
             address.health().leaveOut();
             out.add(address);
-        }
-    }
-
-    /**
-     * A call has ended at a member. On the way of every call: looks at one field while no instance is suspect. Only
-     * where instances are chosen by chance: in turn, or by a hash, some instance may get all bad requests of a caller.
-     */
-    void compare(ClientAddress address, Health.Outcome outcome) {
-        Comparison open = comparison;
-        if (open == null) {
-            if (outcome == Health.Outcome.FAULT
-                    && choice == Choice.LEAST_LOADED
-                    && address.health().isSuspect()
-                    && hasOthers()) {
-                // of two that begin at once one is lost, and begins with its instance's next fault
-                comparison = new Comparison(address, ticker());
-            }
-            return;
-        }
-        Comparison.Verdict verdict = open.ended(address, outcome);
-        if (verdict != Comparison.Verdict.OPEN) {
-            comparison = null;
-        }
-        if (verdict == Comparison.Verdict.FAILS_ALONE) {
-            eject(open.suspect());
         }
     }
 

@@ -41,8 +41,7 @@ final class Health {
         ANSWERED,
         /**
          * It has answered, and its handler has failed, or passes on that another service has: what a caller asks for
-         * may be the reason. Says something beside what the other instances answer at the same time: see
-         * {@link Comparison}.
+         * may be the reason, so it counts against nobody, and is no result either.
          */
         FAULT,
         /**
@@ -129,9 +128,6 @@ final class Health {
     /** Failures in a row. Calls that succeed only look at it. */
     private final AtomicInteger failures = new AtomicInteger();
 
-    /** Answers in a row that were faults. Calls that succeed only look at it. */
-    private final AtomicInteger faults = new AtomicInteger();
-
     /** Null while no call has failed lately. Two threads that begin one at once lose a call of it, no more. */
     private volatile @Nullable Window window;
 
@@ -149,16 +145,7 @@ final class Health {
     /** @return whether the instance has failed often enough to be left out */
     boolean ended(Outcome outcome) {
         switch (outcome) {
-            case ANSWERED -> {
-                if (faults.get() != 0) {
-                    faults.set(0);
-                }
-                answered();
-            }
-            case FAULT -> {
-                faults.incrementAndGet();
-                answered();
-            }
+            case ANSWERED, FAULT -> answered();
             case FAILED -> {
                 long now = ticker.nanoTime();
                 if (now - lastFailureNanos > FORGOTTEN_NANOS) {
@@ -188,11 +175,6 @@ final class Health {
         }
     }
 
-    /** Whether its latest answers were all faults, so that a look at the other instances is worth it. */
-    boolean isSuspect() {
-        return faults.get() >= FAILURES;
-    }
-
     private boolean isShareTooLarge(long now) {
         Window open = window;
         if (open == null || now - open.endNanos >= 0) {
@@ -211,7 +193,6 @@ final class Health {
         outUntilNanos = now + OUT_NANOS * times;
         out = true;
         failures.set(0);
-        faults.set(0);
         window = null;
     }
 

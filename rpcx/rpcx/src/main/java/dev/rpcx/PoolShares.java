@@ -1,7 +1,6 @@
 package dev.rpcx;
 
 import io.netty.channel.EventLoop;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -33,8 +32,8 @@ final class PoolShares {
     // guarded by this
     private int running;
 
-    /** Those that have tasks waiting, and some that have none any more; the first is the next to be looked at. */
-    private final ArrayDeque<Share> inTurn = new ArrayDeque<>();
+    /** Those that have tasks waiting; the first is the next to be looked at. */
+    private final LinkedHashSet<Share> inTurn = new LinkedHashSet<>();
 
     /** Threads of connections that are gone. */
     private final Map<Ledger.Address, Integer> gone = new HashMap<>();
@@ -57,6 +56,11 @@ final class PoolShares {
         return running < most;
     }
 
+    /** Connections whose tasks wait: for tests. */
+    synchronized int waitingConnections() {
+        return inTurn.size();
+    }
+
     /** Nothing begins by itself any more. @return what waits */
     synchronized List<Runnable> close() {
         isClosed = true;
@@ -75,13 +79,13 @@ final class PoolShares {
     private @Nullable Share nextInTurn() {
         // nobody may begin without a free thread, which spares the look at all of them
         for (int i = running < most ? inTurn.size() : 0; i > 0; i--) {
-            Share share = inTurn.remove();
-            share.isInTurn = share.isWaiting();
-            if (share.isInTurn) {
-                inTurn.add(share);
-                if (share.mayBegin()) {
-                    return share;
-                }
+            Iterator<Share> first = inTurn.iterator();
+            Share share = first.next();
+            // behind the others, who come first the next time
+            first.remove();
+            inTurn.add(share);
+            if (share.mayBegin()) {
+                return share;
             }
         }
         return null;
@@ -100,7 +104,6 @@ final class PoolShares {
         // guarded by the pool
         private int own;
         private @Nullable LinkedHashSet<Runnable> waiting;
-        private boolean isInTurn;
         private boolean isGone;
 
         private Share(EventLoop loop, Ledger.@Nullable Address address) {
@@ -132,7 +135,9 @@ final class PoolShares {
         /** Takes back a task. @return false if it does not wait: it has begun, or is about to */
         boolean withdraw(Runnable task) {
             synchronized (PoolShares.this) {
-                return isWaiting() && waiting().remove(task);
+                boolean hasWaited = isWaiting() && waiting().remove(task);
+                leaveTurnUnlessWaiting();
+                return hasWaited;
             }
         }
 
@@ -162,9 +167,13 @@ final class PoolShares {
 
         private void addWaiting(Runnable task) {
             waiting().add(task);
-            if (!isInTurn) {
-                isInTurn = true;
-                inTurn.add(this);
+            inTurn.add(this);
+        }
+
+        /** A connection that is gone is held by nothing else. */
+        private void leaveTurnUnlessWaiting() {
+            if (!isWaiting()) {
+                inTurn.remove(this);
             }
         }
 
@@ -179,6 +188,7 @@ final class PoolShares {
             Iterator<Runnable> first = waiting().iterator();
             Runnable task = first.next();
             first.remove();
+            leaveTurnUnlessWaiting();
             count(1);
             return task;
         }

@@ -358,9 +358,6 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
             asksToWait = true;
             // the way of a reply: once the call is in the outbox, no failure of this thread can lose it
             connection.send(this);
-        } else if (isCancelled() || connection.isCutOff()) {
-            // the request is not even decoded
-            finish(null, gone());
         } else {
             handle(body);
         }
@@ -384,6 +381,11 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
 
     /** Runs the handler with the request in this buffer, on the handler's thread. */
     private void handle(ByteBuf request) {
+        if (isCancelled() || connection.isCutOff()) {
+            // the request is not even decoded
+            finish(null, gone());
+            return;
+        }
         Object[] arguments;
         requestLength = request.readableBytes();
         try {

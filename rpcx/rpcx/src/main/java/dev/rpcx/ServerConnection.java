@@ -952,6 +952,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                         RPCXException.Code.DEADLINE_EXCEEDED,
                         why,
                         hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED);
+                if (isClosed()) {
+                    // the answer could not be written, and all calls have been ended by that
+                    break;
+                }
             }
         }
         if (next < Long.MAX_VALUE / 2) {

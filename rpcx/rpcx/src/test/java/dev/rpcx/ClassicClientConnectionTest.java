@@ -179,6 +179,33 @@ class ClassicClientConnectionTest {
     }
 
     @Test
+    void aReplyForWhichThereIsNoRoomIsPassedOverAndEndsItsCall() throws Exception {
+        RPCXFuture<byte[]> reply = send(HOUR_NANOS);
+        byte[] frame = ClassicWire.reply(id.get(), Unpooled.buffer().writeZero(2 << 20), null);
+        channel.writeInbound(Unpooled.wrappedBuffer(frame, 0, 1 << 20).retain());
+        assertThat(ledger.held(Resource.REPLY_BYTES)).as("while it arrives").isGreaterThanOrEqualTo(1 << 20);
+        // each takes half of what is left
+        List<Account> others = new ArrayList<>();
+        List<Charge> taken = new ArrayList<>();
+        while (ledger.most(Resource.REPLY_BYTES) - ledger.held(Resource.REPLY_BYTES) > 1 << 20) {
+            Account other = Objects.requireNonNull(ledger.open(null));
+            others.add(other);
+            Charge charge = other.charge(Resource.REPLY_BYTES);
+            taken.add(charge);
+            while (charge.add(1 << 18)) {}
+        }
+        channel.writeInbound(Unpooled.wrappedBuffer(frame, 1 << 20, frame.length - (1 << 20)));
+        assertThat(failure(reply).code()).isEqualTo(RPCXException.Code.OVERLOADED);
+        assertThat(failure(reply).executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+        taken.forEach(Charge::release);
+        others.forEach(Account::close);
+        assertThat(ledger.held(Resource.REPLY_BYTES)).isZero();
+        RPCXFuture<byte[]> next = send(HOUR_NANOS);
+        reply(id.get(), 7);
+        assertThat(next.get()).containsExactly(7);
+    }
+
+    @Test
     void aRequestThatIsTooLargeIsNotSent() {
         RPCXFuture<byte[]> reply = connection.send(
                 taken -> ClassicWire.request(taken, "service", "method", List.of("x"), List.of(new byte[4 << 20])),

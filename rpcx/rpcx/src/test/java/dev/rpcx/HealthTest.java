@@ -127,9 +127,6 @@ class HealthTest {
             assertThat(health.ended(i % 2 == 0 ? Outcome.FAILED : Outcome.FAULT))
                     .isFalse();
         }
-        assertThat(health.isSuspect()).isTrue();
-        health.ended(Outcome.ANSWERED);
-        assertThat(health.isSuspect()).isFalse();
     }
 
     @Test

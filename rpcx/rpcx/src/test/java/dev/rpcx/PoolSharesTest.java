@@ -145,6 +145,21 @@ class PoolSharesTest {
         assertThat(share.withdraw(goes)).isFalse();
     }
 
+    /** Nothing else holds a connection that is gone. */
+    @Test
+    void aConnectionWhoseTasksAreTakenBackHasNoTurn() {
+        for (int i = 0; i < MOST; i++) {
+            give(connection(1), "a", 1);
+        }
+        PoolShares.Share gone = connection(1);
+        Runnable waits = () -> begun.add("waits");
+        gone.run(waits);
+        int before = pool.waitingConnections();
+        assertThat(gone.withdraw(waits)).isTrue();
+        gone.connectionGone();
+        assertThat(pool.waitingConnections()).isEqualTo(before - 1);
+    }
+
     @Test
     void aTaskThatFindsNoThreadIsRefusedAndHoldsNone() {
         PoolShares.Share share = connection(1);

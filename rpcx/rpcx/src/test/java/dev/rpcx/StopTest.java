@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
@@ -282,6 +283,32 @@ class StopTest {
         }
         await().until(() -> blocked.ledger().audit().isEmpty());
         // which is what this is about
+        LoopWatch.REPORTS.removeIf(report -> report.contains("StopTest$Service.blocks"));
+    }
+
+    /** They have come, and wait for their loop. */
+    @Test
+    void noHandlerOfAnEventLoopBeginsAfterwards() throws Exception {
+        Server blocked = Server.builder(RegistryServer.registry(service))
+                .host("127.0.0.1")
+                .eventLoops(1)
+                .build()
+                .start();
+        try (RawPeer peer = new RawPeer(blocked.port())) {
+            ByteBuf calls = Unpooled.buffer().writeBytes(RawPeer.preface());
+            calls.writeBytes(RawPeer.frame(Wire.REQUEST | Wire.NAMED, 1 << 16, RawPeer.prelude("stop", "blocks")));
+            for (int i = 1; i < 20; i++) {
+                calls.writeBytes(
+                        RawPeer.frame(Wire.REQUEST | Wire.NAMED, 1 << 16 | i, RawPeer.prelude("stop", "inLoop")));
+            }
+            peer.send(calls);
+            service.inLoop.await();
+            elsewhere(() -> blocked.stop(Duration.ZERO)).get(20, TimeUnit.SECONDS);
+        } finally {
+            service.releaseLoop.countDown();
+        }
+        await().until(() -> blocked.ledger().audit().isEmpty());
+        assertThat(service.begun.get()).isZero();
         LoopWatch.REPORTS.removeIf(report -> report.contains("StopTest$Service.blocks"));
     }
 
