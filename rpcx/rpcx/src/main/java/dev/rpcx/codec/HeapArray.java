@@ -4,6 +4,7 @@ import com.sun.management.HotSpotDiagnosticMXBean;
 import io.netty.buffer.ByteBuf;
 import java.lang.management.ManagementFactory;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * What an array takes of the heap, and what length a buffer on the heap should grow to. Public only because whoever
@@ -28,7 +29,27 @@ public final class HeapArray {
     /** Beyond this a buffer no longer doubles. Netty's buffers have the same. */
     private static final int BUFFER_STEP_BYTES = 4 * 1024 * 1024;
 
+    private static final AtomicBoolean PREPARED = new AtomicBoolean();
+
     private HeapArray() {}
+
+    /**
+     * Has another thread find out about the heap, once: it takes 35 to 350 ms, for which no event loop should stand
+     * still at the first large array.
+     */
+    public static void prepare() {
+        if (!PREPARED.compareAndSet(false, true)) {
+            return;
+        }
+        try {
+            Thread thread = new Thread(() -> taken(ALWAYS_EXACT_BYTES + 1L), "rpcx-heap");
+            thread.setDaemon(true);
+            thread.setContextClassLoader(null);
+            thread.start();
+        } catch (OutOfMemoryError noThread) {
+            // whoever asks first finds out
+        }
+    }
 
     /**
      * What an array takes of the heap.
