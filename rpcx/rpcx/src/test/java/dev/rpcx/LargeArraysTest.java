@@ -267,7 +267,8 @@ class LargeArraysTest {
                     .doesNotContain("NEVER");
             // the first may still meet the connection that has ended
             await().atMost(Duration.ofSeconds(30))
-                    .until(() -> client.ask("call " + port + " 1").equals("OK"));
+                    .untilAsserted(
+                            () -> assertThat(client.ask("call " + port + " 1")).isEqualTo("OK"));
         }
     }
 }
