@@ -5,7 +5,13 @@ import org.jspecify.annotations.Nullable;
 
 /** Whoever waits for a call without blocking. Told on the event loop, once the slot is free. */
 abstract class AsyncCall {
+    private static final RPCXException UNTOLD = RPCXException.noRoom("no memory was left when the call ended");
+
     final ClientMethod method;
+
+    /** Link of those that could not be told yet. {@link LoopThread} alone writes it. */
+    @Nullable
+    AsyncCall nextUntold;
 
     /** As in the slot that it was sent with, which may be another call's by now: what was left of its time. */
     private long givenNanos;
@@ -53,7 +59,32 @@ abstract class AsyncCall {
                 fail(error);
             }
         } catch (Throwable e) {
+            if (e instanceof OutOfMemoryError) {
+                MemoryReserve.use();
+            }
+            endAgain(value, error);
             told(e);
+        }
+    }
+
+    /** Also where what comes before has failed, such as the account of its address. */
+    private void endAgain(@Nullable Object value, @Nullable RPCXException error) {
+        try {
+            endAnyway(value, error);
+        } catch (Throwable stillNoMemory) {
+            if (Thread.currentThread() instanceof LoopThread loop) {
+                loop.tellLater(this);
+            }
+        }
+    }
+
+    /** @return false if there is still no memory for it */
+    final boolean endUntold() {
+        try {
+            endAnyway(null, UNTOLD);
+            return true;
+        } catch (Throwable stillNoMemory) {
+            return false;
         }
     }
 
@@ -74,4 +105,7 @@ abstract class AsyncCall {
     abstract void succeed(@Nullable Object value);
 
     abstract void fail(RPCXException error);
+
+    /** Tells whoever waits how the call has ended, and does nothing else. Nothing where that has been told. */
+    abstract void endAnyway(@Nullable Object value, @Nullable RPCXException error);
 }

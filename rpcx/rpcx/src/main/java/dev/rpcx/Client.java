@@ -89,14 +89,23 @@ public final class Client implements AutoCloseable {
     /** The number of each method that proxies call, which all that call it share: there are as many as in the program. */
     private final Map<MethodKey, Integer> methods = new ConcurrentHashMap<>();
 
+    /** The published names of the same: what connections remember of a server in any case. */
+    private final Set<String> called = ConcurrentHashMap.newKeySet();
+
     private final AtomicInteger methodsMade = new AtomicInteger();
 
     /** What a connection looks a method up by, and what it compares. */
     private record MethodKey(String service, String method, int shape, boolean isAnswered) {}
 
     int numberOf(String service, String method, int shape, boolean isAnswered) {
+        called.add(MethodDictionary.key(service, method));
         return methods.computeIfAbsent(
                 new MethodKey(service, method, shape, isAnswered), key -> methodsMade.getAndIncrement());
+    }
+
+    /** Whether a proxy has a method of this {@link MethodDictionary#key}. */
+    boolean calls(String publishedName) {
+        return called.contains(publishedName);
     }
 
     private final long maxCloseNanos;

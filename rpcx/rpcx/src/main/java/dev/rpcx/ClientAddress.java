@@ -67,6 +67,11 @@ final class ClientAddress extends Route {
 
     private @Nullable Throwable lastFailure;
 
+    /** As {@link Client#calls}. */
+    boolean calls(String publishedName) {
+        return client.calls(publishedName);
+    }
+
     ClientAddress(Client client, Endpoint endpoint, int kept, int most, @Nullable ClientCluster cluster) {
         super(client);
         this.client = client;

@@ -698,11 +698,13 @@ final class ClientCall extends Outbound {
      */
     void onFailure(int type, boolean more, Throwable failure) {
         end(
-                new RPCXException(
-                        RPCXException.Code.INVALID,
-                        "what came back cannot be taken: " + RPCXException.words(failure),
-                        type == Wire.CREDIT ? RPCXException.Executed.MAYBE : RPCXException.Executed.EXECUTED,
-                        failure),
+                failure instanceof OutOfMemoryError
+                        ? RPCXException.noRoom("no memory is left for what came back")
+                        : new RPCXException(
+                                RPCXException.Code.INVALID,
+                                "what came back cannot be taken: " + RPCXException.words(failure),
+                                type == Wire.CREDIT ? RPCXException.Executed.MAYBE : RPCXException.Executed.EXECUTED,
+                                failure),
                 isFinal(type, more));
     }
 

@@ -90,8 +90,24 @@ final class ClientConnection extends WireConnection {
     private final Runnable sweep = this::sweep;
     private final Runnable lookForOrphans = this::freeOrphans;
 
-    /** What the server publishes, by service and method; filled by the server's dictionary before the first call. */
+    /** An entry of {@link #dictionary} takes so much beside its name. */
+    private static final int ENTRY_BYTES = 128;
+
+    /**
+     * What the server publishes, by service and method; filled by the server's dictionary before the first call. What the
+     * client's proxies call is kept in any case, and of the rest as much as there is room for: a method that has none is
+     * called by name.
+     */
     private final Map<String, Entry> dictionary = new ConcurrentHashMap<>();
+
+    /** The charge is for entries of methods that no proxy had when the dictionary came. */
+    private final Charge entryBytes;
+
+    /** How many entries have come; event loop only. */
+    private int entries;
+
+    /** Entries have come that are not kept. */
+    private boolean isDictionaryCut;
 
     private record Entry(int number, int shape) {}
 
@@ -102,7 +118,9 @@ final class ClientConnection extends WireConnection {
     private boolean settled;
 
     private volatile boolean dictionaryComplete;
-    private final CompletableFuture<List<String>> published = new CompletableFuture<>();
+
+    /** Over when the server has said what it publishes, or never will. */
+    private final CompletableFuture<@Nullable Void> published = new CompletableFuture<>();
 
     /** Numbers by {@link ClientMethod#index}, looked up once each. Written without a lock: writers write the same. */
     private volatile int[] numbers = new int[8];
@@ -157,6 +175,7 @@ final class ClientConnection extends WireConnection {
         this.defaultNanos = defaultNanos;
         this.keepAliveNanos = keepAliveNanos;
         this.keepAlive = new KeepAlive(this, keepAliveNanos);
+        this.entryBytes = account.charge(Resource.TABLE_BYTES);
         this.attempt = attempt;
     }
 
@@ -426,11 +445,7 @@ final class ClientConnection extends WireConnection {
         if (dictionaryComplete) {
             throw new WireFault("a dictionary after the dictionary");
         }
-        MethodDictionary.read(payload, (name, number, shape) -> {
-            if (dictionary.size() < Wire.MAX_DICTIONARY) {
-                dictionary.put(name, new Entry(number, shape));
-            }
-        });
+        MethodDictionary.read(payload, this::onEntry);
         if (!more) {
             dictionaryComplete = true;
             beginNanos = nanoTime();
@@ -438,16 +453,37 @@ final class ClientConnection extends WireConnection {
                 // otherwise it has failed: the connection is about to close
                 attempt.complete(this);
             }
-            published.complete(dictionary.keySet().stream()
-                    .map(name -> name.replace('\0', '/'))
-                    .sorted()
-                    .toList());
+            published.complete(null);
         }
     }
 
-    /** What the server publishes, as service/method; done when it has said so. */
+    private void onEntry(String name, int number, int shape) {
+        if (entries == Wire.MAX_DICTIONARY) {
+            return;
+        }
+        entries++;
+        if (dictionary.containsKey(name)
+                || address.calls(name)
+                || entryBytes.add(ENTRY_BYTES + (long) Character.BYTES * name.length())) {
+            dictionary.put(name, new Entry(number, shape));
+        } else {
+            isDictionaryCut = true;
+        }
+    }
+
+    /** What the server publishes, as service/method; done when it has said so, and failed where that had no room. */
     CompletableFuture<List<String>> published() {
-        return published;
+        return published.thenApply(said -> {
+            List<String> names = dictionary.keySet().stream()
+                    .map(name -> name.replace('\0', '/'))
+                    .sorted()
+                    .toList();
+            // behind the look: the end of the connection empties it
+            if (isDictionaryCut || isClosed()) {
+                throw new IllegalStateException("no room for what the server publishes, or the connection is over");
+            }
+            return names;
+        });
     }
 
     /** The server wants to stop: new calls go elsewhere, and it is told at once that none will come. */
@@ -683,6 +719,8 @@ final class ClientConnection extends WireConnection {
                 try {
                     endSlots();
                 } finally {
+                    dictionary.clear();
+                    entryBytes.release();
                     address.forget(this);
                 }
             }

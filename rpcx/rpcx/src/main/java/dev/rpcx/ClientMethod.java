@@ -710,6 +710,15 @@ final class ClientMethod {
         }
 
         @Override
+        void endAnyway(@Nullable Object value, @Nullable RPCXException error) {
+            if (error == null) {
+                future.complete(value);
+            } else {
+                future.completeExceptionally(error);
+            }
+        }
+
+        @Override
         void fail(RPCXException error) {
             ended(error);
             if (method.mayTryAgain(error, attempt)) {

@@ -177,6 +177,11 @@ final class ClientStream implements Flow.Publisher<Object> {
         }
 
         @Override
+        void endAnyway(@Nullable Object value, @Nullable RPCXException error) {
+            receiver.end(error);
+        }
+
+        @Override
         void fail(RPCXException error) {
             // a stream whose time is over after it has brought something has done what it was asked for
             if (!answered || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.codec.HeapArray;
 import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
 import java.net.Inet6Address;
@@ -166,6 +167,7 @@ final class Ledger {
     }
 
     private static Ledger live(Ledger ledger) {
+        HeapArray.prepare();
         LIVE.add(ledger);
         Set<Ledger> kept = made;
         if (kept != null) {

@@ -18,9 +18,35 @@ final class LoopThread extends FastThreadLocalThread {
     @Nullable
     CallContext context;
 
+    /** Calls that are over, and whose callers could not be told for want of memory; linked by {@link AsyncCall#nextUntold}. */
+    private @Nullable AsyncCall untold;
+
     LoopThread(Runnable task, String name) {
         super(task, name);
         setDaemon(true);
+    }
+
+    /** Keeps a call until there is memory to tell its caller of its end. On this thread, as what follows. */
+    void tellLater(AsyncCall call) {
+        call.nextUntold = untold;
+        untold = call;
+    }
+
+    boolean hasUntold() {
+        return untold != null;
+    }
+
+    /** Tells those who could not be told before, as many as there is memory for. */
+    void tellUntold() {
+        for (AsyncCall call = untold; call != null; call = untold) {
+            // first: what it is told may end other calls
+            untold = call.nextUntold;
+            call.nextUntold = null;
+            if (!call.endUntold()) {
+                tellLater(call);
+                return;
+            }
+        }
     }
 
     /**

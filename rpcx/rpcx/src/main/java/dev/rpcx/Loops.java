@@ -32,6 +32,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The event loops of one client or server, and what they listen on and connect to: sockets, on Linux epoll's own and elsewhere Java's; or
@@ -98,9 +99,52 @@ class Loops {
      */
     private static final class Loop extends SingleThreadIoEventLoop {
         private static final long TASKS_MILLIS = 1;
+        private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
         Loop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory io) {
             super(parent, executor, io, Integer.MAX_VALUE, RejectedExecutionHandlers.reject(), TASKS_MILLIS);
+        }
+
+        /**
+         * Nothing ends the loop but its end. Where the memory is at its end, Netty fails over telling of what a task or a
+         * connection has thrown, and then the loop would end in silence: its connections would neither be read nor
+         * closed, and no deadline of theirs would be looked at.
+         */
+        @Override
+        protected void run() {
+            while (!runToEnd()) {
+                try {
+                    // sockets and tasks that are left are told of again
+                    LockSupport.parkNanos(PAUSE_NANOS);
+                } catch (Throwable stillNoMemory) {
+                    // such as for the class that is called
+                }
+            }
+        }
+
+        /** @return whether the loop has come to its end; otherwise something was thrown, of which nobody can be told */
+        private boolean runToEnd() {
+            try {
+                super.run();
+                return true;
+            } catch (Throwable notTold) {
+                return false;
+            }
+        }
+
+        /** Comes after each look at tasks and sockets, also where there are no tasks. */
+        @Override
+        protected void afterRunningAllTasks() {
+            if (Thread.currentThread() instanceof LoopThread loop && loop.hasUntold()) {
+                LockSupport.parkNanos(PAUSE_NANOS);
+                loop.tellUntold();
+            }
+        }
+
+        /** The loop does not wait for sockets while somebody has to be told. */
+        @Override
+        protected boolean hasTasks() {
+            return super.hasTasks() || Thread.currentThread() instanceof LoopThread loop && loop.hasUntold();
         }
 
         @Override

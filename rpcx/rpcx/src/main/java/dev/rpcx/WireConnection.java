@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -125,6 +126,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private boolean heard;
 
     WireConnection(Channel channel, Account account) {
+        MemoryReserve.keep();
         this.channel = channel;
         this.account = account;
         this.unsent = new SocketQueue(channel, account, this::replyBytes, this::unsentChanged, this::endUnread);
@@ -581,7 +583,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         long bytes = gathered.length + cut.capacity();
-        boolean isCharged = bytes <= Outbound.SMALL_BYTES || kept.set(bytes);
+        boolean isCharged =
+                bytes <= Outbound.SMALL_BYTES || kept.set(HeapArray.taken(gathered.length) + HeapArray.taken(cut));
         if (!isCharged) {
             shrinkBuffers();
             bytes = gathered.length + cut.capacity();
@@ -858,13 +861,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private void end(String why) {
         closed = true;
-        beforeClose();
-        large.clear();
-        // from here on no thread writes; what one has begun is ended first
-        turn.end();
+        // each of these also where the one before it fails, as where the memory is at its end
         try {
-            writeRest();
-            writeBatch();
+            endWriting();
         } finally {
             try {
                 onClosed(why);
@@ -879,6 +878,18 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 }
             }
         }
+    }
+
+    private void endWriting() {
+        try {
+            beforeClose();
+        } finally {
+            large.clear();
+            // from here on no thread writes; what one has begun is ended first
+            turn.end();
+        }
+        writeRest();
+        writeBatch();
     }
 
     /** A handler may hold the connection long after its end, which must not keep what is not counted any more. */
@@ -937,6 +948,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        if (cause instanceof OutOfMemoryError) {
+            MemoryReserve.use();
+        }
         close(RPCXException.message(cause));
     }
 }

@@ -46,6 +46,23 @@ enum Attack {
             round -> round == 0
                     ? times(16, k -> Unpooled.wrappedBuffer(begun(1 << 16 | k, "plain"), part(1 << 16 | k, 16_000)))
                     : pong()),
+    REQUESTS_BEGUN_LARGE(
+            "begun requests of 300 kB from 24 addresses",
+            24,
+            24,
+            2,
+            Shape.READS,
+            round -> round == 0
+                    ? times(12, k -> begun(1 << 16 | k, "plain"))
+                    : round < 20 ? times(12, k -> part(1 << 16 | k, 16_000)) : pong()),
+    REPLIES_UNREAD_LARGE("replies of 530 kB that nobody reads", 24, 24, 1, Shape.DEAF, round -> much(round, 530_000)),
+    ITEMS_UNREAD_LARGE(
+            "stream items of 530 kB that nobody reads",
+            24,
+            24,
+            1,
+            Shape.DEAF,
+            round -> round == 0 ? times(2, k -> stream(1 << 16 | k, "large", 1L << 40)) : pong()),
     EMPTY_PARTS(
             "parts without a byte",
             2,
@@ -432,11 +449,15 @@ enum Attack {
     }
 
     private static ByteBuf much(int round) {
+        return much(round, 128 << 10);
+    }
+
+    private static ByteBuf much(int round, int bytes) {
         return call(
                 Wire.REQUEST,
                 id(round, round),
                 "much",
-                Unpooled.buffer().writeByte(1 << 3).writeBytes(number(128 << 10)));
+                Unpooled.buffer().writeByte(1 << 3).writeBytes(number(bytes)));
     }
 
     private static @Nullable ByteBuf classicUnfinished(int round) {

@@ -23,6 +23,7 @@ public final class Besieged {
 
     private static final long PAUSE_MILLIS = 1000;
     private static final String ITEM = "x".repeat(16_000);
+    private static final String LARGE_ITEM = "x".repeat(530_000);
 
     private Besieged() {}
 
@@ -100,13 +101,23 @@ public final class Besieged {
         /** Sends as many items as there is credit for, as fast as the publisher can make them. */
         @Method
         Flow.Publisher<String> endless() {
+            return endless(ITEM);
+        }
+
+        /** The same, with items whose buffers take more than half a region of a heap that has regions. */
+        @Method
+        Flow.Publisher<String> large() {
+            return endless(LARGE_ITEM);
+        }
+
+        private static Flow.Publisher<String> endless(String item) {
             return to -> to.onSubscribe(new Flow.Subscription() {
                 private volatile boolean cancelled;
 
                 @Override
                 public void request(long items) {
                     for (long i = 0; i < items && !cancelled; i++) {
-                        to.onNext(ITEM);
+                        to.onNext(item);
                     }
                 }
 

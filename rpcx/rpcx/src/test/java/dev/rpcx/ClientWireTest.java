@@ -1037,6 +1037,39 @@ class ClientWireTest {
         send(Wire.REPLY, next().id(), RawPeer.text("b"));
     }
 
+    /** A server chooses how many names it has, and how long they are. */
+    @Test
+    void aDictionaryIsChargedAndWhatTheClientCallsIsKeptInAnyCase() {
+        echo("a");
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        Ledger ledger = client.ledger();
+        dictionary(Wire.DICTIONARY | Wire.MORE, "other".repeat(20));
+        assertThat(ledger.held(Resource.TABLE_BYTES)).isBetween(200L, 500L);
+        List<Account> others = new ArrayList<>();
+        List<Charge> charges = new ArrayList<>();
+        while (ledger.held(Resource.TABLE_BYTES) < ledger.most(Resource.TABLE_BYTES) - 100) {
+            // each gets a half of what is left
+            Account other = Objects.requireNonNull(ledger.open(null));
+            Charge charge = other.charge(Resource.TABLE_BYTES);
+            for (long more = ledger.most(Resource.TABLE_BYTES); more > 0; more /= 2) {
+                charge.add(more);
+            }
+            others.add(other);
+            charges.add(charge);
+        }
+        dictionary(Wire.DICTIONARY, "brings", "echo", "more".repeat(20));
+        Frame request = next();
+        assertThat(request.head() & Wire.NAMED).as("called by its number").isZero();
+        send(Wire.REPLY, request.id(), RawPeer.text("b"));
+        assertThat(connection().published()).isCompletedExceptionally();
+        charges.forEach(Charge::release);
+        others.forEach(Account::close);
+        assertThat(ledger.held(Resource.TABLE_BYTES)).isBetween(200L, 500L);
+        client.close();
+        assertThat(ledger.held(Resource.TABLE_BYTES)).isZero();
+    }
+
     @Test
     void aCallEndsInTheNanosecondInWhichItsTimeIsOverAndIsNotLookedAtBefore() {
         open();
@@ -1171,7 +1204,7 @@ class ClientWireTest {
         send(Wire.PART | Wire.MORE, id, text.readSlice(10_000));
         assertThat(held()).isEqualTo((32 << 10) - before);
         send(Wire.PART | Wire.MORE, id, text.readSlice(10_000));
-        assertThat(held()).isEqualTo((64 << 10) - before);
+        assertThat(held()).isEqualTo((64 << 10) - 24 - before);
         send(Wire.PART, id, text);
         assertThat(call).isCompletedWithValue("x".repeat(40_000));
         assertThat(held()).isZero();

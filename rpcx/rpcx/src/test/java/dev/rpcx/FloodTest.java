@@ -73,6 +73,8 @@ class FloodTest {
         server = JvmProcess.start(
                 List.of(
                         "-XX:TieredStopAtLevel=1",
+                        // what is standard where there are two processors, with regions that large arrays take whole
+                        "-XX:+UseG1GC",
                         "-Xmx" + HEAP_MB + "m",
                         "-XX:MaxDirectMemorySize=" + DIRECT_MB + "m"),
                 Besieged.class,

@@ -7,6 +7,7 @@ import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
@@ -28,7 +29,17 @@ final class RawPeer implements AutoCloseable {
 
     /** @param from an address of this host, such as 127.0.0.2, which belongs to somebody else then */
     RawPeer(int port, String from) throws IOException {
-        socket = new Socket(InetAddress.getByName("127.0.0.1"), port, InetAddress.getByName(from), 0);
+        this(port, from, 0);
+    }
+
+    /** @param receiveBytes what the system takes for this peer before it reads, about; 0 for its standard */
+    RawPeer(int port, String from, int receiveBytes) throws IOException {
+        socket = new Socket();
+        if (receiveBytes > 0) {
+            socket.setReceiveBufferSize(receiveBytes);
+        }
+        socket.bind(new InetSocketAddress(InetAddress.getByName(from), 0));
+        socket.connect(new InetSocketAddress("127.0.0.1", port));
         socket.setTcpNoDelay(true);
         socket.setSoTimeout(20_000);
         out = socket.getOutputStream();

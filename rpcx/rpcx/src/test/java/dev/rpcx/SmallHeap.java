@@ -44,6 +44,69 @@ public final class SmallHeap {
             return never;
         }
 
+        /** Holds one large array. */
+        @Method
+        void hold(byte[] bytes) throws InterruptedException {
+            try {
+                new CountDownLatch(1).await();
+            } finally {
+                Reference.reachabilityFence(bytes);
+            }
+        }
+
+        @Method
+        String much(int bytes) {
+            return "x".repeat(bytes);
+        }
+
+        /** As many items as there is credit for. */
+        @Method
+        Flow.Publisher<String> endless(int bytes) {
+            return to -> to.onSubscribe(new Flow.Subscription() {
+                private volatile boolean cancelled;
+
+                @Override
+                public void request(long items) {
+                    for (long i = 0; i < items && !cancelled; i++) {
+                        to.onNext("x".repeat(bytes));
+                    }
+                }
+
+                @Override
+                public void cancel() {
+                    cancelled = true;
+                }
+            });
+        }
+
+        /** Welcomes items, and waits for the first to be whole. */
+        @Method
+        CompletableFuture<Integer> take(Flow.Publisher<String> items) {
+            CompletableFuture<Integer> first = new CompletableFuture<>();
+            items.subscribe(new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                    subscription.request(1);
+                }
+
+                @Override
+                public void onNext(String item) {
+                    first.complete(item.length());
+                }
+
+                @Override
+                public void onError(Throwable thrown) {
+                    first.completeExceptionally(thrown);
+                }
+
+                @Override
+                public void onComplete() {
+                    first.complete(0);
+                }
+            });
+            return first;
+        }
+
         /** The handler has ended, and its stream goes on. */
         @Method
         Flow.Publisher<String> stream(String text, List<Tiny> all) {

@@ -4,6 +4,7 @@ import com.sun.management.HotSpotDiagnosticMXBean;
 import io.netty.buffer.ByteBuf;
 import java.lang.management.ManagementFactory;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * What an array takes of the heap, and what length a buffer on the heap should grow to. Public only because whoever
@@ -11,7 +12,7 @@ import java.util.List;
  *
  * <p>A collector that divides the heap into regions (G1, the JVM's standard) gives whole regions to an array of more
  * than half a region, which is 512 KiB on heaps up to 2 GiB: an array of 512 KiB takes 1 MiB there, and one of 1 MiB
- * takes 2 MiB, since each has a header. Whatever limits the memory that a peer can fill has to count that. Source:
+ * takes 2 MiB, since each has a header. None crosses from one region to the next, so two of 400 kB take 1 MiB. Whatever limits the memory that a peer can fill has to count that. Source:
  * <a href="https://docs.oracle.com/en/java/javase/25/gctuning/garbage-first-g1-garbage-collector1.html">HotSpot Garbage
  * Collection Tuning Guide, Humongous Objects</a>.
  */
@@ -19,16 +20,36 @@ public final class HeapArray {
     /** The most that an array has in front of its elements, with what aligns its end. */
     private static final int HEADER_BYTES = 24;
 
-    /** The smallest region of G1 has twice as much: nothing smaller needs a look at the collector. */
-    private static final int ALWAYS_EXACT_BYTES = 512 * 1024 - HEADER_BYTES;
+    /** No more than a sixteenth of a region is lost to what is smaller: that needs no look at the collector. */
+    private static final int ALWAYS_EXACT_BYTES = 64 * 1024;
 
     /** Beyond this buffers grow to powers of two less a header, which fit regions. */
-    private static final int BUFFER_BYTES = 256 * 1024;
+    private static final int BUFFER_BYTES = 32 * 1024;
 
     /** Beyond this a buffer no longer doubles. Netty's buffers have the same. */
     private static final int BUFFER_STEP_BYTES = 4 * 1024 * 1024;
 
+    private static final AtomicBoolean PREPARED = new AtomicBoolean();
+
     private HeapArray() {}
+
+    /**
+     * Has another thread find out about the heap, once: it takes 35 to 350 ms, for which no event loop should stand
+     * still at the first large array.
+     */
+    public static void prepare() {
+        if (!PREPARED.compareAndSet(false, true)) {
+            return;
+        }
+        try {
+            Thread thread = new Thread(() -> taken(ALWAYS_EXACT_BYTES + 1L), "rpcx-heap");
+            thread.setDaemon(true);
+            thread.setContextClassLoader(null);
+            thread.start();
+        } catch (OutOfMemoryError noThread) {
+            // whoever asks first finds out
+        }
+    }
 
     /**
      * What an array takes of the heap.
@@ -43,8 +64,12 @@ public final class HeapArray {
     /** @param regionBytes of one region; 0 where the heap has none */
     static long taken(long bytes, long regionBytes) {
         long all = bytes + HEADER_BYTES;
-        if (regionBytes == 0 || all <= regionBytes / 2) {
+        if (regionBytes == 0 || bytes <= ALWAYS_EXACT_BYTES) {
             return bytes;
+        }
+        if (all <= regionBytes / 2) {
+            // its part of a region that holds as many of its kind as fit
+            return Math.max(bytes, regionBytes / (regionBytes / all));
         }
         return (all + regionBytes - 1) / regionBytes * regionBytes;
     }

@@ -15,16 +15,29 @@ class HeapArrayTest {
     @ParameterizedTest
     @CsvSource({
         "0, 0",
-        "524263, 524263",
-        "524264, 524264",
+        "65536, 65536",
+        "95301, 95325",
+        "349501, 349525",
+        "349502, 524288",
+        "524264, 524288",
         "524265, 1048576",
         "524288, 1048576",
         "1048552, 1048576",
         "1048553, 2097152",
         "4194304, 5242880"
     })
-    void anArrayOfMoreThanHalfARegionTakesWholeRegions(long bytes, long taken) {
+    void anArrayTakesItsPartOfARegionOrWholeRegions(long bytes, long taken) {
         assertThat(HeapArray.taken(bytes, MIB)).isEqualTo(taken);
+    }
+
+    @Test
+    void whatIsTakenNeverShrinksAsAnArrayGrows() {
+        long before = 0;
+        for (int bytes = 60_000; bytes < 3 * MIB; bytes += 7) {
+            long taken = HeapArray.taken(bytes, MIB);
+            assertThat(taken).isGreaterThanOrEqualTo(before).isBetween((long) bytes, 2L * (bytes + 24));
+            before = taken;
+        }
     }
 
     @Test
@@ -50,7 +63,15 @@ class HeapArrayTest {
 
     /** A request of 300 kB is read into 512 KiB: with their header they have to fit half a region of 1 MiB. */
     @ParameterizedTest
-    @CsvSource({"300000, 524264", "524264, 524264", "524265, 1048552", "2000000, 2097128"})
+    @CsvSource({
+        "32768, 32768",
+        "32769, 65512",
+        "200000, 262120",
+        "300000, 524264",
+        "524264, 524264",
+        "524265, 1048552",
+        "2000000, 2097128"
+    })
     void largeBuffersFitRegionsWithTheirHeaders(int bytes, int capacity) {
         ByteBuf buffer = Unpooled.buffer(256);
         HeapArray.grow(buffer, bytes);

@@ -1,0 +1,92 @@
+package dev.rpcx;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * A client with the standard settings as a process. {@code call PORT COUNT} makes so many calls at once, and is answered
+ * with how each has ended; {@code fill PORT COUNT} has no memory left while it waits for them.
+ */
+public final class SmallClient {
+    private static final int MOST_ARRAYS = 1 << 16;
+    private static final int ARRAY_BYTES = 1000;
+    private static final long FILL_NANOS = TimeUnit.SECONDS.toNanos(3);
+
+    /** All calls have five seconds. */
+    private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(20);
+
+    private SmallClient() {}
+
+    @RPCXClient(remoteServerName = "any")
+    interface Calls {
+        @Method(timeoutMillis = 5000)
+        CompletableFuture<String> echo(String text);
+    }
+
+    public static void main(String[] args) throws IOException {
+        Client client = Client.builder().connections(1).build();
+        System.out.println("ready");
+        JvmProcess.answer(line -> {
+            String[] words = line.split(" ");
+            Calls calls = client.create(Calls.class, "127.0.0.1", Integer.parseInt(words[1]));
+            // before the calls take what there is
+            Thread filler = new Thread(new Filler());
+            List<CompletableFuture<String>> all = new ArrayList<>();
+            for (int i = 0; i < Integer.parseInt(words[2]); i++) {
+                all.add(calls.echo("x"));
+            }
+            if (words[0].equals("fill")) {
+                filler.start();
+                end(filler);
+            }
+            long until = System.nanoTime() + LONGEST_NANOS;
+            return String.join(" ", all.stream().map(call -> end(call, until)).toArray(String[]::new));
+        });
+        client.close();
+    }
+
+    /** Takes all memory for some seconds, and whatever is given back meanwhile. */
+    private static final class Filler implements Runnable {
+        private final byte[][] all = new byte[MOST_ARRAYS][];
+
+        @Override
+        public void run() {
+            long begin = System.nanoTime();
+            for (int i = 0; i < all.length && System.nanoTime() - begin < FILL_NANOS; ) {
+                try {
+                    all[i] = new byte[ARRAY_BYTES];
+                    i++;
+                } catch (OutOfMemoryError full) {
+                    // some others may have given something back since
+                }
+            }
+            java.util.Arrays.fill(all, null);
+        }
+    }
+
+    private static void end(Thread thread) {
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static String end(CompletableFuture<String> call, long untilNanos) {
+        try {
+            call.get(Math.max(0, untilNanos - System.nanoTime()), TimeUnit.NANOSECONDS);
+            return "OK";
+        } catch (InterruptedException | TimeoutException e) {
+            return "NEVER";
+        } catch (ExecutionException e) {
+            return e.getCause() instanceof RPCXException known
+                    ? known.code().name()
+                    : e.getCause().toString();
+        }
+    }
+}
