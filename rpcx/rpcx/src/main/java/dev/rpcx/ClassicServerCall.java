@@ -350,7 +350,7 @@ final class ClassicServerCall implements Runnable, Awaited.Call, CallThreads.Cal
         if (admission == null) {
             return;
         }
-        if (connection.threads.waitsForItsOwn(method.place())) {
+        if (connection.threads.waitsForItsOwn(method.place(), this)) {
             admission.leave();
         } else {
             admission.leaveUnbegun(beganNanos, deadlineNanos, connection.nanoTime());

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ClientCall extends Outbound {
     /** A buffer up to this is not counted while its slot is free: there can be as many as there are slots. */
-    private static final int COUNTED_BYTES = 4 * 1024;
+    private static final int COUNTED_BYTES = 512;
 
     /**
      * The event loop ends calls whose time is over. Should it not, its thread waits so much longer, and then ends the

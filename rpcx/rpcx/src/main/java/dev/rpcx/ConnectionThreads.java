@@ -45,8 +45,8 @@ final class ConnectionThreads {
     }
 
     /** Whether a handler that waits does so because its own connection holds as many threads as it may, and others have some left. */
-    boolean waitsForItsOwn(RunOn.Place place) {
-        return Threads.isPool(place) && handlers.hasFree();
+    boolean waitsForItsOwn(RunOn.Place place, Runnable handler) {
+        return Threads.isPool(place) && handlers.isBeyond(handler);
     }
 
     /** Once. What goes on counts for others of the same address. */

@@ -51,11 +51,6 @@ final class PoolShares {
         return new Share(loop, account.address);
     }
 
-    /** Whether a thread is free: what waits then is beyond the share of its own connection. */
-    synchronized boolean hasFree() {
-        return running < most;
-    }
-
     /** Connections whose tasks wait: for tests. */
     synchronized int waitingConnections() {
         return inTurn.size();
@@ -141,9 +136,11 @@ final class PoolShares {
             }
         }
 
-        /** See {@link PoolShares#hasFree}. */
-        boolean hasFree() {
-            return PoolShares.this.hasFree();
+        /** Whether a task waits although a thread is free: what its own connection holds keeps it waiting. */
+        boolean isBeyond(Runnable task) {
+            synchronized (PoolShares.this) {
+                return running < most && isWaiting() && waiting().contains(task);
+            }
         }
 
         /** Once. What waits is run all the same, unless it is withdrawn. */

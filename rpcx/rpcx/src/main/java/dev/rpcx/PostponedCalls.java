@@ -148,13 +148,18 @@ final class PostponedCalls {
         return true;
     }
 
+    /** One that was about to start has been taken back, or starts. Any thread. */
+    void notStarted() {
+        connection.inLoopOrHere(() -> {
+            starting--;
+            resumeIfWaiting();
+        });
+    }
+
     /** Runs on the handler's thread. */
     private void run(ServerCall call) {
         try {
-            connection.inLoopOrHere(() -> {
-                starting--;
-                resumeIfWaiting();
-            });
+            notStarted();
         } finally {
             call.run();
         }

@@ -50,6 +50,10 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     boolean receiving;
     boolean handling;
 
+    /** What was given to a thread to run this call: it may do something else first. Event loop only. */
+    @Nullable
+    Runnable handed;
+
     /** Says whether the call is counted among its connection's running handlers. */
     boolean running;
 
@@ -144,6 +148,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         }
         receiving = false;
         handling = false;
+        handed = null;
         abandoned = false;
         waits = false;
         begun = false;
@@ -649,7 +654,8 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         if (counted == null) {
             return;
         }
-        if (connection.threads.waitsForItsOwn(method().place())) {
+        Runnable waits = handed == null ? this : handed;
+        if (connection.threads.waitsForItsOwn(method().place(), waits)) {
             // what one connection has too much of says nothing of what others may have
             counted.leave();
         } else {

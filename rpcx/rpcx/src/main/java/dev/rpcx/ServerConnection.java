@@ -674,6 +674,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     boolean start(ServerCall call, Runnable run) {
         call.handling = true;
+        call.handed = run;
         try {
             threads.run(call.method().place(), run);
             return true;
@@ -1015,11 +1016,23 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** A notice has been cancelled. @return whether that is its end, since no thread has come to it */
     private boolean isWithdrawn(ServerCall call, RPCXException.Code code, String why) {
-        if (!threads.withdraw(call.method().place(), call)) {
+        if (!withdraw(call)) {
             return false;
         }
         noticeFailed(call.method(), RPCXException.refused(code, why));
         recycle(call);
+        return true;
+    }
+
+    /** Takes back what waits for a thread to run the call. @return false if there is nothing */
+    private boolean withdraw(ServerCall call) {
+        Runnable handed = call.handed;
+        if (handed == null || !threads.withdraw(call.method().place(), handed)) {
+            return false;
+        }
+        if (handed != call) {
+            postponed(call).notStarted();
+        }
         return true;
     }
 
@@ -1264,9 +1277,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         // the look comes before its stream ends, by which its handler may end here and now and recycle the call
         boolean handled = call.handling;
         boolean hasBegun = handled ? cancel(call) && call.isExecuted() : call.hasBegun();
-        if (handled && threads.withdraw(call.method().place(), call)) {
+        if (handled && withdraw(call)) {
             // nothing would end it but the thread for which it has waited
             handled = false;
+        } else if (!handled && hasBegun && call.method().brings()) {
+            // its handler has ended, and what it wanted to be told is of its stream
+            call.cancel();
         }
         endStreams(call);
         if (!handled) {

@@ -60,7 +60,11 @@ class Threads {
                         }) {
                     @Override
                     protected void afterExecute(Runnable ended, @Nullable Throwable thrown) {
-                        begun.decrementAndGet();
+                        int left = begun.decrementAndGet();
+                        int most = getCorePoolSize();
+                        if (most > poolSize && left < most / 2) {
+                            shrinkPool(poolSize);
+                        }
                     }
                 };
         pool.allowCoreThreadTimeOut(true);
@@ -169,10 +173,22 @@ class Threads {
             }
             pool.execute(task);
             isTaken = true;
+            if (begun.get() > pool.getCorePoolSize()) {
+                // it has shrunk meanwhile
+                growPool();
+            }
         } finally {
             if (!isTaken) {
                 begun.decrementAndGet();
             }
+        }
+    }
+
+    /** A pool starts a thread for each task while it has fewer than its core, so the core follows what there is to do. */
+    private synchronized void shrinkPool(int least) {
+        pool.setCorePoolSize(Math.max(least, begun.get()));
+        if (begun.get() > pool.getCorePoolSize()) {
+            growPool();
         }
     }
 
