@@ -197,6 +197,7 @@ public final class Client implements AutoCloseable {
      * What the server there publishes, as {@code service/method}, in order: for tools, and to see that it is there and answers. Blocks at most
      * as long as a call.
      *
+     * @return the same list as long as the client has the same connection to this server
      * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if it cannot be reached or says nothing
      */
     public List<String> published(String host, int port) {

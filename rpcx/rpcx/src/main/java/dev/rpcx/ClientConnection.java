@@ -122,6 +122,9 @@ final class ClientConnection extends WireConnection {
     /** Over when the server has said what it publishes, or never will. */
     private final CompletableFuture<@Nullable Void> published = new CompletableFuture<>();
 
+    /** Made when somebody asks; guarded by {@link #published}. */
+    private @Nullable List<String> publishedNames;
+
     /** Numbers by {@link ClientMethod#index}, looked up once each. Written without a lock: writers write the same. */
     private volatile int[] numbers = new int[8];
 
@@ -471,13 +474,25 @@ final class ClientConnection extends WireConnection {
         }
     }
 
+    /** One list for the connection, by which a tool can tell it from another one. */
+    private List<String> names() {
+        synchronized (published) {
+            List<String> names = publishedNames;
+            if (names == null) {
+                names = dictionary.keySet().stream()
+                        .map(name -> name.replace('\0', '/'))
+                        .sorted()
+                        .toList();
+                publishedNames = names;
+            }
+            return names;
+        }
+    }
+
     /** What the server publishes, as service/method; done when it has said so, and failed where that had no room. */
     CompletableFuture<List<String>> published() {
         return published.thenApply(said -> {
-            List<String> names = dictionary.keySet().stream()
-                    .map(name -> name.replace('\0', '/'))
-                    .sorted()
-                    .toList();
+            List<String> names = names();
             // behind the look: the end of the connection empties it
             if (isDictionaryCut || isClosed()) {
                 throw new IllegalStateException("no room for what the server publishes, or the connection is over");
