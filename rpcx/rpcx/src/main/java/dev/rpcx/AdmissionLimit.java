@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * How many handlers of one method run at once. By Little's law those that run, divided by those that end in a second, is the time a call
  * takes; so the limit is the rate at which calls end, times the time that a call may take. It may take what the handler itself needs and
  * half of what its caller's time leaves beyond: so what is taken is finished in time, whatever the work behind it can do, and the rest is
- * refused at once, which costs next to nothing. Nothing has to be late first, so nothing has to be found again by trial every few moments.
+ * refused at once, which costs next to nothing. Once some have been late, none has to be again: nothing is found by trial every few moments.
  *
  * <p>What a handler itself needs is the share of its callers' time that it took when it did not have to wait. While calls are refused there
  * is no such moment: but whenever the limit has sunk to half, and now and then it is halved for that, it can be seen. Where as many calls
@@ -60,6 +60,9 @@ final class AdmissionLimit {
 
     /** A step has been due for so long, and too few calls have ended for it: then those that are refused look. */
     private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
+
+    /** Where fewer than one in so many are late, there is no need of a limit, however much of their time calls take. */
+    private static final int SOME_LATE = 64;
 
     /** Above this, what a handler needs leaves no room for a limit to help. */
     private static final double MOST_OWN = 0.95;
@@ -112,6 +115,9 @@ final class AdmissionLimit {
     private static final int SHARED_STEPS = 10;
 
     private final int most;
+
+    /** Whether how long calls take says something; see {@link LongPoll}. */
+    private final boolean isLearning;
 
     /** Of all methods of the server. */
     private final AtomicInteger all;
@@ -201,7 +207,13 @@ final class AdmissionLimit {
      * @param all how many run, shared by the methods of one server
      */
     AdmissionLimit(int most, AtomicInteger all, long nowNanos) {
+        this(most, all, nowNanos, true);
+    }
+
+    /** @param isLearning false for a limit that stays what it is */
+    AdmissionLimit(int most, AtomicInteger all, long nowNanos, boolean isLearning) {
         this.most = most;
+        this.isLearning = isLearning;
         this.all = all;
         this.limit = most;
         this.windowBeganNanos = nowNanos;
@@ -304,6 +316,10 @@ final class AdmissionLimit {
      * @param isDone whether the handler brought a result. One that failed or was cancelled in good time says nothing: callers decide that
      */
     void leave(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
+        if (!isLearning) {
+            leave();
+            return;
+        }
         all.decrementAndGet();
         if (running.getAndDecrement() == 1) {
             // it was alone: no wait to learn from, and what follows may be idle time
@@ -329,6 +345,10 @@ final class AdmissionLimit {
      * not among those that end, of which the rate says what can be done. A call whose caller gave up before that says nothing.
      */
     void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
+        if (!isLearning) {
+            leave();
+            return;
+        }
         all.decrementAndGet();
         if (running.getAndDecrement() == 1 && !gap) {
             gap = true;
@@ -350,7 +370,7 @@ final class AdmissionLimit {
         if (givenNanos >= minGivenNanos && (count <= ALL_COUNT || count % SAMPLED == 0)) {
             long held = Math.min(givenNanos, usualNanos);
             double share = took / (double) held;
-            boolean isLate = !isDone || share >= 1;
+            boolean isLate = !isDone || took >= givenNanos;
             given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
             shares.addAndGet((isLate ? 1L << LATE_SHIFT : 0) + (long) (SHARE_UNIT * Math.min(MOST_SHARE, share)));
         }
@@ -467,7 +487,7 @@ final class AdmissionLimit {
         }
         learn(now, refusing, used);
         int before = limit;
-        adapt(refusing, used, current * usualNanos);
+        adapt(refusing, SOME_LATE * (shareSum >>> LATE_SHIFT) >= counted, used, current * usualNanos);
         if (limit == most) {
             refusingSteps = 0;
             sinkingFrom = 0;
@@ -591,16 +611,20 @@ final class AdmissionLimit {
     }
 
     /**
+     * @param areSomeLate whether some calls ended after their own time, or without a result: those that end in time need no limit, though
+     *     they may take nearly all of it, as those do that wait for news until their caller's time is nearly over
      * @param used the mean part of its caller's time that a call took
      * @param inTheirTime how many calls end in time in the time that one is given
      */
-    private void adapt(boolean refusing, double used, double inTheirTime) {
+    private void adapt(boolean refusing, boolean areSomeLate, double used, double inTheirTime) {
         double target = (1 + own) / 2;
         // hardly any wait; more than that may still be on its way, for as long as a call takes
         boolean isCalm = used < own + (target - own) / 4;
         int now = limit;
-        // without a refusal it is not known that calls wait for each other: then only what endangers them counts
-        if (refusing || used > (now < most ? target : (1 + target) / 2)) {
+        // without a refusal it is not known that calls wait for each other: then only what endangers them counts, and
+        // where there
+        // is no limit yet, only what has made some of them late
+        if (refusing || (now < most ? used > target : areSomeLate && used > (1 + target) / 2)) {
             double goal = inTheirTime * target;
             if (isCalm) {
                 goal = Math.max(goal, now * 1.1 + 1);

@@ -31,7 +31,13 @@ public final class RegistryServer {
 
     /** A method before a server gives it interceptors. */
     private record Published(
-            String service, String name, Class<?> type, Method method, MethodHandle handle, RunOn.Place place) {}
+            String service,
+            String name,
+            Class<?> type,
+            Method method,
+            MethodHandle handle,
+            RunOn.Place place,
+            boolean isLongPoll) {}
 
     private RegistryServer() {}
 
@@ -96,7 +102,10 @@ public final class RegistryServer {
         RunOn onClass = service.getClass().getAnnotation(RunOn.class);
         RunOn.Place place =
                 onMethod != null ? onMethod.value() : onClass != null ? onClass.value() : RunOn.Place.VIRTUAL_THREAD;
-        Published entry = new Published(serviceName, name, service.getClass(), method, handle(service, method), place);
+        boolean isLongPoll =
+                method.isAnnotationPresent(LongPoll.class) || service.getClass().isAnnotationPresent(LongPoll.class);
+        Published entry = new Published(
+                serviceName, name, service.getClass(), method, handle(service, method), place, isLongPoll);
         if (methods.putIfAbsent(MethodDictionary.key(serviceName, name), entry) != null) {
             throw new IllegalArgumentException(
                     serviceName + "/" + name + " is published twice (expected: names that differ)");
@@ -151,7 +160,9 @@ public final class RegistryServer {
                     interceptors.isEmpty()
                             ? null
                             : Interceptor.chain(interceptors, ServerMethod.entering(entry.handle)),
-                    entry.place == RunOn.Place.EVENT_LOOP ? null : new AdmissionLimit(maxRunning, running, nowNanos)));
+                    entry.place == RunOn.Place.EVENT_LOOP
+                            ? null
+                            : new AdmissionLimit(maxRunning, running, nowNanos, !entry.isLongPoll)));
         }
         return numbered;
     }

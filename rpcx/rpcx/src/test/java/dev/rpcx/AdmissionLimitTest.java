@@ -60,6 +60,12 @@ class AdmissionLimitTest {
         /** So many calls a second beside those of any attack, which sleep until they are cancelled. */
         private double sleepersPerSecond;
 
+        /** So many calls a second that wait for news for thirty seconds, which their callers know. */
+        private double pollsPerSecond;
+
+        /** Whether each call works exactly as long as any other. */
+        private boolean isExact;
+
         /** So many calls of the attack at once, every two seconds. */
         private int bunch;
 
@@ -109,7 +115,7 @@ class AdmissionLimitTest {
                         arrive(attack);
                     }
                 }
-                double all = perSecond + attackPerSecond + sleepersPerSecond;
+                double all = perSecond + attackPerSecond + sleepersPerSecond + pollsPerSecond;
                 long arrival = nowNanos + (long) (-Math.log(1 - random.nextDouble()) * 1e9 / all);
                 endUntil(Math.min(arrival, until));
                 if (arrival >= until) {
@@ -118,7 +124,9 @@ class AdmissionLimitTest {
                 double chosen = random.nextDouble() * all;
                 Attack kind = chosen < attackPerSecond
                         ? attack
-                        : chosen < attackPerSecond + sleepersPerSecond ? Attack.SLEEPS : null;
+                        : chosen < attackPerSecond + sleepersPerSecond
+                                ? Attack.SLEEPS
+                                : chosen < all - perSecond ? Attack.POLLS : null;
                 arrive(kind);
             }
         }
@@ -229,11 +237,14 @@ class AdmissionLimitTest {
                 Job job = waiting.remove();
                 double mean = job.kind() == null ? workMillis : job.kind().workShare * workMillis;
                 // or between 0.7 and 1.3 of the mean
-                double millis =
-                        mean * (isVaried ? -Math.log(1 - random.nextDouble()) : 0.7 + 0.6 * random.nextDouble());
-                long end = job.kind() == Attack.SLEEPS
-                        ? nowNanos + TimeUnit.MICROSECONDS.toNanos(Attack.SLEEPS.givenMicros / 20 * 19)
-                        : nowNanos + (long) (millis * 1e6);
+                double millis = mean
+                        * (isExact
+                                ? 1
+                                : isVaried ? -Math.log(1 - random.nextDouble()) : 0.7 + 0.6 * random.nextDouble());
+                long end = nowNanos
+                        + (job.kind() == Attack.SLEEPS
+                                ? TimeUnit.MICROSECONDS.toNanos(Attack.SLEEPS.givenMicros / 20 * 19)
+                                : job.kind() == Attack.POLLS ? TimeUnit.SECONDS.toNanos(30) : (long) (millis * 1e6));
                 boolean isCutOff = isHastyCutOff && job.kind() == Attack.ABOUT_AS_LONG_AS_IT_TAKES;
                 ends.add(new Event(isCutOff ? Math.min(end, Math.max(nowNanos, job.deadlineNanos())) : end, job));
             }
@@ -260,6 +271,8 @@ class AdmissionLimitTest {
         FAILS_AT_ONCE(200_000, 0.01, true, false),
         /** Nearly all of ten seconds; see {@link Service#sleepersPerSecond}. */
         SLEEPS(10_000_000, 1, true, false),
+        /** Thirty seconds of thirty-five; see {@link Service#pollsPerSecond}. */
+        POLLS(35_000_000, 1, true, true),
         /** 2^50 µs. */
         ALL_THE_TIME_THERE_IS(1L << 50, 1, true, true);
 
@@ -277,7 +290,9 @@ class AdmissionLimitTest {
     }
 
     @ParameterizedTest
-    @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "SLEEPS") // as many of these take every place there is
+    @EnumSource(
+            mode = EnumSource.Mode.EXCLUDE,
+            names = {"SLEEPS", "POLLS"}) // as many of these take every place there is
     void whatOthersGiveTheirCallsDoesNotSteerTheLimit(Attack attack) {
         for (double workMillis : new double[] {4, 120}) {
             for (int factor = 1; factor <= LongForm.of(9, 81); factor *= 3) {
@@ -296,7 +311,9 @@ class AdmissionLimitTest {
     }
 
     @ParameterizedTest
-    @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "SLEEPS") // as many of these take every place there is
+    @EnumSource(
+            mode = EnumSource.Mode.EXCLUDE,
+            names = {"SLEEPS", "POLLS"}) // as many of these take every place there is
     void inOverloadGoodCallsKeepTheirPartWhateverTheOthersGive(Attack attack) {
         for (int factor : new int[] {1, 3, 9}) {
             Service service = new Service(4, 4, 200, false);
@@ -368,7 +385,7 @@ class AdmissionLimitTest {
             assertThat(first / 15.0)
                     .as("in time a second; begin %s, limit %s", begin, service.limit.limit())
                     // until it is known what a call takes that takes seconds
-                    .isGreaterThan((workMillis < 1500 ? 0.7 : 0.5) * perSecond);
+                    .isGreaterThan((workMillis < 1500 ? 0.7 : 0.35) * perSecond);
             assertThat(service.good / 45.0)
                     .as("in time a second; begin %s, limit %s", begin, service.limit.limit())
                     .isGreaterThan((workMillis < 1500 ? 0.9 : 0.75) * perSecond);
@@ -425,6 +442,34 @@ class AdmissionLimitTest {
         }
     }
 
+    /** Whoever polls knows when its caller's time is over, and answers just before it. */
+    @ParameterizedTest
+    @CsvSource({
+        // work ms, callers' ms, calls a second, how many come at once every 2 s
+        "2990, 3000, 100, 0",
+        "9990, 10000, 30, 0",
+        "1985, 2000, 2, 200",
+        "29990, 30000, 10, 0",
+    })
+    void callsThatEndJustBeforeTheirTimeNeedNoLimit(double workMillis, long callersMillis, int perSecond, int bunch) {
+        Service service = new Service(100_000, workMillis, callersMillis, false);
+        service.isExact = true;
+        service.bunch = bunch;
+        service.offer(perSecond, 0, null, 120);
+        assertThat(service.refused).isZero();
+        assertThat(service.late).isZero();
+    }
+
+    @ParameterizedTest
+    @ValueSource(doubles = {1, 7, 50})
+    void quickCallsBesideLongPollsOfTheSameMethodAreAllServed(double pollsPerSecond) {
+        Service service = new Service(100_000, 20, 1000, false);
+        service.pollsPerSecond = pollsPerSecond;
+        service.offer(50, 0, null, 180);
+        assertThat(service.refused).isZero();
+        assertThat(service.late).isZero();
+    }
+
     /** Nothing has been learnt of what calls take that do not wait. */
     @ParameterizedTest
     @ValueSource(doubles = {0.01, 0.05, 0.3, 1})
@@ -475,8 +520,8 @@ class AdmissionLimitTest {
         for (int factor : new int[] {2, 5, 10}) {
             Service service = new Service(workers, workMillis, callersMillis, isInterrupted);
             service.offer(0.5 * service.capacity(), 5);
-            // what came before the limit was found has to end first
-            service.offer(factor * service.capacity(), Math.max(5, 20 * callersMillis / 1000));
+            // what came before the first was late has to end first, as long as that takes
+            service.offer(factor * service.capacity(), Math.max(8, 20 * callersMillis / 1000));
             service.offer(factor * service.capacity(), 20);
             assertThat(service.good / 20.0)
                     .as(
@@ -699,6 +744,22 @@ class AdmissionLimitTest {
         for (int i = 0; i < count; i++) {
             limit.leave(began, began + TimeUnit.MILLISECONDS.toNanos(200), now, true);
         }
+    }
+
+    /** Callers that give hardly any time, and calls that never bring a result. */
+    @Test
+    void ofALongPollNothingIsLearnt() {
+        AdmissionLimit limit = new AdmissionLimit(MOST, new AtomicInteger(), 0, false);
+        long second = TimeUnit.SECONDS.toNanos(1);
+        for (int i = 1; i <= 100; i++) {
+            assertThat(enter(limit)).isEqualTo(40);
+            for (int k = 0; k < 20; k++) {
+                limit.leave((i - 1) * second, i * second, i * second, false);
+                limit.leaveUnbegun((i - 1) * second, i * second, i * second);
+            }
+        }
+        assertThat(limit.running()).isZero();
+        assertThat(limit.limit()).isEqualTo(MOST);
     }
 
     @Test

@@ -15,8 +15,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -144,7 +146,7 @@ class ClassicAttackTest {
     }
 
     private static RPCXException error(ClassicWire.Reply reply) {
-        return java.util.Objects.requireNonNull(reply.error());
+        return Objects.requireNonNull(reply.error());
     }
 
     /** Why the server closes: a reply of no call, and then the end. */
@@ -423,8 +425,14 @@ class ClassicAttackTest {
             Thread stopping = new Thread(() -> server.stop(Duration.ofSeconds(60)));
             stopping.start();
             assertThat(end(idle).code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
-            peer.send(request(2, "hello", RawPeer.text("a")));
-            RPCXException refused = error(reply(peer));
+            // each connection hears of the stop on its own loop
+            AtomicLong id = new AtomicLong(2);
+            RPCXException refused = await().until(
+                            () -> {
+                                peer.send(request(id.getAndIncrement(), "hello", RawPeer.text("a")));
+                                return reply(peer).error();
+                            },
+                            Objects::nonNull);
             assertThat(refused.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
             assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
             target.release.countDown();

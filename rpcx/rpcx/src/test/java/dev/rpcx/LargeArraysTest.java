@@ -253,12 +253,7 @@ class LargeArraysTest {
                     }
                 });
                 JvmProcess client = JvmProcess.start(
-                        List.of(
-                                "-Xlog:exceptions=info:file=/tmp/w/h1-n/ex.log",
-                                "-XX:TieredStopAtLevel=1",
-                                "-XX:+UseG1GC",
-                                "-Xmx64m"),
-                        SmallClient.class)) {
+                        List.of("-XX:TieredStopAtLevel=1", "-XX:+UseG1GC", "-Xmx64m"), SmallClient.class)) {
             assertThat(client.greeting()).isEqualTo("ready");
             int port = server.endpoint().port();
             assertThat(client.ask("call " + port + " 1")).isEqualTo("OK");
