@@ -76,8 +76,8 @@ public final class CommandLine {
             or what came cannot be shown.
             JSON by the schema: an object for a message, {"case": {...}} for a sealed type, Base64 for bytes, ISO 8601 for times. A field that
             is missing or unknown, or does not fit, is an error, and nothing is sent. A double or float may be written with any number of digits if
-            it is that number to half a unit of the last one: 0.1 is taken, 1e-400 and 9007199254740993 are not. A result is JSON that can be sent again;
-            characters that are not seen are \\uXXXX in it.\
+            it is that number to half a unit of the last one: 0.1 is taken, 1e-400 and 9007199254740993 are not. Characters that are not seen are
+            printed as \\uXXXX.\
             """;
 
     private final PrintStream out;
