@@ -2,9 +2,11 @@ package dev.rpcx.cli;
 
 import dev.rpcx.OneWay;
 import dev.rpcx.RPCXClient;
+import dev.rpcx.codec.CodecException;
 import dev.rpcx.codec.Codecs;
 import dev.rpcx.schema.MessageType;
 import dev.rpcx.schema.Schema;
+import io.netty.buffer.Unpooled;
 import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -78,13 +80,15 @@ record Called(Class<?> type, Method method, @Nullable Object[] arguments, Messag
         if (fitting.isEmpty()) {
             throw new Mistake(Printable.clipped(json) + ": an array of " + count + " (expected: " + expected + ")");
         }
-        Schema schema = Codecs.standard(type).schema();
+        Codecs codecs = Codecs.standard(type);
+        Schema schema = codecs.schema();
         List<Called> readable = new ArrayList<>();
         Mistake first = null;
         for (Method each : fitting) {
             try {
-                readable.add(
-                        new Called(type, each, JsonArguments.read(json, schema.parameters(each)), schema.result(each)));
+                @Nullable Object[] arguments = JsonArguments.read(json, schema.parameters(each));
+                expectSendable(codecs, each, arguments);
+                readable.add(new Called(type, each, arguments, schema.result(each)));
             } catch (Mistake e) {
                 first = first == null ? e : first;
             }
@@ -97,6 +101,16 @@ record Called(Class<?> type, Method method, @Nullable Object[] arguments, Messag
             throw first;
         }
         return readable.get(0);
+    }
+
+    /** By the codec that sends them: what this side refuses is a mistake in what was asked, and no call has failed. */
+    private static void expectSendable(Codecs codecs, Method method, @Nullable Object[] arguments) {
+        try {
+            codecs.parameters(method).write(arguments, Unpooled.buffer());
+        } catch (CodecException e) {
+            throw new Mistake("the arguments of " + signature(method) + " cannot be sent: "
+                    + (e.getMessage() == null ? e.code() : e.getMessage()));
+        }
     }
 
     private static String signature(Method method) {
@@ -132,6 +146,9 @@ record Called(Class<?> type, Method method, @Nullable Object[] arguments, Messag
         } catch (InvocationTargetException | CompletionException e) {
             if (e.getCause() instanceof RuntimeException failed) {
                 throw failed;
+            }
+            if (e.getCause() instanceof Error error) {
+                throw error;
             }
             throw new IllegalStateException(e.getCause());
         } catch (IllegalAccessException | InaccessibleObjectException e) {

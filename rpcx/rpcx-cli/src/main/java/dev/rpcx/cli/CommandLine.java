@@ -27,8 +27,9 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Exit code 0 good, 1 a mistake in what was asked, told in one line, 2 the server cannot be reached or is not well, 3
- * the call failed there. Whatever is printed, whoever wrote it, is {@link Printable}.
+ * Exit code 0 good, 1 a mistake in what was asked, told in one line, with nothing sent, 2 the server cannot be reached or
+ * is not well, 3 the call failed there, or what came cannot be shown. Whatever is printed, whoever wrote it, is
+ * {@link Printable}.
  */
 public final class CommandLine {
     private static final Duration TIME = Duration.ofSeconds(5);
@@ -71,9 +72,12 @@ public final class CommandLine {
     private static final String COMMON = """
             With each command: --help tells of it, --debug shows the stack trace of an error.
 
-            Classes come from RPCX_CLASSPATH. Exit code 0 good, 1 a mistake in what was asked, 2 the server is not reached, 3 the call failed.
+            Classes come from RPCX_CLASSPATH. Exit code 0 good, 1 a mistake in what was asked, 2 the server is not reached, 3 the call failed,
+            or what came cannot be shown.
             JSON by the schema: an object for a message, {"case": {...}} for a sealed type, Base64 for bytes, ISO 8601 for times. A field that
-            is missing or unknown, or does not fit, is an error, and nothing is sent.\
+            is missing or unknown, or does not fit, is an error, and nothing is sent. A double or float may be written with any number of digits if
+            it is that number to half a unit of the last one: 0.1 is taken, 1e-400 and 9007199254740993 are not. Characters that are not seen are
+            printed as \\uXXXX.\
             """;
 
     private final PrintStream out;
@@ -91,7 +95,7 @@ public final class CommandLine {
         // a full disk is told by nothing else
         if (System.out.checkError()) {
             System.err.println("standard output: not all of it could be written");
-            exitCode = exitCode == 0 ? BAD_INPUT : exitCode;
+            exitCode = exitCode == 0 ? FAILED : exitCode;
         }
         System.exit(exitCode);
     }
@@ -285,7 +289,8 @@ public final class CommandLine {
     }
 
     private int list(Client client, Endpoint at) {
-        client.published(at.host(), at.port()).forEach(name -> out.println(Printable.line(name)));
+        List<String> published = client.published(at.host(), at.port());
+        show("the list has come, but it", () -> published.forEach(name -> out.println(Printable.line(name))));
         return 0;
     }
 
@@ -298,16 +303,41 @@ public final class CommandLine {
     }
 
     private int call(Client client, Endpoint at, Called called) {
-        Object result = called.invoke(client.create(called.type(), at.host(), at.port()));
+        Object result = invoke(client, at, called);
         if (!JsonResult.isVoid(called.result())) {
-            try {
-                out.println(JsonResult.text(called.result(), result));
-            } catch (RuntimeException | StackOverflowError e) {
-                throw new Failure(
-                        FAILED, "the call was executed, but its result cannot be shown: " + e.getMessage(), e);
-            }
+            show("the call was executed, but its result", () -> JsonResult.print(called.result(), result, out));
         }
         return 0;
+    }
+
+    /** What fails once a call may have been sent is no mistake in what was asked, whatever it is. */
+    private static @Nullable Object invoke(Client client, Endpoint at, Called called) {
+        Object proxy = client.create(called.type(), at.host(), at.port());
+        try {
+            return called.invoke(proxy);
+        } catch (RPCXException | Mistake e) {
+            throw e;
+        } catch (RuntimeException | Error e) {
+            throw new Failure(FAILED, "MAYBE: the call has failed on this side: " + e, e);
+        }
+    }
+
+    /**
+     * What a server has sent may be more than there is memory for, and its classes may refuse to be read.
+     *
+     * @param what the error's begin: what has come
+     */
+    private static void show(String what, Runnable printing) {
+        try {
+            printing.run();
+        } catch (RuntimeException | Error e) {
+            String why = e instanceof StackOverflowError
+                    ? "it is too deep"
+                    : e instanceof OutOfMemoryError
+                            ? "no memory is left for it"
+                            : e instanceof IllegalStateException ? String.valueOf(e.getMessage()) : e.toString();
+            throw new Failure(FAILED, what + " cannot be shown: " + why, e);
+        }
     }
 
     /** No server has it. */
@@ -328,7 +358,7 @@ public final class CommandLine {
                     "the server does not publish " + called.published()
                             + Printable.nearest(called.published(), published));
         }
-        called.invoke(client.create(called.type(), at.host(), at.port()));
+        invoke(client, at, called);
         RPCXException why = answered(client.create(Behind.class, at.host(), at.port()));
         // a connection has one list: another one is another connection's
         if (why == null && client.published(at.host(), at.port()) == published) {

@@ -1,5 +1,6 @@
 package dev.rpcx.cli;
 
+import dev.rpcx.codec.Limits;
 import dev.rpcx.schema.EnumType;
 import dev.rpcx.schema.FieldType;
 import dev.rpcx.schema.MessageType;
@@ -11,12 +12,15 @@ import java.lang.reflect.AccessibleObject;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.InvocationTargetException;
+import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
+import java.time.format.DateTimeFormatter;
+import java.time.temporal.TemporalAccessor;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
@@ -42,9 +46,18 @@ import tools.jackson.databind.json.JsonMapper;
  * A method's arguments, read from JSON by the schema that the call is sent by: nothing can be in the JSON that would not
  * be sent as it stands there, and what the method has to be given has to be there. {@link JsonResult} writes the same
  * forms.
+ *
+ * <p>A number stands for its value, however it is written: 1e2 is 100.0. Most decimal fractions are no {@code double} and
+ * no {@code float}, so there a number is taken that is as near to the one that is sent as its own digits tell, which is
+ * half a unit of the last of them, zeros at the end apart: 0.1, 0.10000000000000001 and 1e23, but neither 1e-400 nor
+ * 9007199254740993. So is what Java prints of a {@code double} or {@code float}. A time stands for its moment, whatever
+ * its offset.
  */
 final class JsonArguments {
     private static final JsonMapper JSON = JsonMapper.shared();
+
+    /** What is no number in JSON, as Java writes it. */
+    private static final Set<String> NOT_FINITE = Set.of("NaN", "Infinity", "-Infinity");
 
     private final JsonParser in;
 
@@ -108,7 +121,8 @@ final class JsonArguments {
     /** Jackson's own words name its classes and settings. */
     private static Mistake unreadable(JacksonException e, String expected) {
         String what = e instanceof StreamConstraintsException
-                ? "JSON inside JSON more than 500 deep, or a number of more than 1000 digits"
+                ? "JSON inside JSON more than 500 deep, a number of more than 1000 digits, a name of more than 50000"
+                        + " characters, or a string of more than 20000000"
                 : "no JSON";
         return new Mistake(place(e.getLocation()) + what + " (expected: " + expected + ")");
     }
@@ -211,14 +225,17 @@ final class JsonArguments {
         boolean isNumber = shape instanceof Scalar scalar
                         && switch (scalar) {
                             case STRING, CHAR, UUID, BYTES -> false;
+                            case FLOAT, DOUBLE -> !NOT_FINITE.contains(text);
                             default -> true;
                         }
                 || shape == WellKnown.DECIMAL;
         try (JsonParser in = JSON.createParser(isNumber ? text : JSON.writeValueAsString(text))) {
-            in.nextToken();
-            Object key = new JsonArguments(in).element(shape, at + ", key " + Printable.clipped(text));
-            if (in.nextToken() == null) {
-                return key;
+            // JSON has spaces round a number, and a key has none
+            if (in.nextToken() != null && text.equals(in.getString())) {
+                Object key = new JsonArguments(in).element(shape, at + ", key " + Printable.clipped(text));
+                if (in.nextToken() == null) {
+                    return key;
+                }
             }
         } catch (JacksonException e) {
             // told below
@@ -271,16 +288,16 @@ final class JsonArguments {
                 }
                 yield text.charAt(0);
             }
-            case FLOAT -> {
-                float number = (float) real(scalar, at);
-                if (Float.isInfinite(number) && isNumber()) {
-                    throw wrong(at, expected(scalar));
+            case FLOAT -> real(scalar, at, Float::valueOf);
+            case DOUBLE -> real(scalar, at, Double::valueOf);
+            case STRING -> {
+                String text = text(scalar, at);
+                if (text.codePoints().anyMatch(c -> c <= Character.MAX_VALUE && Character.isSurrogate((char) c))) {
+                    throw wrong(at, "a string without half a surrogate pair, for which UTF-8 has no bytes");
                 }
-                yield number;
+                yield text;
             }
-            case DOUBLE -> real(scalar, at);
-            case STRING -> text(scalar, at);
-            case BYTES -> parsed(scalar, at, Base64.getDecoder()::decode);
+            case BYTES -> parsed(scalar, at, JsonArguments::base64);
             case BIG_INTEGER -> {
                 expect(JsonToken.VALUE_NUMBER_INT, at, expected(scalar));
                 yield in.getBigIntegerValue();
@@ -298,7 +315,7 @@ final class JsonArguments {
 
     private Object wellKnown(WellKnown type, String at) {
         return switch (type) {
-            case INSTANT -> parsed(type, at, Instant::parse);
+            case INSTANT -> parsed(type, at, JsonArguments::instant);
             case DURATION -> parsed(type, at, Duration::parse);
             case LOCAL_DATE -> parsed(type, at, LocalDate::parse);
             case LOCAL_DATE_TIME -> parsed(type, at, LocalDateTime::parse);
@@ -306,9 +323,42 @@ final class JsonArguments {
                 if (!isNumber()) {
                     throw wrong(at, expected(type));
                 }
-                yield in.getDecimalValue();
+                BigDecimal number = decimal(in.getString());
+                if (number == null || Math.abs((long) number.scale()) > Limits.STANDARD.scale()) {
+                    throw wrong(at, expected(type));
+                }
+                yield number;
             }
         };
+    }
+
+    /** @return null where its exponent is more than a {@link BigDecimal} has */
+    private static @Nullable BigDecimal decimal(String number) {
+        try {
+            return new BigDecimal(number);
+        } catch (NumberFormatException e) {
+            return null;
+        }
+    }
+
+    /** With or without padding. Bits that belong to no byte have to be zero: they would not be sent. */
+    private static byte[] base64(String text) {
+        byte[] bytes = Base64.getDecoder().decode(text);
+        Base64.Encoder encoder = Base64.getEncoder();
+        if (!encoder.encodeToString(bytes).equals(text)
+                && !encoder.withoutPadding().encodeToString(bytes).equals(text)) {
+            throw new IllegalArgumentException("bits at the end");
+        }
+        return bytes;
+    }
+
+    /** A leap second is no moment to {@link Instant}, which takes it for the second before. */
+    private static Instant instant(String text) {
+        TemporalAccessor parsed = DateTimeFormatter.ISO_INSTANT.parse(text);
+        if (parsed.query(DateTimeFormatter.parsedLeapSecond())) {
+            throw new DateTimeException("a leap second");
+        }
+        return Instant.from(parsed);
     }
 
     private Object bool(String at) {
@@ -332,24 +382,40 @@ final class JsonArguments {
         return in.currentToken() == JsonToken.VALUE_NUMBER_INT || in.currentToken() == JsonToken.VALUE_NUMBER_FLOAT;
     }
 
-    private double real(Scalar scalar, String at) {
-        if (isNumber()) {
-            double number = in.getDoubleValue();
-            if (Double.isFinite(number)) {
-                return number;
+    /** @param nearest of the numbers of that type, to the one that is written */
+    private <N extends Number> N real(Scalar scalar, String at, Function<String, N> nearest) {
+        if (!isNumber()) {
+            if (in.currentToken() != JsonToken.VALUE_STRING || !NOT_FINITE.contains(in.getString())) {
+                throw wrong(at, expected(scalar));
             }
-        } else if (in.currentToken() == JsonToken.VALUE_STRING) {
-            switch (in.getString()) {
-                case "NaN":
-                    return Double.NaN;
-                case "Infinity":
-                    return Double.POSITIVE_INFINITY;
-                case "-Infinity":
-                    return Double.NEGATIVE_INFINITY;
-                default:
-            }
+            return nearest.apply(in.getString());
         }
-        throw wrong(at, expected(scalar));
+        N number = nearest.apply(in.getString());
+        if (!Double.isFinite(number.doubleValue())) {
+            throw wrong(at, expected(scalar));
+        }
+        if (!isAsWritten(number, in.getString())) {
+            throw wrong(at, expected(scalar) + "; the nearest is " + number);
+        }
+        return number;
+    }
+
+    /** Whether the two differ by half a unit of the last digit written at most. */
+    private static boolean isAsWritten(Number number, String text) {
+        BigDecimal written = decimal(text);
+        if (written == null) {
+            return false;
+        }
+        // all digits of the binary fraction; a float is a double
+        BigDecimal exact = new BigDecimal(number.doubleValue());
+        if (written.signum() == 0 || exact.signum() == 0) {
+            return written.signum() == exact.signum();
+        }
+        BigDecimal digits = written.stripTrailingZeros();
+        BigDecimal apart = exact.subtract(digits).abs();
+        return apart.add(apart).compareTo(digits.ulp()) <= 0
+                // Java before 19 prints some whose last digit is another one
+                || digits.compareTo(new BigDecimal(number.toString())) == 0;
     }
 
     private String text(Shape shape, String at) {
@@ -497,17 +563,20 @@ final class JsonArguments {
                 case LONG -> range(Long.MIN_VALUE, Long.MAX_VALUE);
                 case BIG_INTEGER -> "an integer";
                 case CHAR -> "a string of one character";
-                case FLOAT -> "a number up to 3.4e38, or \"NaN\", \"Infinity\", \"-Infinity\"";
-                case DOUBLE -> "a number up to 1.8e308, or \"NaN\", \"Infinity\", \"-Infinity\"";
+                case FLOAT ->
+                    "a number up to 3.4e38 that a float holds to the last digit written, or \"NaN\", \"Infinity\", \"-Infinity\"";
+                case DOUBLE ->
+                    "a number up to 1.8e308 that a double holds to the last digit written, or \"NaN\", \"Infinity\", \"-Infinity\"";
                 case STRING -> "a string";
-                case BYTES -> "a string of Base64";
+                case BYTES -> "a string of Base64, its spare bits zero";
                 case UUID -> "a string such as \"123e4567-e89b-12d3-a456-426614174000\"";
             };
         }
         if (shape instanceof WellKnown wellKnown) {
             return switch (wellKnown) {
-                case DECIMAL -> "a number";
-                case INSTANT -> "a string such as \"2026-12-31T23:59:59Z\"";
+                case DECIMAL ->
+                    "a number of a scale from -" + Limits.STANDARD.scale() + " to " + Limits.STANDARD.scale();
+                case INSTANT -> "a string such as \"2026-12-31T23:59:59Z\", no leap second";
                 case DURATION -> "a string such as \"PT1.5S\"";
                 case LOCAL_DATE -> "a string such as \"2026-12-31\"";
                 case LOCAL_DATE_TIME -> "a string such as \"2026-12-31T23:59:59\"";

@@ -6,6 +6,8 @@ import dev.rpcx.schema.MessageType;
 import dev.rpcx.schema.Scalar;
 import dev.rpcx.schema.Shape;
 import dev.rpcx.schema.WellKnown;
+import java.io.PrintStream;
+import java.io.Writer;
 import java.lang.reflect.InaccessibleObjectException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -17,20 +19,24 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
-import tools.jackson.databind.JsonNode;
+import tools.jackson.core.JsonGenerator;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
-import tools.jackson.databind.node.ArrayNode;
-import tools.jackson.databind.node.JsonNodeFactory;
-import tools.jackson.databind.node.ObjectNode;
 
-/** A method's result as JSON, by the schema that it came by: what was sent and nothing else, in the forms that {@link JsonArguments} reads. */
+/**
+ * A method's result as JSON, by the schema that it came by: what was sent and nothing else, in the forms that
+ * {@link JsonArguments} reads. It is written as it is walked through: a few bytes of a server may be many lines, and all
+ * of them at once, or a tree of them, may be more than there is memory for.
+ */
 final class JsonResult {
     private static final JsonMapper JSON =
             JsonMapper.builder().enable(SerializationFeature.INDENT_OUTPUT).build();
-    private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 
-    private JsonResult() {}
+    private final JsonGenerator out;
+
+    private JsonResult(JsonGenerator out) {
+        this.out = out;
+    }
 
     /** Of the methods that bring nothing. */
     static boolean isVoid(MessageType result) {
@@ -38,108 +44,141 @@ final class JsonResult {
     }
 
     /**
-     * In lines, with each of the server's characters that a terminal would obey as an escape.
+     * In lines, with each of the server's characters that a terminal would obey as an escape. All of it is printed or
+     * nothing, unless the stream itself fails.
      *
      * @throws IllegalStateException a class of the result does not give what it holds
      */
-    static String text(MessageType result, @Nullable Object value) {
-        JsonNode node = result.kind() == MessageType.Kind.WRAPPER
-                ? field(result.fields().get(0), value)
-                : element(result, value);
-        return Printable.lines(JSON.writeValueAsString(node));
+    static void print(MessageType result, @Nullable Object value, PrintStream to) {
+        // asks the classes of the result for all that they hold before the first line is printed
+        write(result, value, Writer.nullWriter());
+        write(result, value, Printable.writer(to));
+        to.println();
     }
 
-    private static JsonNode field(FieldType field, @Nullable Object value) {
-        if (value == null) {
-            return NODES.nullNode();
+    private static void write(MessageType result, @Nullable Object value, Writer to) {
+        try (JsonGenerator out = JSON.createGenerator(to)) {
+            JsonResult written = new JsonResult(out);
+            if (result.kind() == MessageType.Kind.WRAPPER) {
+                written.field(result.fields().get(0), value);
+            } else {
+                written.element(result, value);
+            }
         }
-        return switch (field.holder()) {
+    }
+
+    private void field(FieldType field, @Nullable Object value) {
+        if (value == null) {
+            out.writeNull();
+            return;
+        }
+        switch (field.holder()) {
             case PLAIN, NULLABLE -> element(field.shape(), value);
             case OPTIONAL -> element(field.shape(), ((Optional<?>) value).orElse(null));
             case LIST, SET -> {
-                ArrayNode array = NODES.arrayNode();
-                ((Collection<?>) value).forEach(element -> array.add(element(field.shape(), element)));
-                yield array;
+                out.writeStartArray();
+                ((Collection<?>) value).forEach(element -> element(field.shape(), element));
+                out.writeEndArray();
             }
             case MAP -> map(field, (Map<?, ?>) value);
-        };
+        }
     }
 
-    private static JsonNode map(FieldType field, Map<?, ?> map) {
+    private void map(FieldType field, Map<?, ?> map) {
         Shape keys = Objects.requireNonNull(field.key());
-        ObjectNode object = NODES.objectNode();
-        ArrayNode pairs = NODES.arrayNode();
-        map.forEach((k, v) -> {
-            JsonNode key = element(keys, k);
-            JsonNode value = element(field.shape(), v);
-            if (JsonArguments.isText(keys)) {
-                object.set(key.isString() ? key.stringValue() : key.toString(), value);
-            } else {
-                ObjectNode pair = NODES.objectNode();
-                pair.set("key", key);
-                pair.set("value", value);
-                pairs.add(pair);
-            }
+        if (JsonArguments.isText(keys)) {
+            out.writeStartObject();
+            map.forEach((key, value) -> {
+                out.writeName(text(keys, key));
+                element(field.shape(), value);
+            });
+            out.writeEndObject();
+            return;
+        }
+        out.writeStartArray();
+        map.forEach((key, value) -> {
+            out.writeStartObject();
+            out.writeName("key");
+            element(keys, key);
+            out.writeName("value");
+            element(field.shape(), value);
+            out.writeEndObject();
         });
-        return JsonArguments.isText(keys) ? object : pairs;
+        out.writeEndArray();
     }
 
-    private static JsonNode element(Shape shape, @Nullable Object value) {
+    private void element(Shape shape, @Nullable Object value) {
         if (value == null) {
-            return NODES.nullNode();
+            out.writeNull();
+        } else if (shape instanceof MessageType message) {
+            message(message, value);
+        } else if (shape instanceof Scalar scalar) {
+            scalar(scalar, value);
+        } else if (shape == WellKnown.DECIMAL) {
+            out.writeNumber((BigDecimal) value);
+        } else {
+            out.writeString(text(shape, value));
         }
-        if (shape instanceof Scalar scalar) {
-            return scalar(scalar, value);
-        }
-        if (shape instanceof EnumType) {
-            return NODES.stringNode(((Enum<?>) value).name());
-        }
-        if (shape instanceof MessageType message) {
-            return message(message, value);
-        }
-        return shape == WellKnown.DECIMAL ? NODES.numberNode((BigDecimal) value) : NODES.stringNode(value.toString());
     }
 
-    private static JsonNode scalar(Scalar scalar, Object value) {
-        return switch (scalar) {
-            case BOOL -> NODES.booleanNode((Boolean) value);
-            case BYTE, SHORT, INT, LONG -> NODES.numberNode(((Number) value).longValue());
-            case BIG_INTEGER -> NODES.numberNode((BigInteger) value);
+    private void scalar(Scalar scalar, Object value) {
+        switch (scalar) {
+            case BOOL -> out.writeBoolean((Boolean) value);
+            case BYTE, SHORT, INT, LONG -> out.writeNumber(((Number) value).longValue());
+            case BIG_INTEGER -> out.writeNumber((BigInteger) value);
             case FLOAT, DOUBLE -> {
-                double number = ((Number) value).doubleValue();
-                yield !Double.isFinite(number)
-                        ? NODES.stringNode(value.toString())
-                        : value instanceof Float single ? NODES.numberNode(single) : NODES.numberNode(number);
+                if (!Double.isFinite(((Number) value).doubleValue())) {
+                    out.writeString(value.toString());
+                } else if (value instanceof Float single) {
+                    out.writeNumber(single);
+                } else {
+                    out.writeNumber((Double) value);
+                }
             }
-            case BYTES -> NODES.stringNode(Base64.getEncoder().encodeToString((byte[]) value));
-            case CHAR, STRING, UUID -> NODES.stringNode(value.toString());
-        };
+            case BYTES, CHAR, STRING, UUID -> out.writeString(text(scalar, value));
+        }
     }
 
-    private static JsonNode message(MessageType message, Object value) {
-        ObjectNode object = NODES.objectNode();
+    /** As a string of JSON has it, or as the key of a map, whatever it is in Java. */
+    private static String text(Shape shape, Object value) {
+        return shape == Scalar.BYTES
+                ? Base64.getEncoder().encodeToString((byte[]) value)
+                : shape instanceof EnumType ? ((Enum<?>) value).name() : value.toString();
+    }
+
+    private void message(MessageType message, Object value) {
         switch (message.kind()) {
             case RECORD, BEAN -> {
+                out.writeStartObject();
                 for (int i = 0; i < message.fields().size(); i++) {
                     FieldType field = message.fields().get(i);
-                    object.set(field.name(), field(field, got(message.getters().get(i), value)));
+                    out.writeName(field.name());
+                    field(field, got(message.getters().get(i), value));
                 }
+                out.writeEndObject();
             }
-            case ONEOF -> {
-                for (FieldType each : message.fields()) {
-                    if (each.javaClass() == value.getClass()) {
-                        return object.set(each.name(), element(each.shape(), value));
-                    }
-                }
-                // what stands for a newer peer's case holds nothing
-                return object.set(value.getClass().getSimpleName(), NODES.objectNode());
-            }
-            case WRAPPER -> {
-                return field(message.fields().get(0), value);
-            }
+            case ONEOF -> oneOf(message, value);
+            case WRAPPER -> field(message.fields().get(0), value);
             case PARAMETERS -> throw new IllegalStateException(message + " within a value");
         }
-        return object;
+    }
+
+    private void oneOf(MessageType message, Object value) {
+        out.writeStartObject();
+        FieldType given = message.fields().stream()
+                .filter(each -> each.javaClass() == value.getClass())
+                .findFirst()
+                .orElse(null);
+        if (given != null) {
+            out.writeName(given.name());
+            element(given.shape(), value);
+        } else {
+            // what stands for a newer peer's case holds nothing
+            out.writeName(value.getClass().getSimpleName());
+            out.writeStartObject();
+            out.writeEndObject();
+        }
+        out.writeEndObject();
     }
 
     private static @Nullable Object got(Method getter, Object of) {

@@ -1,6 +1,7 @@
 package dev.rpcx.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import dev.rpcx.Method;
 import dev.rpcx.OneWay;
@@ -12,6 +13,7 @@ import dev.rpcx.schema.Field;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.math.BigDecimal;
 import java.math.BigInteger;
@@ -19,6 +21,8 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
@@ -33,9 +37,12 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -124,6 +131,42 @@ class CallTest {
         }
     }
 
+    /** Of no bytes where all of it is as it is without them. */
+    record Nobody(
+            @Field(1) String name,
+            @Field(2) int age,
+            @Field(3) Optional<Double> weight) {}
+
+    /** Shows half of itself. */
+    public static final class Broken {
+        @Field(1)
+        private String name = "";
+
+        @Field(2)
+        private String gone = "";
+
+        public String getName() {
+            return name;
+        }
+
+        public void setName(String value) {
+            name = value;
+        }
+
+        public String getGone() {
+            if (gone.isEmpty()) {
+                return gone;
+            }
+            throw new IllegalStateException("gone");
+        }
+
+        public void setGone(String value) {
+            gone = value;
+        }
+    }
+
+    record Whole(@Field(1) String name, @Field(2) String gone) {}
+
     @RPCXServer("bank")
     static final class Bank {
         private final AtomicInteger calls = new AtomicInteger();
@@ -178,6 +221,52 @@ class CallTest {
         }
 
         @Method
+        double real(double number) {
+            calls.incrementAndGet();
+            return number;
+        }
+
+        @Method
+        float single(float number) {
+            calls.incrementAndGet();
+            return number;
+        }
+
+        @Method
+        BigDecimal decimal(BigDecimal number) {
+            calls.incrementAndGet();
+            return number;
+        }
+
+        @Method
+        Instant instant(Instant moment) {
+            calls.incrementAndGet();
+            return moment;
+        }
+
+        @Method
+        byte[] bytes(byte[] bytes) {
+            calls.incrementAndGet();
+            return bytes;
+        }
+
+        @Method
+        Map<Double, String> reals(Map<Double, String> numbers) {
+            calls.incrementAndGet();
+            return numbers;
+        }
+
+        @Method
+        List<Nobody> crowd(int count) {
+            return java.util.Collections.nCopies(count, new Nobody("", 0, Optional.empty()));
+        }
+
+        @Method
+        Whole broken() {
+            return new Whole("shown", "never");
+        }
+
+        @Method
         Half half() {
             return new Half(3);
         }
@@ -215,6 +304,22 @@ class CallTest {
         Bean bean(Bean bean);
 
         String text(String text);
+
+        double real(double number);
+
+        float single(float number);
+
+        BigDecimal decimal(BigDecimal number);
+
+        Instant instant(Instant moment);
+
+        byte[] bytes(byte[] bytes);
+
+        Map<Double, String> reals(Map<Double, String> numbers);
+
+        List<Nobody> crowd(int count);
+
+        Broken broken();
 
         Half half();
 
@@ -327,6 +432,39 @@ class CallTest {
                         List.of("2 cases of Shape", "circle, square")),
                 Arguments.of("turn", "[{\"radius\":1}]", List.of("no field radius in Shape", "circle, square")),
                 Arguments.of("turn", "[{\"circle\":{\"radius\":1e400}}]", List.of("argument 1.circle.radius: 1e400")),
+                Arguments.of("real", "[1e400]", List.of("argument 1: 1e400", "1.8e308")),
+                Arguments.of("real", "[1e-400]", List.of("argument 1: 1e-400", "a double", "the nearest is 0.0")),
+                Arguments.of("real", "[-3e-324]", List.of("argument 1: -3e-324", "the nearest is -4.9E-324")),
+                Arguments.of(
+                        "real",
+                        "[9007199254740993]",
+                        List.of("argument 1: 9007199254740993", "the nearest is 9.007199254740992E15")),
+                Arguments.of("real", "[0.1234567890123456789]", List.of("argument 1: 0.1234567890123456789")),
+                Arguments.of("real", "[0e99999999999]", List.of("argument 1: 0e99999999999")),
+                Arguments.of("real", "[" + "9".repeat(1_500) + "]", List.of("1000 digits")),
+                Arguments.of("real", "[\"1\"]", List.of("argument 1: \"1\"")),
+                Arguments.of("single", "[1e-60]", List.of("argument 1: 1e-60", "a float", "the nearest is 0.0")),
+                Arguments.of("single", "[16777217]", List.of("argument 1: 16777217", "1.6777216E7")),
+                Arguments.of("single", "[3.5e38]", List.of("argument 1: 3.5e38", "3.4e38")),
+                Arguments.of("decimal", "[1e99999999999]", List.of("argument 1: 1e99999999999", "10000")),
+                Arguments.of("decimal", "[1e1000000000]", List.of("argument 1: 1e1000000000", "10000")),
+                Arguments.of("decimal", "[1e-10001]", List.of("argument 1: 1e-10001", "10000")),
+                Arguments.of("instant", "[\"2026-12-31T23:59:60Z\"]", List.of("argument 1: ", "no leap second")),
+                Arguments.of("bytes", "[\"QR==\"]", List.of("argument 1: \"QR==\"", "spare bits zero")),
+                Arguments.of("bytes", "[\"QR\"]", List.of("argument 1: \"QR\"", "spare bits zero")),
+                Arguments.of("text", "[\"a\\ud800\"]", List.of("argument 1: \"a\\ud800\"", "surrogate")),
+                Arguments.of("map", "[{\"\udc00\":1}]", List.of("argument 1, key \\udc00", "surrogate")),
+                Arguments.of("reals", "[{\" 1.5\":\"x\"}]", List.of("argument 1: key  1.5", "a double")),
+                Arguments.of("reals", "[{\"1e-400\":\"x\"}]", List.of("argument 1, key 1e-400", "nearest is 0.0")),
+                // what only the codec knows: each fits, and all together do not
+                Arguments.of(
+                        "map",
+                        "[{\""
+                                + IntStream.range(0, 1_000)
+                                        .mapToObj(i -> i + "x".repeat(5_000))
+                                        .collect(Collectors.joining("\":1,\""))
+                                + "\":1}]",
+                        List.of("the arguments of map(java.util.Map<java.lang.String, java.lang.Integer>)", "4194304")),
                 Arguments.of("bean", "[{\"nmae\":\"x\"}]", List.of("no field nmae in Bean", "name, count")),
                 Arguments.of("odd", "[]", List.of("no method odd", "did you mean add?", "[add, all, bean")),
                 Arguments.of("local", "[]", List.of("no method local")));
@@ -368,6 +506,128 @@ class CallTest {
         assertThat(said()).isEqualToIgnoringWhitespace("{\"whole\":3}");
     }
 
+    /** Numbers as other tools write them. */
+    static Stream<Arguments> numbers() {
+        return Stream.of(
+                Arguments.of("real", "0.1", "0.1"),
+                Arguments.of("real", "0.10000000000000001", "0.1"),
+                Arguments.of("real", "0.1000000000000000055511151231257827", "0.1"),
+                Arguments.of("real", new BigDecimal(0.1).toString(), "0.1"),
+                Arguments.of("real", "1.10", "1.1"),
+                Arguments.of("real", "100", "100.0"),
+                Arguments.of("real", "1e2", "100.0"),
+                Arguments.of("real", "1e23", "1.0E23"),
+                Arguments.of("real", "100000000000000000000000", "1.0E23"),
+                Arguments.of("real", "123456789012345680", "1.2345678901234568E17"),
+                Arguments.of("real", "1.7976931348623157e308", "1.7976931348623157E308"),
+                Arguments.of("real", "2.2250738585072014e-308", "2.2250738585072014E-308"),
+                Arguments.of("real", "5e-324", "4.9E-324"),
+                Arguments.of("real", "4.9E-324", "4.9E-324"),
+                Arguments.of("real", "5.684341886080802E-14", String.valueOf(0x1p-44)),
+                Arguments.of("real", "-0.0", "-0.0"),
+                Arguments.of("real", "-0", "-0.0"),
+                Arguments.of("real", "0e5", "0.0"),
+                Arguments.of("real", "\"-Infinity\"", "\"-Infinity\""),
+                Arguments.of("single", "0.1", "0.1"),
+                Arguments.of("single", "0.100000001", "0.1"),
+                Arguments.of("single", "3.4028235e38", "3.4028235E38"),
+                Arguments.of("single", "16777216", "1.6777216E7"),
+                Arguments.of("single", "\"NaN\"", "\"NaN\""),
+                Arguments.of("decimal", "1.10", "1.10"),
+                Arguments.of("decimal", "1e9999", "1E+9999"),
+                Arguments.of("instant", "\"2026-01-01T01:00:00+01:00\"", "\"2026-01-01T00:00:00Z\""),
+                Arguments.of("bytes", "\"QQ\"", "\"QQ==\""),
+                Arguments.of(
+                        "reals",
+                        "{\"1.5\":\"a\",\"NaN\":\"b\",\"-Infinity\":\"c\"}",
+                        "{\"1.5\":\"a\",\"NaN\":\"b\",\"-Infinity\":\"c\"}"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("numbers")
+    void whatStandsForAValueIsTaken(String method, String json, String shown) {
+        assertThat(run("call", address, TYPE, method, "[" + json + "]"))
+                .as(complained())
+                .isZero();
+        assertThat(said()).isEqualToIgnoringWhitespace(shown);
+    }
+
+    @Test
+    void whatWasExecutedAndCannotBeShownIsNoMistakeInWhatWasAsked() {
+        PrintStream full = new PrintStream(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8) {
+            @Override
+            public void println(Object text) {
+                throw new OutOfMemoryError("Java heap space");
+            }
+
+            @Override
+            public void println(String text) {
+                throw new OutOfMemoryError("Java heap space");
+            }
+
+            @Override
+            public void print(Object text) {
+                throw new OutOfMemoryError("Java heap space");
+            }
+        };
+        CommandLine commands = new CommandLine(
+                full,
+                new PrintStream(err, true, StandardCharsets.UTF_8),
+                getClass().getClassLoader());
+        assertThat(commands.run("call", address, TYPE, "add", "[1]")).isEqualTo(3);
+        assertThat(complained())
+                .contains("the call was executed, but its result cannot be shown", "no memory")
+                .hasLineCount(1);
+        assertThat(bank.calls).hasValue(1);
+        err.reset();
+        assertThat(commands.run("list", address)).isEqualTo(3);
+        assertThat(complained()).contains("cannot be shown", "no memory").hasLineCount(1);
+    }
+
+    @Test
+    void aResultIsShownWholeOrNotAtAll() {
+        assertThat(run("call", address, TYPE, "broken")).isEqualTo(3);
+        assertThat(complained())
+                .contains("the call was executed, but its result cannot be shown", "getGone", "gone")
+                .hasLineCount(1);
+        assertThat(said()).isEmpty();
+    }
+
+    /** Of 600 kB, as a tree of JSON over 64 MiB. */
+    @Test
+    void aResultTakesNoMemoryForAllOfItsLinesAtOnce(@TempDir Path folder) throws Exception {
+        Path shown = folder.resolve("shown");
+        assertThat(process(shown, "-Xmx64m", "crowd", "[300000]")).isZero();
+        try (Stream<String> lines = Files.lines(shown)) {
+            assertThat(lines.filter(line -> line.contains("\"age\" : 0"))).hasSize(300_000);
+        }
+    }
+
+    @Test
+    void aDiskThatIsFullIsNoMistakeInWhatWasAsked() throws Exception {
+        Path full = Path.of("/dev/full");
+        assumeThat(full).exists();
+        assertThat(process(full, "-Xmx64m", "add", "[1]")).isEqualTo(3);
+    }
+
+    private int process(Path shown, String heap, String method, String json) throws Exception {
+        Process process = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        heap,
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        CommandLine.class.getName(),
+                        "call",
+                        address,
+                        TYPE,
+                        method,
+                        json)
+                .redirectOutput(shown.toFile())
+                .redirectError(ProcessBuilder.Redirect.DISCARD)
+                .start();
+        return process.waitFor();
+    }
+
     @Test
     void argumentsOrThePublishedNameDecideAmongMethodsOfOneName() {
         assertThat(run("call", address, TYPE, "over", "[5]")).as(complained()).isZero();
@@ -388,6 +648,32 @@ class CallTest {
         String hostile = "\\u001b[31m \\u202egnp.exe \\u2066 \\u200b \\u2028 \\ufeff \\udb40\\udc41 ä😀";
         assertThat(run("call", address, TYPE, "text", "[\"" + hostile + "\"]")).isZero();
         assertThat(said().strip()).isEqualToIgnoringCase("\"" + hostile + "\"");
+        int[] unseen = {
+            0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180D, 0x180E, 0x180F, 0x200B, 0x200F, 0x2060,
+            0x2065, 0x206F, 0x3164, 0xFE00, 0xFE0F, 0xFEFF, 0xFFA0, 0xFFF0, 0xFFF8, 0x1BCA0, 0x1BCA3, 0x1D173, 0x1D17A,
+            0xE0000, 0xE0001, 0xE0100, 0xE01EF, 0xE01F0, 0xE0FFF, 0xA0, 0x2003, 0x202F, 0x2800, 0x3000, 0x16FE4, 0x1D159
+        };
+        for (int c : unseen) {
+            String text = Character.toString(c);
+            String escaped = text.chars()
+                    .mapToObj(unit -> String.format("\\u%04x", unit))
+                    .collect(Collectors.joining());
+            assertThat(run("call", address, TYPE, "text", "[\"adm" + text + "in\"]"))
+                    .isZero();
+            assertThat(said().strip()).isEqualTo("\"adm" + escaped + "in\"");
+            assertThat(run("call", address, TYPE, text)).isEqualTo(1);
+            assertThat(complained()).contains("no method " + escaped);
+        }
+        // their neighbours, and what stands at the end of a piece of the text
+        String seen = Character.toString(0xAC)
+                + Character.toString(0xAE)
+                + Character.toString(0x1161)
+                + Character.toString(0x3163)
+                + Character.toString(0xFE10)
+                + Character.toString(0x2801)
+                + "x😀".repeat(20_000);
+        assertThat(run("call", address, TYPE, "text", "[\"" + seen + "\"]")).isZero();
+        assertThat(said().strip()).isEqualTo("\"" + seen + "\"");
     }
 
     @Test
