@@ -9,10 +9,14 @@ import dev.parley.spi.Operation;
 import dev.parley.transport.restcalls.RestCall;
 import dev.parley.transport.restcalls.RestServer;
 import java.io.IOException;
+import java.net.SocketAddress;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -24,18 +28,22 @@ import org.eclipse.jetty.client.Request;
 import org.eclipse.jetty.client.RetryableRequestException;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpMethod;
+import org.eclipse.jetty.io.ClientConnector;
+import org.eclipse.jetty.util.IO;
 
 /** One {@link HttpClient} with its connections to one service. */
 final class JettyNeighbour implements Neighbour {
     private final HttpClient client;
     private final Location to;
     private final Map<String, RestCall<?, ?>> calls;
+    private final Channels channels = new Channels();
     private volatile boolean closed;
 
     JettyNeighbour(Contract contract, Location to, HttpVersion version) {
         this.to = to;
         this.calls = RestCall.of(contract, to);
         this.client = version.client();
+        client.getClientConnector().addEventListener(channels);
         try {
             client.start();
             // a 401 is an answer here; Jetty's handler of it fails where no challenge comes with it
@@ -130,6 +138,29 @@ final class JettyNeighbour implements Neighbour {
         } catch (Exception e) {
             System.getLogger(JettyNeighbour.class.getName())
                     .log(System.Logger.Level.DEBUG, "the HTTP client of " + to + " did not stop as it should", e);
+        } finally {
+            channels.close();
+        }
+    }
+
+    /** All that the client has opened. As it stops, it forgets a connection that is not established yet, which then stays open. */
+    private static final class Channels implements ClientConnector.ConnectListener, AutoCloseable {
+        private final Set<SocketChannel> open = ConcurrentHashMap.newKeySet();
+        private volatile boolean isClosed;
+
+        @Override
+        public void onConnectBegin(SocketChannel channel, SocketAddress to) {
+            open.removeIf(c -> !c.isOpen());
+            open.add(channel);
+            if (isClosed) {
+                close();
+            }
+        }
+
+        @Override
+        public void close() {
+            isClosed = true;
+            open.forEach(IO::close);
         }
     }
 }
