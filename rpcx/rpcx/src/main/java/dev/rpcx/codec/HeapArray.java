@@ -12,7 +12,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *
  * <p>A collector that divides the heap into regions (G1, the JVM's standard) gives whole regions to an array of more
  * than half a region, which is 512 KiB on heaps up to 2 GiB: an array of 512 KiB takes 1 MiB there, and one of 1 MiB
- * takes 2 MiB, since each has a header. None crosses from one region to the next, so two of 400 kB take 1 MiB. Whatever limits the memory that a peer can fill has to count that. Source:
+ * takes 2 MiB, since each has a header. None crosses from one region to the next, so two of 400 kB take 1 MiB. Whatever
+ * limits the memory that a peer can fill has to count that. Source:
  * <a href="https://docs.oracle.com/en/java/javase/25/gctuning/garbage-first-g1-garbage-collector1.html">HotSpot Garbage
  * Collection Tuning Guide, Humongous Objects</a>.
  */
