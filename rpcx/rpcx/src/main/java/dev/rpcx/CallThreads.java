@@ -109,7 +109,7 @@ final class CallThreads {
     }
 
     /** Runs once, whoever has taken it: a place may take a task and throw all the same. */
-    private final class Counted extends AtomicBoolean implements Runnable {
+    private final class Counted extends AtomicBoolean implements PoolShares.Task {
         private static final long serialVersionUID = 1;
 
         private final transient Call call;
@@ -133,6 +133,19 @@ final class CallThreads {
 
         void runWithoutThread() {
             run(withoutThread == null ? task : withoutThread);
+        }
+
+        @Override
+        public void refused(Throwable noThread) {
+            boolean isHanded = false;
+            try {
+                inLoopOrHere.execute(this::runWithoutThread);
+                isHanded = true;
+            } finally {
+                if (!isHanded) {
+                    end();
+                }
+            }
         }
 
         /** It is not run. */

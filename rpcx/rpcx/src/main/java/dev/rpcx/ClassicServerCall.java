@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * A classic request being handled. Whatever its arguments, handler and result do, it ends once, in {@link #end}, or is
  * given up.
  */
-final class ClassicServerCall implements Runnable, Awaited.Call, CallThreads.Call {
+final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThreads.Call {
     private final ClassicServerConnection connection;
     private final Account account;
     private final ServerMethod method;
@@ -132,14 +132,18 @@ final class ClassicServerCall implements Runnable, Awaited.Call, CallThreads.Cal
         try {
             runHere();
         } catch (Throwable t) {
-            isOrphan = true;
-            connection.lost.isAny = true;
-            try {
-                connection.lost.tell();
-            } catch (Throwable again) {
-                // it is found at the next look
-            }
+            lose();
             throw t;
+        }
+    }
+
+    private void lose() {
+        isOrphan = true;
+        connection.lost.isAny = true;
+        try {
+            connection.lost.tell();
+        } catch (Throwable again) {
+            // it is found at the next look
         }
     }
 
@@ -359,6 +363,17 @@ final class ClassicServerCall implements Runnable, Awaited.Call, CallThreads.Cal
 
     private static RPCXException refusal(RPCXException.Code code, String text) {
         return new RPCXException(code, text, RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    /** No thread can be had for the handler. */
+    @Override
+    public void refused(Throwable noThread) {
+        try {
+            refused("the server has no thread for the call");
+        } catch (Throwable t) {
+            lose();
+            throw t;
+        }
     }
 
     /** The handler was not started. */

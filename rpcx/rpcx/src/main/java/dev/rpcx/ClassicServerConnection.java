@@ -253,7 +253,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         } catch (RejectedExecutionException e) {
             call.refused("the server is closing");
         } catch (Throwable t) {
-            call.refused("the server has no thread for the call");
+            call.refused(t);
         }
     }
 

@@ -21,17 +21,20 @@ final class ConnectionThreads {
         this.signals = threads.signals(loop, account);
     }
 
-    /** Begins a handler, now or when the pool has a thread for it. As {@link Threads#run}, which says what it throws. */
-    void run(RunOn.Place place, Runnable handler) {
+    /**
+     * Begins a handler, now or when the pool has a thread for it. As {@link Threads#run}, which says what it throws; one
+     * that has waited may be refused later instead.
+     */
+    void run(RunOn.Place place, PoolShares.Task handler) {
         run(place, handlers, handler);
     }
 
     /** Runs what the subscriber or publisher of a stream has to be told, or what a handler wants to be told. As {@link #run}. */
-    void tell(RunOn.Place place, Runnable signal) {
+    void tell(RunOn.Place place, PoolShares.Task signal) {
         run(place, signals, signal);
     }
 
-    private void run(RunOn.Place place, PoolShares.Share share, Runnable task) {
+    private void run(RunOn.Place place, PoolShares.Share share, PoolShares.Task task) {
         if (Threads.isPool(place)) {
             share.run(task);
         } else {
@@ -40,12 +43,12 @@ final class ConnectionThreads {
     }
 
     /** Takes a handler back that has been given to {@link #run}. @return false if it does not wait: it has begun, or is about to */
-    boolean withdraw(RunOn.Place place, Runnable handler) {
+    boolean withdraw(RunOn.Place place, PoolShares.Task handler) {
         return Threads.isPool(place) && handlers.withdraw(handler);
     }
 
     /** Whether a handler that waits does so because its own connection holds as many threads as it may, and others have some left. */
-    boolean waitsForItsOwn(RunOn.Place place, Runnable handler) {
+    boolean waitsForItsOwn(RunOn.Place place, PoolShares.Task handler) {
         return Threads.isPool(place) && handlers.isBeyond(handler);
     }
 

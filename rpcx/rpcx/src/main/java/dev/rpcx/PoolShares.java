@@ -2,6 +2,8 @@ package dev.rpcx;
 
 import io.netty.channel.EventLoop;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
@@ -17,6 +19,14 @@ import org.jspecify.annotations.Nullable;
  * the order in which it came. Connections have their turns one after the other, however much each of them has waiting.
  * What goes on when its connection is gone counts for every connection of its address: whoever comes again has it in
  * its share. Thread-safe.
+ *
+ * <p>Whether a connection may begin something depends on two numbers alone: how many threads are free, and how many it
+ * holds with its address. So those that wait stand in one queue for each number that they hold, and the next is the
+ * first of the queues whose number is small enough, of which there are few however many connections wait. Those of one
+ * address that hold equally many stand there together, since a thread more or less of their address moves them all.
+ *
+ * <p>Nothing that may begin waits while a thread is free, but where no thread can be started. Then it waits for the end
+ * of what runs, and is refused where nothing does.
  */
 final class PoolShares {
     /** The threads that are shared. */
@@ -26,17 +36,34 @@ final class PoolShares {
         void run(EventLoop loop, Runnable turn);
     }
 
+    /** What wants a thread. */
+    interface Task extends Runnable {
+        /** It has waited, and is not run: no thread can be started, and none runs that would come to it. On any thread. */
+        void refused(Throwable noThread);
+    }
+
     private final int most;
     private final Pool pool;
 
     // guarded by this
     private int running;
 
-    /** Those that have tasks waiting; the first is the next to be looked at. */
-    private final LinkedHashSet<Share> inTurn = new LinkedHashSet<>();
+    /** By their address those of which tasks wait, or threads go on behind their connections; by itself who has none. */
+    private final Map<Object, Peers> peers = new HashMap<>();
 
-    /** Threads of connections that are gone. */
-    private final Map<Ledger.Address, Integer> gone = new HashMap<>();
+    /** The index is what they hold with their address, in threads. */
+    private final List<TurnHeap<Level>> byHeld = new ArrayList<>();
+
+    /** The queues of {@link #byHeld} in which somebody stands. */
+    private final BitSet waitingAt = new BitSet();
+
+    private int waitingConnections;
+
+    /** The next turn. */
+    private long turns;
+
+    /** Something waits although it may begin: no thread could be started for it. */
+    private boolean isShortOfThreads;
 
     private boolean isClosed;
 
@@ -53,53 +80,223 @@ final class PoolShares {
 
     /** Connections whose tasks wait: for tests. */
     synchronized int waitingConnections() {
-        return inTurn.size();
+        return waitingConnections;
     }
 
     /** Nothing begins by itself any more. @return what waits */
-    synchronized List<Runnable> close() {
+    synchronized List<Task> close() {
         isClosed = true;
-        List<Runnable> left = new ArrayList<>();
-        for (Share share : inTurn) {
-            if (share.isWaiting()) {
+        return takeAll();
+    }
+
+    private List<Task> takeAll() {
+        List<Task> left = new ArrayList<>();
+        for (Peers each : List.copyOf(peers.values())) {
+            each.shares().forEach(share -> {
                 left.addAll(share.waiting());
                 share.waiting().clear();
-            }
+                share.leaveTurn();
+            });
         }
-        inTurn.clear();
         return left;
     }
 
-    /** Gives the turn to the next connection that may begin something. Under the lock. @return null if there is none */
-    private @Nullable Share nextInTurn() {
-        // nobody may begin without a free thread, which spares the look at all of them
-        for (int i = running < most ? inTurn.size() : 0; i > 0; i--) {
-            Iterator<Share> first = inTurn.iterator();
-            Share share = first.next();
-            // behind the others, who come first the next time
-            first.remove();
-            inTurn.add(share);
-            if (share.mayBegin()) {
-                return share;
+    /** Under the lock. @return whose turn it is to begin something; null if nobody may */
+    private @Nullable Share next() {
+        int free = most - running;
+        if (free <= 0) {
+            return null;
+        }
+        Level next = null;
+        for (int held = waitingAt.nextSetBit(0); held >= 0 && held <= free; held = waitingAt.nextSetBit(held + 1)) {
+            Level first = queue(held).first();
+            if (first != null && (next == null || first.turn < next.turn)) {
+                next = first;
             }
         }
-        return null;
+        return next == null ? null : next.shares.first();
     }
 
-    private synchronized @Nullable Turn nextTurn() {
-        Share next = nextInTurn();
+    private TurnHeap<Level> queue(int held) {
+        while (held >= byHeld.size()) {
+            byHeld.add(new TurnHeap<>());
+        }
+        return byHeld.get(held);
+    }
+
+    private @Nullable Turn nextTurn() {
+        Share next = next();
         return next == null ? null : new Turn(next, next.take());
     }
 
+    /** All begin that may, each on a thread of its own. @param first null if that is to be found */
+    private void beginWaiting(@Nullable Turn first) {
+        Turn turn = first;
+        while (true) {
+            if (turn == null) {
+                synchronized (this) {
+                    isShortOfThreads = false;
+                    turn = nextTurn();
+                }
+                if (turn == null) {
+                    return;
+                }
+            }
+            Throwable noThread = turn.begin();
+            if (noThread != null) {
+                waitOn(turn, noThread);
+                return;
+            }
+            turn = null;
+        }
+    }
+
+    /** Whoever runs comes to what has found no thread; where nobody does, nobody would. */
+    private void waitOn(Turn turn, Throwable noThread) {
+        List<Task> refused = List.of();
+        synchronized (this) {
+            turn.share.addWaiting(turn.task);
+            if (running == 0) {
+                refused = takeAll();
+            } else {
+                isShortOfThreads = true;
+            }
+        }
+        for (Task task : refused) {
+            try {
+                task.refused(noThread);
+            } catch (Throwable t) {
+                Threads.report(t);
+            }
+        }
+    }
+
+    /** The connections of one address, as far as their tasks wait, or their threads go on behind them. */
+    private final class Peers {
+        private final Object address;
+
+        /** Threads of connections that are gone. */
+        private int gone;
+
+        /** The index is the number of threads that each of them holds; null where none has waited with so many. */
+        private @Nullable Level[] byOwn = new Level[1];
+
+        /** Connections that wait. */
+        private int waiting;
+
+        Peers(Object address) {
+            this.address = address;
+        }
+
+        private Level level(int own) {
+            if (own >= byOwn.length) {
+                byOwn = Arrays.copyOf(byOwn, Math.max(own + 1, 2 * byOwn.length));
+            }
+            Level found = byOwn[own];
+            if (found == null) {
+                found = byOwn[own] = new Level(this, own);
+            }
+            return found;
+        }
+
+        void countGone(int more) {
+            for (Level each : byOwn) {
+                if (each != null) {
+                    each.leaveTurn();
+                }
+            }
+            gone += more;
+            for (Level each : byOwn) {
+                if (each != null) {
+                    each.takeTurn();
+                }
+            }
+            forgetIfUnused();
+        }
+
+        void countWaiting(int more) {
+            waiting += more;
+            waitingConnections += more;
+            forgetIfUnused();
+        }
+
+        private void forgetIfUnused() {
+            if (waiting == 0 && gone == 0) {
+                peers.remove(address);
+            }
+        }
+
+        List<Share> shares() {
+            List<Share> all = new ArrayList<>();
+            for (Level each : byOwn) {
+                if (each != null) {
+                    each.shares.forEach(all::add);
+                }
+            }
+            return all;
+        }
+    }
+
+    /** Connections of one address that wait and hold equally many threads: either of them may begin, or none. */
+    private final class Level extends TurnHeap.Entry {
+        private final Peers of;
+        private final int own;
+        private final TurnHeap<Share> shares = new TurnHeap<>();
+
+        Level(Peers of, int own) {
+            this.of = of;
+            this.own = own;
+        }
+
+        void add(Share share) {
+            leaveTurn();
+            shares.add(share);
+            takeTurn();
+        }
+
+        void remove(Share share) {
+            leaveTurn();
+            shares.remove(share);
+            takeTurn();
+        }
+
+        private int held() {
+            return own + of.gone;
+        }
+
+        /** Before anything changes that its place depends on. */
+        private void leaveTurn() {
+            if (!shares.isEmpty()) {
+                TurnHeap<Level> queue = queue(held());
+                queue.remove(this);
+                if (queue.isEmpty()) {
+                    waitingAt.clear(held());
+                }
+            }
+        }
+
+        private void takeTurn() {
+            Share first = shares.first();
+            if (first != null) {
+                turn = first.turn;
+                queue(held()).add(this);
+                waitingAt.set(held());
+            }
+        }
+    }
+
     /** The threads that one connection holds, and its tasks that wait for one. */
-    final class Share {
+    final class Share extends TurnHeap.Entry {
         private final EventLoop loop;
         private final Ledger.@Nullable Address address;
 
         // guarded by the pool
         private int own;
-        private @Nullable LinkedHashSet<Runnable> waiting;
+        private @Nullable LinkedHashSet<Task> waiting;
         private boolean isGone;
+
+        /** Where it stands while something waits. */
+        private @Nullable Level among;
 
         private Share(EventLoop loop, Ledger.@Nullable Address address) {
             this.loop = loop;
@@ -110,34 +307,51 @@ final class PoolShares {
          * Runs a task on a thread of the pool, now or when there is one for it. A task waits once at a time.
          *
          * @throws RejectedExecutionException the pool is closed
+         * @throws OutOfMemoryError no thread can be started now; or what else the pool throws
          */
-        void run(Runnable task) {
-            Turn turn;
+        void run(Task task) {
+            Turn turn = null;
+            boolean isShort;
             synchronized (PoolShares.this) {
                 if (isClosed) {
                     throw new RejectedExecutionException("the server has stopped");
                 }
                 if (isWaiting() || !mayBegin()) {
                     addWaiting(task);
-                    return;
+                } else {
+                    count(1);
+                    turn = new Turn(this, task);
                 }
-                count(1);
-                turn = new Turn(this, task);
+                isShort = isShortOfThreads;
             }
-            turn.begin();
+            Throwable noThread = turn == null ? null : turn.begin();
+            if (noThread != null || isShort) {
+                // what has come to wait for this thread, or could not be begun before
+                beginWaiting(null);
+            }
+            if (noThread instanceof RuntimeException e) {
+                throw e;
+            } else if (noThread instanceof Error e) {
+                throw e;
+            }
         }
 
         /** Takes back a task. @return false if it does not wait: it has begun, or is about to */
-        boolean withdraw(Runnable task) {
+        boolean withdraw(Task task) {
             synchronized (PoolShares.this) {
-                boolean hasWaited = isWaiting() && waiting().remove(task);
-                leaveTurnUnlessWaiting();
-                return hasWaited;
+                if (!isWaiting() || !waiting().remove(task)) {
+                    return false;
+                }
+                if (!isWaiting()) {
+                    // a connection that is gone is held by nothing else
+                    leaveTurn();
+                }
+                return true;
             }
         }
 
         /** Whether a task waits although a thread is free: what its own connection holds keeps it waiting. */
-        boolean isBeyond(Runnable task) {
+        boolean isBeyond(Task task) {
             synchronized (PoolShares.this) {
                 return running < most && isWaiting() && waiting().contains(task);
             }
@@ -146,8 +360,17 @@ final class PoolShares {
         /** Once. What waits is run all the same, unless it is withdrawn. */
         void connectionGone() {
             synchronized (PoolShares.this) {
-                countGone(own);
+                Level before = among;
+                if (before != null) {
+                    before.remove(this);
+                }
+                if (own > 0 && address != null) {
+                    peers().countGone(own);
+                }
                 isGone = true;
+                if (before != null) {
+                    takeTurn();
+                }
             }
         }
 
@@ -155,100 +378,131 @@ final class PoolShares {
             return waiting != null && !waiting.isEmpty();
         }
 
-        private LinkedHashSet<Runnable> waiting() {
+        private LinkedHashSet<Task> waiting() {
             if (waiting == null) {
                 waiting = new LinkedHashSet<>();
             }
             return waiting;
         }
 
-        private void addWaiting(Runnable task) {
+        /** Behind what waits of its connection, which keeps its turn. */
+        private void addWaiting(Task task) {
             waiting().add(task);
-            inTurn.add(this);
-        }
-
-        /** A connection that is gone is held by nothing else. */
-        private void leaveTurnUnlessWaiting() {
-            if (!isWaiting()) {
-                inTurn.remove(this);
+            if (among == null) {
+                turn = turns++;
+                takeTurn();
+                peers().countWaiting(1);
             }
         }
 
-        private boolean mayBegin() {
-            int ofAddress = address == null ? 0 : gone.getOrDefault(address, 0);
-            int free = most - running;
-            return free > 0 && (isGone && address != null ? ofAddress : own + ofAddress) <= free;
+        private Object key() {
+            return address == null ? this : address;
         }
 
-        /** The first that waits begins. */
-        private Runnable take() {
-            Iterator<Runnable> first = waiting().iterator();
-            Runnable task = first.next();
+        private Peers peers() {
+            return peers.computeIfAbsent(key(), Peers::new);
+        }
+
+        private void takeTurn() {
+            among = peers().level(ofItself());
+            among.add(this);
+        }
+
+        private void leaveTurn() {
+            Level left = among;
+            if (left != null) {
+                left.remove(this);
+                among = null;
+                left.of.countWaiting(-1);
+            }
+        }
+
+        /** Threads that are not among those which its address has left behind. */
+        private int ofItself() {
+            return isGone && address != null ? 0 : own;
+        }
+
+        private boolean mayBegin() {
+            int free = most - running;
+            return free > 0 && ofItself() + ofAddress() <= free;
+        }
+
+        private int ofAddress() {
+            Peers of = address == null || peers.isEmpty() ? null : peers.get(address);
+            return of == null ? 0 : of.gone;
+        }
+
+        /** The first that waits begins, and the next has its turn behind all others that wait now. */
+        private Task take() {
+            Iterator<Task> first = waiting().iterator();
+            Task task = first.next();
             first.remove();
-            leaveTurnUnlessWaiting();
-            count(1);
+            if (isWaiting()) {
+                count(1, turns++);
+            } else {
+                leaveTurn();
+                count(1);
+            }
             return task;
         }
 
         private void count(int begun) {
-            running += begun;
-            own += begun;
-            if (isGone) {
-                countGone(begun);
-            }
+            count(begun, turn);
         }
 
-        private void countGone(int begun) {
-            if (address != null && begun != 0) {
-                gone.merge(address, begun, (before, more) -> before + more == 0 ? null : before + more);
+        /** @param newTurn which it has from now on, if something waits */
+        private void count(int begun, long newTurn) {
+            running += begun;
+            Level before = among;
+            if (before != null) {
+                before.remove(this);
+            }
+            own += begun;
+            turn = newTurn;
+            if (isGone && address != null) {
+                peers().countGone(begun);
+            }
+            if (before != null) {
+                Level now = before.own == ofItself() ? before : before.of.level(ofItself());
+                now.add(this);
+                among = now;
             }
         }
     }
 
-    /** A thread of the pool, as long as it finds something to run. */
-    private final class Turn implements Runnable {
-        private Share share;
-        private Runnable task;
+    /** A thread of the pool, as long as it finds something to run. Whoever sets it runs the task, or says that it cannot be run. */
+    private final class Turn extends AtomicBoolean implements Runnable {
+        private static final long serialVersionUID = 1;
 
-        /** Whoever sets it runs the task, or says that it cannot be run. */
-        private final AtomicBoolean isTaken = new AtomicBoolean();
+        private transient Share share;
+        private transient Task task;
 
-        Turn(Share share, Runnable task) {
+        Turn(Share share, Task task) {
             this.share = share;
             this.task = task;
         }
 
-        /** What it throws means that the task will not be run. */
-        void begin() {
+        /** @return why the task is not run, and holds no thread any more; null if a thread has it */
+        @Nullable
+        Throwable begin() {
             try {
                 pool.run(share.loop, this);
+                return null;
             } catch (Throwable noThread) {
-                if (isTaken.compareAndSet(false, true)) {
-                    synchronized (PoolShares.this) {
-                        share.count(-1);
-                    }
-                    throw noThread;
+                if (!compareAndSet(false, true)) {
+                    // a thread has it all the same
+                    return null;
                 }
-                // a thread has it all the same
-            }
-        }
-
-        /** @return false if the task waits on, since it found no thread */
-        private boolean beginsNow() {
-            try {
-                begin();
-                return true;
-            } catch (Throwable noThread) {
                 synchronized (PoolShares.this) {
-                    share.addWaiting(task);
+                    share.count(-1);
                 }
-                return false;
+                return noThread;
             }
         }
 
         @Override
         public void run() {
-            if (!isTaken.compareAndSet(false, true)) {
+            if (!compareAndSet(false, true)) {
                 return;
             }
             do {
@@ -261,7 +515,7 @@ final class PoolShares {
             Turn other;
             synchronized (PoolShares.this) {
                 share.count(-1);
-                Share next = nextInTurn();
+                Share next = next();
                 if (next == null) {
                     return false;
                 }
@@ -270,8 +524,8 @@ final class PoolShares {
                 // whose task has ended holds one less, so that two may begin
                 other = nextTurn();
             }
-            while (other != null) {
-                other = other.beginsNow() ? nextTurn() : null;
+            if (other != null) {
+                beginWaiting(other);
             }
             return true;
         }

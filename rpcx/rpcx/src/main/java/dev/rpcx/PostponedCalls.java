@@ -142,7 +142,7 @@ final class PostponedCalls {
             call.resumed = true;
             resumed++;
         }
-        if (connection.start(call, () -> run(call))) {
+        if (connection.start(call, new Begun(call))) {
             starting++;
         }
         return true;
@@ -156,12 +156,30 @@ final class PostponedCalls {
         });
     }
 
-    /** Runs on the handler's thread. */
-    private void run(ServerCall call) {
-        try {
-            notStarted();
-        } finally {
-            call.run();
+    /** What runs a call that has waited, and counts among those that start until then. */
+    private final class Begun implements PoolShares.Task {
+        private final ServerCall call;
+
+        Begun(ServerCall call) {
+            this.call = call;
+        }
+
+        @Override
+        public void run() {
+            try {
+                notStarted();
+            } finally {
+                call.run();
+            }
+        }
+
+        @Override
+        public void refused(Throwable noThread) {
+            try {
+                notStarted();
+            } finally {
+                call.refused(noThread);
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * A request being handled, and then its reply. The object is used again when the reply has left and the handler has
  * ended; never while either is under way.
  */
-final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Call, CallThreads.Call {
+final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awaited.Call, CallThreads.Call {
     private final ServerConnection connection;
     private final Account account;
 
@@ -51,8 +51,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
     boolean handling;
 
     /** What was given to a thread to run this call: it may do something else first. Event loop only. */
-    @Nullable
-    Runnable handed;
+    PoolShares.@Nullable Task handed;
 
     /** Says whether the call is counted among its connection's running handlers. */
     boolean running;
@@ -322,6 +321,17 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         int own = id;
         try {
             runHere();
+        } catch (Throwable t) {
+            lose(own);
+            throw t;
+        }
+    }
+
+    @Override
+    public void refused(Throwable noThread) {
+        int own = id;
+        try {
+            connection.noThread(this);
         } catch (Throwable t) {
             lose(own);
             throw t;
@@ -654,7 +664,7 @@ final class ServerCall extends Outbound implements Runnable, Memory, Awaited.Cal
         if (counted == null) {
             return;
         }
-        Runnable waits = handed == null ? this : handed;
+        PoolShares.Task waits = handed == null ? this : handed;
         if (connection.threads.waitsForItsOwn(method().place(), waits)) {
             // what one connection has too much of says nothing of what others may have
             counted.leave();

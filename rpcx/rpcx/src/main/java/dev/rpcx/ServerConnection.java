@@ -64,6 +64,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private static final int QUIET_CALLS = 1;
 
+    private static final String NO_THREAD = "the server has no thread for the call";
+
     /** This error is what a refused call is told. It is written once, as refusing must cost next to nothing. */
     private static final ByteBuf OVERLOADED = Unpooled.buffer();
 
@@ -672,7 +674,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @param run runs the call
      * @return false if the call has ended
      */
-    boolean start(ServerCall call, Runnable run) {
+    boolean start(ServerCall call, PoolShares.Task run) {
         call.handling = true;
         call.handed = run;
         try {
@@ -681,9 +683,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         } catch (RejectedExecutionException e) {
             refuseStart(call, "the server is closing");
         } catch (Throwable e) {
-            refuseStart(call, "the server has no thread for the call");
+            refuseStart(call, NO_THREAD);
         }
         return false;
+    }
+
+    /** A call has waited for a thread that cannot be had. Any thread says so. */
+    void noThread(ServerCall call) {
+        inLoopOrHere(() -> refuseStart(call, NO_THREAD));
     }
 
     private void refuseStart(ServerCall call, String why) {
@@ -1026,7 +1033,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Takes back what waits for a thread to run the call. @return false if there is nothing */
     private boolean withdraw(ServerCall call) {
-        Runnable handed = call.handed;
+        PoolShares.Task handed = call.handed;
         if (handed == null || !threads.withdraw(call.method().place(), handed)) {
             return false;
         }

@@ -31,6 +31,8 @@ class Threads {
      */
     private static final int MOST_SIGNALS = 10_000;
 
+    private static final long IDLE_MILLIS = 10_000;
+
     /**
      * Its queue holds what a thread is about to take, so that one which has ended something goes on without a sleep.
      * There are as many threads as have ever been needed at once, {@code poolSize} at least, until they have been idle.
@@ -50,10 +52,20 @@ class Threads {
     private final Map<EventLoop, VirtualWorkers> workers = new ConcurrentHashMap<>();
 
     Threads(int poolSize) {
+        this(poolSize, IDLE_MILLIS);
+    }
+
+    /** @param idleMillis a thread of the pool that has had nothing to do for so long ends */
+    Threads(int poolSize, long idleMillis) {
         AtomicInteger made = new AtomicInteger();
         pool =
                 new ThreadPoolExecutor(
-                        poolSize, Integer.MAX_VALUE, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
+                        poolSize,
+                        Integer.MAX_VALUE,
+                        idleMillis,
+                        TimeUnit.MILLISECONDS,
+                        new LinkedBlockingQueue<>(),
+                        task -> {
                             Thread thread = new Thread(task, "rpcx-handler-" + made.incrementAndGet());
                             thread.setDaemon(true);
                             return thread;
@@ -243,7 +255,7 @@ class Threads {
         workers.values().forEach(VirtualWorkers::close);
     }
 
-    private void runNow(Runnable left) {
+    private void runNow(PoolShares.Task left) {
         try {
             beginInPool(() -> runShared(left));
         } catch (RuntimeException | Error noThread) {

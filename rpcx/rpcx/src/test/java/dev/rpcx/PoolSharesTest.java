@@ -3,18 +3,25 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.sun.management.ThreadMXBean;
 import io.netty.channel.EventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.SplittableRandom;
 import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Who begins next where threads are few. A test says when a thread runs. */
 class PoolSharesTest {
@@ -24,13 +31,23 @@ class PoolSharesTest {
     private final Ledger ledger = new Ledger("ledger under test", Map.of(), Map.of(), Integer.MAX_VALUE);
     private final ArrayDeque<Runnable> threads = new ArrayDeque<>();
     private final List<String> begun = new ArrayList<>();
+    private final List<String> refused = new ArrayList<>();
     private boolean hasNoThread;
-    private final PoolShares pool = new PoolShares(MOST, (at, turn) -> {
+
+    /** What others do while a thread is started. */
+    private Runnable meanwhile = () -> {};
+
+    private final PoolShares pool = new PoolShares(MOST, (at, turn) -> start(turn));
+
+    private void start(Runnable turn) {
+        Runnable others = meanwhile;
+        meanwhile = () -> {};
+        others.run();
         if (hasNoThread) {
             throw new OutOfMemoryError("no thread, in this test");
         }
         threads.add(turn);
-    });
+    }
 
     private PoolShares.Share connection(int address) {
         try {
@@ -41,9 +58,27 @@ class PoolSharesTest {
         }
     }
 
+    private class Task implements PoolShares.Task {
+        private final String name;
+
+        Task(String name) {
+            this.name = name;
+        }
+
+        @Override
+        public void run() {
+            begun.add(name);
+        }
+
+        @Override
+        public void refused(Throwable noThread) {
+            refused.add(name + ": " + noThread.getMessage());
+        }
+    }
+
     private void give(PoolShares.Share to, String name, int count) {
         for (int i = 0; i < count; i++) {
-            to.run(() -> begun.add(name));
+            to.run(new Task(name));
         }
     }
 
@@ -134,8 +169,8 @@ class PoolSharesTest {
     void whatIsTakenBackIsNotRun() {
         PoolShares.Share share = connection(1);
         give(share, "a", 5);
-        Runnable waits = () -> begun.add("waits");
-        Runnable goes = () -> begun.add("goes");
+        PoolShares.Task waits = new Task("waits");
+        PoolShares.Task goes = new Task("goes");
         share.run(waits);
         share.run(goes);
         assertThat(share.withdraw(waits)).isTrue();
@@ -152,7 +187,7 @@ class PoolSharesTest {
             give(connection(1), "a", 1);
         }
         PoolShares.Share gone = connection(1);
-        Runnable waits = () -> begun.add("waits");
+        PoolShares.Task waits = new Task("waits");
         gone.run(waits);
         int before = pool.waitingConnections();
         assertThat(gone.withdraw(waits)).isTrue();
@@ -172,23 +207,251 @@ class PoolSharesTest {
         assertThat(threads).hasSize(5);
     }
 
-    @Test
-    void oneThatHasWaitedAndFindsNoThreadWaitsOn() {
-        PoolShares.Share one = connection(1);
-        give(one, "one", 5);
+    /** Two connections hold three threads each, two are free, and one task of each waits: the second's turn is first. */
+    private void twoMayBeginAtTheEndOfOne(PoolShares.Share one, PoolShares.Task ofTheSecond) {
+        give(one, "one", 3);
         PoolShares.Share two = connection(2);
         give(two, "two", 3);
-        assertThat(threads).hasSize(7);
-        give(one, "one", 1);
+        two.run(ofTheSecond);
+        give(one, "one waits", 1);
+        assertThat(threads).hasSize(6);
         hasNoThread = true;
-        // both may begin one more, and there is one thread
+    }
+
+    @Test
+    void oneThatHasWaitedAndFindsNoThreadWaitsForOneThatRuns() {
+        twoMayBeginAtTheEndOfOne(connection(1), new Task("two waits"));
         runOne();
-        assertThat(begun).contains("two");
-        hasNoThread = false;
+        assertThat(begun).containsExactly("one", "two waits", "one waits");
+        assertThat(refused).isEmpty();
+    }
+
+    @Test
+    void whatHasFoundNoThreadIsBegunWithTheNextThatComes() {
+        PoolShares.Share one = connection(1);
+        List<Integer> threadsThen = new ArrayList<>();
+        twoMayBeginAtTheEndOfOne(one, new Task("two waits") {
+            @Override
+            public void run() {
+                threadsThen.add(threads.size());
+                hasNoThread = false;
+                give(one, "one comes", 1);
+                threadsThen.add(threads.size());
+            }
+        });
+        runOne();
+        assertThat(threadsThen).as("those that have not begun").containsExactly(5, 6);
+        assertThat(begun).containsExactly("one");
         while (!threads.isEmpty()) {
             runOne();
         }
-        assertThat(begun).hasSize(9);
+        assertThat(begun).endsWith("one waits").contains("one comes");
+    }
+
+    /** Nothing of another connection has to come for that. */
+    @Test
+    void whatHasComeToWaitForAThreadThatCannotBeStartedIsBegunWithoutIt() {
+        PoolShares single = single();
+        PoolShares.Share one = share(single);
+        PoolShares.Share two = share(single);
+        hasNoThread = true;
+        meanwhile = () -> {
+            give(two, "two", 2);
+            meanwhile = () -> hasNoThread = false;
+        };
+        assertThatThrownBy(() -> give(one, "one", 1)).isInstanceOf(OutOfMemoryError.class);
+        assertThat(refused).isEmpty();
+        assertThat(threads).hasSize(1);
+        runOne();
+        assertThat(begun).containsExactly("two", "two");
+    }
+
+    @Test
+    void whatWaitsWhereNoThreadRunsAndNoneCanBeStartedIsRefused() {
+        PoolShares single = single();
+        PoolShares.Share one = share(single);
+        PoolShares.Share two = share(single);
+        PoolShares.Share gone = share(single);
+        hasNoThread = true;
+        meanwhile = () -> {
+            give(two, "two", 2);
+            give(gone, "gone", 1);
+            gone.connectionGone();
+        };
+        assertThatThrownBy(() -> give(one, "one", 1)).isInstanceOf(OutOfMemoryError.class);
+        String why = ": no thread, in this test";
+        assertThat(refused).containsExactlyInAnyOrder("two" + why, "two" + why, "gone" + why);
+        assertThat(single.waitingConnections()).isZero();
+        hasNoThread = false;
+        give(two, "two", 1);
+        runOne();
+        assertThat(begun).containsExactly("two");
+    }
+
+    private PoolShares single() {
+        return new PoolShares(1, (at, turn) -> start(turn));
+    }
+
+    private PoolShares.Share share(PoolShares of) {
+        return of.share(loop, Objects.requireNonNull(ledger.open(null)));
+    }
+
+    /** The bytes stand for the steps: a look that takes them one after the other makes something for each. */
+    @Test
+    void whoeverWaitsBeyondItsShareCostsTheOthersNothing() {
+        int waiting = 2_000;
+        int tasks = 1_000;
+        PoolShares.Share left = connection(1);
+        give(left, "left", 5);
+        left.connectionGone();
+        for (int i = 0; i < waiting; i++) {
+            give(connection(1), "waits", 1);
+        }
+        PoolShares.Share other = connection(2);
+        ThreadMXBean memory = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long before = memory.getCurrentThreadAllocatedBytes();
+        for (int i = 0; i < tasks; i++) {
+            give(other, "other", 1);
+            threads.removeLast().run();
+        }
+        long bytes = memory.getCurrentThreadAllocatedBytes() - before;
+        assertThat(begun).hasSize(tasks).containsOnly("other");
+        assertThat(bytes).isLessThan((long) tasks * waiting);
+    }
+
+    /** What begins is what somebody would choose who looks at all that wait, whatever happens in which order. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
+    void theNextIsTheEarliestTurnOfThoseThatMayBegin(long seed) {
+        Model model = new Model(seed);
+        for (int i = 0; i < 3_000; i++) {
+            model.step();
+        }
+    }
+
+    /** The rules in their plainest form, beside the pool: what it does is done here too. */
+    private final class Model {
+        private final SplittableRandom random;
+        private final List<Connection> connections = new ArrayList<>();
+        private final List<Task> expected = new ArrayList<>();
+        private int running;
+        private int turns;
+        private int names;
+
+        Model(long seed) {
+            random = new SplittableRandom(seed);
+            for (int i = 0; i < 12; i++) {
+                connections.add(new Connection(1 + i % 5));
+            }
+        }
+
+        private final class Connection {
+            final int address;
+            final PoolShares.Share share;
+            final ArrayDeque<Task> waiting = new ArrayDeque<>();
+            int own;
+            int turn;
+            boolean isGone;
+
+            Connection(int address) {
+                this.address = address;
+                share = connection(address);
+            }
+
+            boolean mayBegin() {
+                int gone = connections.stream()
+                        .filter(each -> each.isGone && each.address == address)
+                        .mapToInt(each -> each.own)
+                        .sum();
+                int free = MOST - running;
+                return free > 0 && (isGone ? gone : own + gone) <= free;
+            }
+
+            void count(int more) {
+                own += more;
+                running += more;
+            }
+        }
+
+        /** Of the pool's threads that have not begun their tasks. */
+        private final ArrayDeque<Connection> holders = new ArrayDeque<>();
+
+        private final ArrayDeque<Task> held = new ArrayDeque<>();
+
+        private @Nullable Connection next() {
+            return connections.stream()
+                    .filter(each -> !each.waiting.isEmpty() && each.mayBegin())
+                    .min(Comparator.comparingInt(each -> each.turn))
+                    .orElse(null);
+        }
+
+        private Task take(Connection from) {
+            from.count(1);
+            from.turn = turns++;
+            return from.waiting.remove();
+        }
+
+        void step() {
+            Connection one = connections.get(random.nextInt(connections.size()));
+            int what = random.nextInt(100);
+            if (what < 70 && !one.isGone) {
+                give(one);
+            } else if (what < 80 && !one.waiting.isEmpty()) {
+                Task task = one.waiting.removeLast();
+                assertThat(one.share.withdraw(task)).isTrue();
+            } else if (what < 83 && !one.isGone) {
+                one.isGone = true;
+                one.share.connectionGone();
+                connections.add(new Connection(one.address));
+            } else if (what >= 83 && !threads.isEmpty()) {
+                runThread();
+            }
+            connections.removeIf(each -> each.isGone && each.own == 0 && each.waiting.isEmpty());
+            assertThat(threads).hasSameSizeAs(holders);
+            assertThat(pool.waitingConnections()).isEqualTo((int)
+                    connections.stream().filter(each -> !each.waiting.isEmpty()).count());
+        }
+
+        private void give(Connection to) {
+            Task task = new Task("task " + names++);
+            if (!to.waiting.isEmpty()) {
+                to.waiting.add(task);
+            } else if (to.mayBegin()) {
+                to.count(1);
+                holders.add(to);
+                held.add(task);
+            } else {
+                to.turn = turns++;
+                to.waiting.add(task);
+            }
+            to.share.run(task);
+        }
+
+        /** The first thread ends its task, and runs what it finds then. */
+        private void runThread() {
+            expected.clear();
+            begun.clear();
+            Connection one = holders.remove();
+            Task task = held.remove();
+            while (true) {
+                expected.add(task);
+                one.count(-1);
+                Connection next = next();
+                if (next == null) {
+                    break;
+                }
+                one = next;
+                task = take(next);
+                for (Connection other = next(); other != null; other = next()) {
+                    holders.add(other);
+                    held.add(take(other));
+                }
+            }
+            runOne();
+            assertThat(begun)
+                    .containsExactlyElementsOf(
+                            expected.stream().map(each -> each.name).toList());
+        }
     }
 
     @Test
@@ -197,8 +460,11 @@ class PoolSharesTest {
         Thread.UncaughtExceptionHandler before = Thread.currentThread().getUncaughtExceptionHandler();
         Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> begun.add("thrown"));
         try {
-            share.run(() -> {
-                throw new AssertionError("on purpose");
+            share.run(new Task("throws") {
+                @Override
+                public void run() {
+                    throw new AssertionError("on purpose");
+                }
             });
             give(share, "a", 5);
             runOne();

@@ -5,9 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.concurrent.Ticker;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,6 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calls that end before their handlers have begun: each is told so once, and nothing is left. */
 @Timeout(60)
@@ -36,6 +40,12 @@ class UnstartedCallsTest {
         @Method
         String echo(String text) {
             return text;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.POOL)
+        String pooled() {
+            return "pooled";
         }
 
         @Method
@@ -62,12 +72,15 @@ class UnstartedCallsTest {
 
     /** Threads that fail instead of running what they are given, where a test wants that. */
     private final class FailingThreads extends Threads {
-        FailingThreads() {
-            super(64);
+        FailingThreads(int poolSize) {
+            super(poolSize);
         }
 
         @Override
         void run(EventLoop loop, RunOn.Place place, Runnable handler) {
+            Runnable others = meanwhile;
+            meanwhile = () -> {};
+            others.run();
             Throwable thrown = failure == null ? null : failure.thrown.get();
             if (thrown instanceof Error error) {
                 throw error;
@@ -86,7 +99,7 @@ class UnstartedCallsTest {
 
         @Override
         public Threads threads(int poolSize) {
-            return new FailingThreads();
+            return new FailingThreads(poolSize);
         }
 
         @Override
@@ -107,6 +120,10 @@ class UnstartedCallsTest {
     private Runnable before = () -> {};
 
     private @Nullable Failure failure;
+
+    /** What comes while a thread is started. */
+    private Runnable meanwhile = () -> {};
+
     private final Server server = Server.builder(RegistryServer.registry(new Service()))
             .platform(new FailingPlatform())
             .maxMessageBytes(MAX_BYTES)
@@ -256,5 +273,83 @@ class UnstartedCallsTest {
                 .satisfies(frame -> assertThat(frame.head()).isEqualTo(Wire.CREDIT));
         send(largeItem());
         assertThat(error(ID).executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+    }
+
+    /** The connection ends within the first answer that cannot be written, and with it all calls that are looked at. */
+    @Test
+    void callsWhoseTimeIsOverEndOnceWhereTheirConnectionEndsAsTheFirstOfThemIsTold() {
+        int running = 5;
+        int unfinished = 10;
+        for (int i = 1; i <= running; i++) {
+            send(echo(Wire.REQUEST, ID | i));
+        }
+        for (int i = running + 1; i <= running + unfinished; i++) {
+            ByteBuf payload = RawPeer.prelude("unstarted", "echo");
+            Varint.write(payload, TimeUnit.MILLISECONDS.toMicros(20));
+            send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME | Wire.MORE, ID | i, payload));
+        }
+        assertThat(server.ledger().held(Resource.CALLS)).isEqualTo(running + unfinished);
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void flush(ChannelHandlerContext ctx) {
+                ctx.close();
+            }
+        });
+        hand.pass(channel, 30, TimeUnit.MILLISECONDS);
+        assertThat(channel.isActive()).isFalse();
+        assertThat(server.ledger().held(Resource.CALLS))
+                .as("of those that a thread will come to")
+                .isEqualTo(running);
+    }
+
+    private Server withOneThread() {
+        return Server.builder(RegistryServer.registry(new Service()))
+                .platform(new FailingPlatform())
+                .poolSize(1)
+                .classic(true)
+                .build()
+                .start();
+    }
+
+    private void send(EmbeddedChannel to, ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        hand.read(to, all, 0, all.length);
+    }
+
+    private static ByteBuf pooled(boolean isClassic) {
+        return isClassic
+                ? ClassicWire.request(1, "unstarted", "pooled", List.of(), List.of())
+                : RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("unstarted", "pooled"));
+    }
+
+    /** It waits for the one thread that another connection's call is about to have, and that cannot be started. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatWaitsForAThreadWhichCannotBeStartedIsRefused(boolean isClassic) {
+        Server single = withOneThread();
+        EmbeddedChannel first = hand.accept();
+        EmbeddedChannel second = hand.accept();
+        if (!isClassic) {
+            for (EmbeddedChannel each : List.of(first, second)) {
+                send(each, RawPeer.preface());
+                HandPlatform.written(each);
+            }
+        }
+        failure = Failure.NO_THREAD;
+        meanwhile = () -> send(second, pooled(isClassic));
+        send(first, pooled(isClassic));
+        hand.settle(second);
+        for (EmbeddedChannel each : List.of(first, second)) {
+            assertThat(new String(HandPlatform.written(each), StandardCharsets.ISO_8859_1))
+                    .contains("the server has no thread for the call");
+        }
+        assertThat(single.running()).isZero();
+        failure = null;
+        for (EmbeddedChannel each : List.of(first, second)) {
+            each.close();
+            hand.pass(each, 2, TimeUnit.HOURS);
+            each.releaseOutbound();
+        }
+        assertThat(single.ledger().audit()).isEmpty();
     }
 }
