@@ -52,6 +52,12 @@ class PostponedCallsTest {
         }
 
         @Method
+        @RunOn(RunOn.Place.POOL)
+        String pooled() {
+            return "pooled";
+        }
+
+        @Method
         CompletableFuture<String> waits() {
             CompletableFuture<String> result = new CompletableFuture<>();
             waiting.add(result);
@@ -217,6 +223,24 @@ class PostponedCallsTest {
                 .maxRunning(maxRunning)
                 .build()
                 .start();
+    }
+
+    /** So many calls have waited for their reader, and now wait for the one thread of the pool, which another connection has. */
+    private Peer waitsForThePool(int calls) {
+        server = Server.builder(RegistryServer.registry(service))
+                .platform(platform)
+                .poolSize(1)
+                .build()
+                .start();
+        Peer peer = new Peer();
+        peer.stopReading();
+        peer.requests(calls, "pooled");
+        Peer other = new Peer();
+        other.request(0, "pooled");
+        peer.read();
+        assertThat(server.running()).isEqualTo(calls + 1);
+        assertThat(peer.ends()).isEmpty();
+        return peer;
     }
 
     private AdmissionLimit limit(String method) {
@@ -617,5 +641,35 @@ class PostponedCallsTest {
                 .containsEntry(0, refused)
                 .containsEntry(1, refused)
                 .containsEntry(2, refused);
+    }
+
+    @Test
+    void callsThatHaveWaitedAndWaitForAThreadEndWithTheirConnection() {
+        Peer peer = waitsForThePool(3);
+        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isPositive();
+        peer.channel.close();
+        platform.settle(peer.channel);
+        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.ledger().held(Resource.CALLS)).as("that of the other").isEqualTo(1);
+        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    @Test
+    void callsThatHaveWaitedAndWaitForAThreadUntilTheirTimeIsOverMakeRoomForOthers() {
+        Peer peer = waitsForThePool(MAX_AT_ONCE);
+        platform.pass(peer.channel, GIVEN_MILLIS + 1, TimeUnit.MILLISECONDS);
+        assertThat(peer.ends().values()).hasSize(MAX_AT_ONCE).containsOnly(RPCXException.Code.DEADLINE_EXCEEDED);
+        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        // as many may start as before
+        platform.reads(peer.channel, false);
+        peer.request(LARGE_SLOT - 1, "large");
+        platform.handleAll(peer.channel);
+        peer.requests(MAX_AT_ONCE, "quick");
+        peer.read();
+        platform.handleAll(peer.channel);
+        Map<Integer, Object> ends = peer.ends();
+        for (int slot = MAX_AT_ONCE; slot < 2 * MAX_AT_ONCE; slot++) {
+            assertThat(ends).containsEntry(slot, "REPLY");
+        }
     }
 }

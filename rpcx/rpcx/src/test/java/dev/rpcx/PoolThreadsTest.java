@@ -1,0 +1,88 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.channel.EventLoop;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** How many threads the pool of a server has. */
+@Timeout(60)
+class PoolThreadsTest {
+    private static final int POOL_SIZE = 2;
+    private static final int BURST = 40;
+    private static final long IDLE_MILLIS = 500;
+
+    private final Threads threads = new Threads(POOL_SIZE, IDLE_MILLIS);
+    private final EventLoop loop = new EmbeddedChannel().eventLoop();
+    private final Ledger ledger = new Ledger("ledger under test", Map.of(), Map.of(), Integer.MAX_VALUE);
+    private final PoolShares.Share signals = threads.signals(loop, Objects.requireNonNull(ledger.open(null)));
+    private final Set<Thread> seen = ConcurrentHashMap.newKeySet();
+
+    @AfterEach
+    void end() {
+        threads.close();
+        threads.awaitEnd(TimeUnit.SECONDS.toNanos(10));
+    }
+
+    private record Task(Runnable task) implements PoolShares.Task {
+        @Override
+        public void run() {
+            task.run();
+        }
+
+        @Override
+        public void refused(Throwable noThread) {
+            throw new AssertionError(noThread);
+        }
+    }
+
+    private static void pass(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private long alive() {
+        return seen.stream().filter(Thread::isAlive).count();
+    }
+
+    /** An executor starts a thread for each task as long as it has fewer than it was told to keep. */
+    @Test
+    void aBurstThatIsOverLeavesNoMoreThreadsThanThePoolHasByItself() {
+        CountDownLatch begun = new CountDownLatch(BURST);
+        CountDownLatch ends = new CountDownLatch(1);
+        for (int i = 0; i < BURST; i++) {
+            signals.run(new Task(() -> {
+                seen.add(Thread.currentThread());
+                begun.countDown();
+                pass(ends);
+            }));
+        }
+        pass(begun);
+        assertThat(alive()).as("none waits for another").isEqualTo(BURST);
+        ends.countDown();
+        await().until(() -> alive() == 0);
+        seen.clear();
+        for (int i = 0; i < BURST; i++) {
+            CountDownLatch over = new CountDownLatch(1);
+            signals.run(new Task(() -> {
+                seen.add(Thread.currentThread());
+                over.countDown();
+            }));
+            pass(over);
+        }
+        assertThat(alive()).as("with some that are about to end").isLessThan(BURST / 4);
+    }
+}
