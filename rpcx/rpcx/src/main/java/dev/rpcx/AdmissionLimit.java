@@ -64,7 +64,7 @@ final class AdmissionLimit {
     /** Where fewer than one in so many are late, there is no need of a limit, however much of their time calls take. */
     private static final int SOME_LATE = 64;
 
-    /** Above this, what a handler needs leaves no room for a limit to help. */
+    /** Above this, what a handler needs leaves no room for a limit to help, where some are late. */
     private static final double MOST_OWN = 0.95;
 
     /** Of {@link #ended}: the upper bits count calls, the lower sum up how long they took, in units of 2^16 ns, at most a minute each. */
@@ -133,8 +133,7 @@ final class AdmissionLimit {
     private final AtomicLong unbegun = new AtomicLong();
 
     /**
-     * Those of {@link #ended} that brought no result in time, or only just: of handlers that are interrupted, some do at
-     * that moment. The lower bits sum up what they were given.
+     * Those of {@link #ended} that brought no result in time. The lower bits sum up what they were given.
      */
     private final AtomicLong undone = new AtomicLong();
 
@@ -157,6 +156,9 @@ final class AdmissionLimit {
 
     /** The part of their time that handlers need for themselves: the least of what was seen lately. */
     private double own = MOST_OWN;
+
+    /** What handlers may need of their time: all of it where hardly any is late. */
+    private double mostOwn = MOST_OWN;
 
     private double leastNow = MOST_OWN;
     private double leastBefore = MOST_OWN;
@@ -364,7 +366,7 @@ final class AdmissionLimit {
     private void look(AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
         long sum = counted.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT);
         long count = sum >>> COUNT_SHIFT;
-        if (counted == ended && (!isDone || took >= NEARLY_ALL * givenNanos)) {
+        if (counted == ended && (!isDone || took >= givenNanos)) {
             undone.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, givenNanos) >>> TIME_UNIT_SHIFT);
         }
         if (givenNanos >= minGivenNanos && (count <= ALL_COUNT || count % SAMPLED == 0)) {
@@ -446,6 +448,8 @@ final class AdmissionLimit {
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
         double used = Math.max(1 / SHARE_UNIT, (shareSum & (1L << LATE_SHIFT) - 1) / SHARE_UNIT / counted);
         boolean isUnhindered = took < UNHINDERED * ownNanos;
+        boolean areSomeLate = SOME_LATE * (shareSum >>> LATE_SHIFT) >= counted;
+        mostOwn = areSomeLate ? MOST_OWN : 1;
         double current = count / elapsed;
         // by Little's law, for those that have not ended as well: the first that end are those that take least
         double needed = Math.max(took, running.get() / current);
@@ -458,7 +462,7 @@ final class AdmissionLimit {
             isCut = false;
             boolean areMostLate = undoneCount > 0 && 2 * undoneCount * mean(undoneSum) > count * given.meanNanos();
             if (!areMostLate && isOfTheirOwn(current, done)) {
-                remember(Math.min(MOST_OWN, used));
+                remember(Math.min(mostOwn, used));
                 rememberNeed(now, needed);
                 comeBack();
                 return;
@@ -483,11 +487,11 @@ final class AdmissionLimit {
             return;
         }
         if (isUnhindered && used > own) {
-            remember(Math.min(MOST_OWN, used));
+            remember(Math.min(mostOwn, used));
         }
         learn(now, refusing, used);
         int before = limit;
-        adapt(refusing, SOME_LATE * (shareSum >>> LATE_SHIFT) >= counted, used, current * usualNanos);
+        adapt(refusing, areSomeLate, used, current * usualNanos);
         if (limit == most) {
             refusingSteps = 0;
             sinkingFrom = 0;
@@ -553,7 +557,7 @@ final class AdmissionLimit {
      */
     private void sank(long now, double current, double used, double needed) {
         if (current < SAME_RATE * sinkingRate) {
-            remember(Math.min(MOST_OWN, used));
+            remember(Math.min(mostOwn, used));
             rememberNeed(now, needed);
             comeBack();
         } else if (isProbe) {
@@ -598,7 +602,7 @@ final class AdmissionLimit {
     private void learn(long now, boolean refusing, double used) {
         if (used < own || refusing && limit == LEAST) {
             // at the least limit, what is seen is as near to what they need as can be
-            remember(Math.min(MOST_OWN, used));
+            remember(Math.min(mostOwn, used));
         } else if (!refusing) {
             leastNow = Math.min(leastNow, used);
             if (now - memoryEndNanos >= 0) {

@@ -54,6 +54,9 @@ class AdmissionLimitTest {
         /** Whether those calls end with their time, whatever their handlers do. */
         private boolean isHastyCutOff;
 
+        /** Whether good calls end with their time too. */
+        private boolean isCutOff;
+
         /** What {@link Attack#ABOUT_AS_LONG_AS_IT_TAKES} gives, of what the handler works. */
         private double hastyShare = 1;
 
@@ -245,8 +248,10 @@ class AdmissionLimitTest {
                         + (job.kind() == Attack.SLEEPS
                                 ? TimeUnit.MICROSECONDS.toNanos(Attack.SLEEPS.givenMicros / 20 * 19)
                                 : job.kind() == Attack.POLLS ? TimeUnit.SECONDS.toNanos(30) : (long) (millis * 1e6));
-                boolean isCutOff = isHastyCutOff && job.kind() == Attack.ABOUT_AS_LONG_AS_IT_TAKES;
-                ends.add(new Event(isCutOff ? Math.min(end, Math.max(nowNanos, job.deadlineNanos())) : end, job));
+                boolean endsWithItsTime = isHastyCutOff && job.kind() == Attack.ABOUT_AS_LONG_AS_IT_TAKES
+                        || isCutOff && job.kind() == null;
+                ends.add(new Event(
+                        endsWithItsTime ? Math.min(end, Math.max(nowNanos, job.deadlineNanos())) : end, job));
             }
         }
     }
@@ -458,6 +463,33 @@ class AdmissionLimitTest {
         service.offer(perSecond, 0, null, 120);
         assertThat(service.refused).isZero();
         assertThat(service.late).isZero();
+    }
+
+    /** As above, after a bad beginning: a process that is not warm yet answers the first of them too late. */
+    @ParameterizedTest
+    @CsvSource({
+        // work ms, callers' ms, calls a second, how many come at once every 2 s, of the first
+        "2990, 3000, 100, 0, 1.01",
+        "2990, 3000, 100, 0, 1.5",
+        "9990, 10000, 30, 0, 1.01",
+        "1985, 2000, 2, 200, 1.01",
+        "29990, 30000, 10, 0, 1.01",
+    })
+    void callsThatEndJustBeforeTheirTimeAreServedAgainAfterSomeWereLate(
+            double workMillis, long callersMillis, int perSecond, int bunch, double first) {
+        for (boolean isInterrupted : new boolean[] {true, false}) {
+            Service service = new Service(100_000, first * workMillis, callersMillis, isInterrupted);
+            service.isExact = true;
+            service.isCutOff = isInterrupted;
+            service.bunch = bunch;
+            service.offer(perSecond, 0, null, 2 * callersMillis / 1000.0);
+            service.workMillis = workMillis;
+            service.offer(perSecond, 0, null, 60 + 12 * callersMillis / 1000.0);
+            service.offer(perSecond, 0, null, 60);
+            // as many as run have to end before the limit rises a little
+            assertThat(service.refused).as("limit %s", service.limit.limit()).isLessThan(6 * perSecond);
+            assertThat(service.late).isZero();
+        }
     }
 
     @ParameterizedTest

@@ -112,14 +112,18 @@ class AdmissionStepsTest {
         expect(52);
     }
 
-    /** Of 200 calls, which take two steps. */
     private void stepWithLate(int late, long took) {
+        stepWithLate(2 * STEP, late, took, GIVEN);
+    }
+
+    /** Of 200 calls, some of which take all that they are given. */
+    private void stepWithLate(long time, int late, long took, long given) {
         now += STEP - 1;
         for (int i = 0; i < 199; i++) {
-            end(i < late ? GIVEN : took, GIVEN, true);
+            end(i < late ? given : took, given, true);
         }
-        now += STEP + 1;
-        end(took, GIVEN, true);
+        now += time - STEP + 1;
+        end(took, given, true);
     }
 
     @Test
@@ -382,7 +386,7 @@ class AdmissionStepsTest {
         expect(MOST);
         // 77 units are more
         refuse();
-        step(STEP, 200, 74 * UNIT, 77 * UNIT);
+        stepWithLate(STEP, 4, 74 * UNIT, 77 * UNIT);
         // 200 in 100 ms are ten in the time of one
         expect(9);
     }
@@ -676,8 +680,17 @@ class AdmissionStepsTest {
     @Test
     void fiveMillisecondsAreEnoughToCount() {
         refuse();
-        step(STEP, 200, 74 * UNIT, TimeUnit.MILLISECONDS.toNanos(5));
+        stepWithLate(STEP, 4, 74 * UNIT, TimeUnit.MILLISECONDS.toNanos(5));
         expect(9);
+    }
+
+    @Test
+    void calledAtOnceByMoreThanMayRunAndServedInTimeAMethodHasNoLimit() {
+        for (int i = 0; i < 10; i++) {
+            refuse();
+            step(2 * STEP, 200, GIVEN - UNIT, GIVEN);
+            expect(MOST);
+        }
     }
 
     /** Some end in good time, and more of them late that were given so much. */
