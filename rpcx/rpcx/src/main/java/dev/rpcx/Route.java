@@ -7,6 +7,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -50,13 +51,42 @@ abstract class Route {
      * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too much of that
      */
     final void holdWaiting(int bytes, RPCXFuture<?> call) {
+        // before anything is taken: where the caller's stack ends in this, nothing is held that nobody gives back
+        WaitingBytes held = new WaitingBytes(client.waiting);
+        call.onEnd(held);
         if (!client.waiting.take(Resource.REQUEST_BYTES, bytes)) {
             throw new RPCXException(
                     RPCXException.Code.OVERLOADED,
                     this + ": too many bytes of requests wait for a connection (expected: fewer large ones at once)",
                     RPCXException.Executed.NOT_EXECUTED);
         }
-        call.onEnd((value, thrown) -> client.waiting.give(Resource.REQUEST_BYTES, bytes));
+        held.hold(bytes);
+    }
+
+    /** What a waiting call holds: nothing yet, so many bytes, or {@link #ENDED}. */
+    private static final class WaitingBytes extends AtomicInteger implements BiConsumer<Object, Throwable> {
+        private static final int ENDED = -1;
+
+        private final Account account;
+
+        WaitingBytes(Account account) {
+            this.account = account;
+        }
+
+        /** Gives back what has been taken, when the call ends, or at once where it has ended. */
+        void hold(int bytes) {
+            if (!compareAndSet(0, bytes)) {
+                account.give(Resource.REQUEST_BYTES, bytes);
+            }
+        }
+
+        @Override
+        public void accept(@Nullable Object value, @Nullable Throwable thrown) {
+            int held = getAndSet(ENDED);
+            if (held > 0) {
+                account.give(Resource.REQUEST_BYTES, held);
+            }
+        }
     }
 
     /** The end of the client waits for the end of this call, which has been accepted. */
