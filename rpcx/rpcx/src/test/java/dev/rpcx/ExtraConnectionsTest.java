@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.codec.Codecs;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -110,15 +111,60 @@ class ExtraConnectionsTest {
         List.copyOf(hand.opened).forEach(hand::settle);
     }
 
-    @Test
-    void whatABurstHasOpenedIsClosedWhenItIsIdleAndOpenedAgainByTheNext() {
-        HandPlatform hand = new HandPlatform();
-        Client client = Client.builder()
+    private static Client client(HandPlatform hand) {
+        return Client.builder()
                 .platform(hand)
                 .connections(1, 2)
                 .callTimeout(Duration.ofMinutes(30))
                 .keepAlive(Duration.ofMinutes(10))
                 .build();
+    }
+
+    /** Between the choice of a connection and the taking of its slot. */
+    @Test
+    void aCallWhoseConnectionIsFoundIdleAsItTakesItGoesToAnother() throws Exception {
+        HandPlatform hand = new HandPlatform();
+        Client client = client(hand);
+        Calls calls = client.create(Calls.class, "peer", 1);
+        CompletableFuture<String> first = calls.echoLater("a");
+        EmbeddedChannel kept = hand.opened.get(0);
+        greet(hand, kept);
+        CompletableFuture<String> second = calls.echoLater("b");
+        EmbeddedChannel extra = hand.opened.get(1);
+        greet(hand, extra);
+        hand.settle(kept);
+        send(hand, kept, RawPeer.frame(Wire.REPLY, ids(kept, Wire.REQUEST, true).get(0), RawPeer.text("a")));
+        ClientConnection parting = extra.pipeline().get(ClientConnection.class);
+        parting.isParting = true;
+        Codecs codecs = Codecs.standard(Calls.class);
+        java.lang.reflect.Method echo = Calls.class.getMethod("echoLater", String.class);
+        ClientMethod method = new ClientMethod(
+                100,
+                ClientMethod.Kind.ASYNC,
+                "extra",
+                "echo",
+                codecs.parameters(echo),
+                codecs.result(echo),
+                MethodShape.UNKNOWN,
+                TimeUnit.MINUTES.toNanos(1),
+                client.address("peer", 1),
+                null,
+                null,
+                null);
+        long deadline = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
+        ClientCall call = method.prepare(parting, new Object[] {"x"}, null, Metadata.EMPTY, deadline);
+        assertThat(call.connection).isSameAs(kept.pipeline().get(ClientConnection.class));
+        assertThat(parting.slots.taken()).isZero();
+        call.dropUnsent();
+        // and no other takes its place before it is gone
+        assertThat(hand.opened).hasSize(2);
+        hand.end(client, kept, List.of(first, second));
+    }
+
+    @Test
+    void whatABurstHasOpenedIsClosedWhenItIsIdleAndOpenedAgainByTheNext() {
+        HandPlatform hand = new HandPlatform();
+        Client client = client(hand);
         Calls calls = client.create(Calls.class, "peer", 1);
         CompletableFuture<String> first = calls.echoLater("a");
         EmbeddedChannel kept = hand.opened.get(0);
