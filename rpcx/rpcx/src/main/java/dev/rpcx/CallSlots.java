@@ -83,15 +83,17 @@ final class CallSlots {
         }
     }
 
-    /** Gives back what the free slots keep. From any thread. */
-    synchronized void trim() {
+    /** Gives back what the free slots keep. From any thread. @return whether there is no slot that a call has */
+    synchronized boolean trim() {
         int before = trims;
         trims = before + 1;
         ClientCall taken = null;
+        int count = 0;
         try {
             for (ClientCall call = pop(); call != null; call = pop()) {
                 call.nextTrimmed = taken;
                 taken = call;
+                count++;
                 try {
                     call.trim();
                 } catch (Throwable e) {
@@ -99,6 +101,7 @@ final class CallSlots {
                     Threads.report(e);
                 }
             }
+            return count == made.get();
         } finally {
             // in any case: the slots are free
             while (taken != null) {
@@ -109,6 +112,11 @@ final class CallSlots {
             }
             trims = before + 2;
         }
+    }
+
+    /** Another number each time that a slot is taken or given back, but for the first time that it is taken. */
+    long changes() {
+        return free.get();
     }
 
     /**

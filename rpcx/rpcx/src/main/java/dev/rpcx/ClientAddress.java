@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A server's address and the connections to it, made when first needed and made again when one is gone; more of them
- * while those that are there are crowded. Callers that find none wait for one attempt together. After attempts that
+ * while those that are there are crowded, which are closed again when they have had no call for a while. Callers that find none wait for one attempt together. After attempts that
  * failed in a row, or connections that ended as soon as they were there, the server is left alone for longer and
  * longer, with jitter: a call in a short pause waits for its end, in a long one it fails at once.
  *
@@ -34,7 +34,7 @@ final class ClientAddress extends Route {
     private @Nullable Attempt<ClassicClientConnection> classic;
     private final AtomicReferenceArray<@Nullable Attempt<ClientConnection>> connections;
 
-    /** As many connections are kept; the others of {@link #connections} come when these are crowded. */
+    /** As many connections are kept; the others of {@link #connections} come when these are crowded, and go when idle. */
     private final int kept;
 
     /**
@@ -154,7 +154,7 @@ final class ClientAddress extends Route {
     private static @Nullable ClientConnection ready(@Nullable Coming<ClientConnection> found) {
         if (found != null && found.isDone() && !found.isCompletedExceptionally()) {
             ClientConnection connection = found.join();
-            return connection.isUsable() ? connection : null;
+            return connection.isUsable() && !connection.isParting ? connection : null;
         }
         return null;
     }
@@ -238,7 +238,7 @@ final class ClientAddress extends Route {
             Attempt<ClientConnection> attempt = new Attempt<>(index) {
                 @Override
                 void open() {
-                    ClientAddress.this.open(this);
+                    ClientAddress.this.open(this, index >= kept);
                 }
 
                 @Override
@@ -336,11 +336,11 @@ final class ClientAddress extends Route {
         abstract void open();
     }
 
-    private void open(Attempt<ClientConnection> attempt) {
+    private void open(Attempt<ClientConnection> attempt, boolean isExtra) {
         client.open(
                 this,
                 (channel, account) -> new ClientConnection(
-                        channel, account, this, client.callTimeoutNanos(), client.keepAliveNanos(), attempt),
+                        channel, account, this, isExtra, client.callTimeoutNanos(), client.keepAliveNanos(), attempt),
                 attempt,
                 false);
     }
@@ -357,10 +357,12 @@ final class ClientAddress extends Route {
     /** Has failed already. */
     private synchronized <C> Coming<C> inPause(long nanos) {
         Coming<C> failed = new Coming<>();
-        failed.completeExceptionally(new IllegalStateException(
-                failures + " attempts to connect failed, the next is in " + TimeUnit.NANOSECONDS.toMillis(nanos)
-                        + " ms: " + (lastFailure == null ? "" : RPCXException.message(lastFailure)),
-                lastFailure));
+        String why = failures + " attempts to connect failed, the next is in " + TimeUnit.NANOSECONDS.toMillis(nanos)
+                + " ms: " + (lastFailure == null ? "" : RPCXException.message(lastFailure));
+        failed.completeExceptionally(
+                RPCXException.isNoRoom(lastFailure)
+                        ? RPCXException.noRoom(why, RPCXException.Executed.NOT_EXECUTED)
+                        : new IllegalStateException(why, lastFailure));
         return failed;
     }
 
@@ -412,11 +414,16 @@ final class ClientAddress extends Route {
      * later and later, however it ends them.
      *
      * @param upNanos how long it was there
+     * @param memoryWanted what this side had no memory for, if that has ended it: there is a pause then too
      */
-    private synchronized void ended(long upNanos) {
+    private synchronized void ended(long upNanos, @Nullable String memoryWanted) {
         if (upNanos < KEPT_NANOS) {
             if (!retired) {
-                pauseAfter(new IllegalStateException("the server ended the last connection as soon as it was there"));
+                pauseAfter(
+                        memoryWanted == null
+                                ? new IllegalStateException(
+                                        "the server ended the last connection as soon as it was there")
+                                : RPCXException.noRoom(memoryWanted, RPCXException.Executed.NOT_EXECUTED));
             }
             return;
         }
@@ -438,7 +445,7 @@ final class ClientAddress extends Route {
         if (connection.hasBegun()) {
             // otherwise it has no calls, and its attempt has failed or is about to
             if (!connection.isDropped) {
-                ended(connection.upNanos());
+                ended(connection.upNanos(), connection.memoryWanted());
             }
             if (!connection.isClosed()) {
                 left(connection);
@@ -554,7 +561,7 @@ final class ClientAddress extends Route {
     /** The one connection is over, before its calls hear of it; it was there unless its attempt has failed. */
     private synchronized void endedClassic(Coming<ClassicClientConnection> attempt) {
         if (attempt.isDone() && !attempt.isCompletedExceptionally()) {
-            ended(ticker().nanoTime() - upNanos);
+            ended(ticker().nanoTime() - upNanos, null);
         }
     }
 

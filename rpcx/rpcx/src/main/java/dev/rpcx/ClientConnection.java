@@ -48,6 +48,9 @@ final class ClientConnection extends WireConnection {
      */
     private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
 
+    /** A connection that is one of more than are kept is closed when it has had no call between two looks so far apart. */
+    private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(10);
+
     /** Looks in a keep-alive time at calls whose final frame is owed. */
     private static final int OWED_LOOKS = 3;
 
@@ -56,10 +59,9 @@ final class ClientConnection extends WireConnection {
     // how calls end where there is no memory to say it better
     private static final RPCXException LEFT =
             RPCXException.unsent(RPCXException.Own.LEFT, RPCXException.Code.UNAVAILABLE, NO_MEMORY);
-    private static final RPCXException LOST =
-            new RPCXException(RPCXException.Code.UNAVAILABLE, NO_MEMORY, RPCXException.Executed.MAYBE);
+    private static final RPCXException LOST = RPCXException.noRoom(NO_MEMORY, RPCXException.Executed.MAYBE);
     private static final RPCXException LOST_UNSENT =
-            new RPCXException(RPCXException.Code.UNAVAILABLE, NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
+            RPCXException.noRoom(NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
 
     private static final VarHandle TRIMS;
     private static final VarHandle UNDER_WAY;
@@ -138,6 +140,21 @@ final class ClientConnection extends WireConnection {
     /** This side ends the connection, which tells nothing of the server. */
     volatile boolean isDropped;
 
+    /** Is not one of those that its address keeps in any case. */
+    final boolean isExtra;
+
+    /**
+     * It is idle and is not needed: whoever sees this behind the taking of a slot gives that back, and takes another
+     * connection. So there is no call on it once this is set and no slot is taken.
+     */
+    volatile boolean isParting;
+
+    /** {@link CallSlots#changes} at the last look whether the connection is idle. Event loop only. */
+    private long idleSince;
+
+    /** Set while this is an extra connection that has begun. Event loop only. */
+    private @Nullable ScheduledFuture<?> idleTimer;
+
     /** Calls whose final frame is owed, sent by the event loop; {@link #load} reads it from elsewhere. */
     private int underWay;
 
@@ -164,16 +181,21 @@ final class ClientConnection extends WireConnection {
     /** Until this time what was to be sent may have had to wait here. Event loop only. */
     private long writableNanos;
 
-    /** @param defaultNanos the time of calls whose requests do not carry one; whole microseconds */
+    /**
+     * @param isExtra it is closed again when it is not needed
+     * @param defaultNanos the time of calls whose requests do not carry one; whole microseconds
+     */
     ClientConnection(
             Channel channel,
             Account account,
             ClientAddress address,
+            boolean isExtra,
             long defaultNanos,
             long keepAliveNanos,
             CompletableFuture<ClientConnection> attempt) {
         super(channel, account);
         this.address = address;
+        this.isExtra = isExtra;
         this.peer = address.toString();
         this.defaultNanos = defaultNanos;
         this.keepAliveNanos = keepAliveNanos;
@@ -198,9 +220,12 @@ final class ClientConnection extends WireConnection {
         return load() >= slots.limit();
     }
 
-    /** So many calls are under way that another connection would serve some of them better. */
+    /**
+     * So many calls are under way that another connection would serve some of them better: one at least, whatever the
+     * server takes.
+     */
     boolean isCrowded() {
-        return load() >= Math.min(CROWDED, slots.limit() * 3 / 4);
+        return load() >= Math.max(1, Math.min(CROWDED, slots.limit() * 3 / 4));
     }
 
     ClientAddress address() {
@@ -336,9 +361,14 @@ final class ClientConnection extends WireConnection {
         slots.trim();
     }
 
-    /** The end of a call of which the server may have seen something. */
+    /**
+     * The end of a call of which the server may have seen something. Where this side had no memory for what came on the
+     * connection, that is what its calls are told: it says nothing of the server.
+     */
     RPCXException lostError(RPCXException.Executed executed) {
-        return new RPCXException(RPCXException.Code.UNAVAILABLE, whyLost(), executed);
+        return memoryWanted() == null
+                ? new RPCXException(RPCXException.Code.UNAVAILABLE, whyLost(), executed)
+                : RPCXException.noRoom(whyLost(), executed);
     }
 
     /** The end of a call of which no byte has left: it may go to another connection as if it had not been here. */
@@ -457,7 +487,36 @@ final class ClientConnection extends WireConnection {
                 attempt.complete(this);
             }
             published.complete(null);
+            if (isExtra && !isLeft()) {
+                lookWhetherIdleLater();
+            }
         }
+    }
+
+    private void lookWhetherIdleLater() {
+        idleSince = slots.changes();
+        idleTimer = loop().schedule(this::partIfIdle, IDLE_NANOS, TimeUnit.NANOSECONDS);
+    }
+
+    /**
+     * Closes the connection where it has had no call since the last look, and its address has another one: nobody takes
+     * it from here on, and nobody has it. Where a caller has just taken it, it stays. Event loop only.
+     */
+    void partIfIdle() {
+        idleTimer = null;
+        if (isLeft()) {
+            return;
+        }
+        if (load() == 0 && slots.changes() == idleSince) {
+            isParting = true;
+            if (address.isConnected() && slots.trim()) {
+                isDropped = true;
+                onGoAway();
+                return;
+            }
+            isParting = false;
+        }
+        lookWhetherIdleLater();
     }
 
     private void onEntry(String name, int number, int shape) {
@@ -501,7 +560,7 @@ final class ClientConnection extends WireConnection {
         });
     }
 
-    /** The server wants to stop: new calls go elsewhere, and it is told at once that none will come. */
+    /** The server wants to stop, or this side: new calls go elsewhere, and it is told at once that none will come. */
     private void onGoAway() {
         if (!leaving) {
             leaving = true;
@@ -577,7 +636,7 @@ final class ClientConnection extends WireConnection {
 
     private void closeIfLeft() {
         if (leaving && underWay == 0 && underWayHere == 0 && !isClosed()) {
-            loop().execute(() -> close("the server is closing"));
+            loop().execute(() -> close(isParting ? "it is not needed" : "the server is closing"));
         }
     }
 
@@ -726,7 +785,10 @@ final class ClientConnection extends WireConnection {
         } finally {
             try {
                 // before the calls that connect again
-                if (!attempt.completeExceptionally(new IllegalStateException(why)) && !leaving) {
+                Throwable failure = memoryWanted() == null
+                        ? new IllegalStateException(why)
+                        : RPCXException.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
+                if (!attempt.completeExceptionally(failure) && !leaving) {
                     address.lost(this);
                 }
             } finally {
@@ -749,6 +811,9 @@ final class ClientConnection extends WireConnection {
         }
         if (owedTimer != null) {
             owedTimer.cancel(false);
+        }
+        if (idleTimer != null) {
+            idleTimer.cancel(false);
         }
     }
 

@@ -261,8 +261,9 @@ final class ClientMethod {
     }
 
     /** What one instance has refused, and another one takes, counts as failed at the one; what both refuse does not. */
-    private static void compare(ClientAddress refusing, ClientAddress other, Health.Outcome outcome) {
+    private void compare(ClientAddress refusing, ClientAddress other, Health.Outcome outcome) {
         if (refusing != other && outcome.isAnswer()) {
+            route.refusals().giveBack();
             refusing.refused();
         }
     }
@@ -271,11 +272,11 @@ final class ClientMethod {
         boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
         boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
         if (items == null && isRefusal(error)) {
-            return attempt == 1 && route.hasOthers() && route.budget().spend();
+            return attempt == 1 && route.hasOthers() && route.refusals().spend();
         }
         if (items != null
                 || error.code() != RPCXException.Code.UNAVAILABLE && !overloaded
-                || error.own() == RPCXException.Own.NO_ROOM) {
+                || RPCXException.isNoRoom(error)) {
             return false;
         }
         if (error.own() == RPCXException.Own.LEFT) {
@@ -352,10 +353,21 @@ final class ClientMethod {
             long deadline,
             List<ClientAddress> unfit) {
         ClientCall call = on.slots.acquire(deadline);
+        ClientConnection used = on;
+        while (used.isParting) {
+            // it has been found idle since it was chosen: its slot must not stay taken, or it takes the call after all
+            ClientConnection other = used.address().ready();
+            if (other == null) {
+                break;
+            }
+            call.dropUnsent();
+            used = other;
+            call = used.slots.acquire(deadline);
+        }
         long serial = call.serial;
         boolean isHeld = true;
         try {
-            encode(on, call, arguments, encoded, metadata, deadline);
+            encode(used, call, arguments, encoded, metadata, deadline);
             if (!unfit.isEmpty()) {
                 unfit.forEach(ClientAddress::refused);
             }
@@ -364,7 +376,7 @@ final class ClientMethod {
             if (isHeld) {
                 // by stores: where the stack is at its end nothing can be called
                 call.orphan = serial;
-                on.slots.hasOrphans = true;
+                used.slots.hasOrphans = true;
             }
         }
         return call;
@@ -698,7 +710,7 @@ final class ClientMethod {
                 Health.Outcome outcome = outcome(error, deadlineNanos);
                 used.address().ended(outcome, permit);
                 if (refusing != null) {
-                    compare(refusing, used.address(), outcome);
+                    method.compare(refusing, used.address(), outcome);
                 }
             }
         }

@@ -92,7 +92,8 @@ final class Health {
                 case DEADLINE_EXCEEDED -> FAILED;
                 case UNAVAILABLE, OVERLOADED, PROTOCOL -> {
                     if (error.own() != null) {
-                        // the instance closes in peace, takes no more calls, or this side has no memory for its answer
+                        // the instance closes in peace, takes no more calls, or this side has no memory for what it
+                        // sends
                         yield UNTOLD;
                     }
                     // what a handler that has run says is of a service behind it

@@ -158,7 +158,7 @@ final class Ledger {
         // to strangers
         most.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);
         mostOfConnection.remove(Resource.REPLY_BYTES);
-        // begun frames of replies likewise: who finds no room loses its connection, and so its calls
+        // begun frames of replies likewise: where there is no room a connection ends, and its calls as OVERLOADED
         most.computeIfPresent(Resource.FRAME_BYTES, (kind, share) -> share * CLIENT_REPLIES);
         // as at a server, a buffer that has grown is charged whole; and nobody but its own callers fills it
         most.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);

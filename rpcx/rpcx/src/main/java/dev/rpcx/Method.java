@@ -25,7 +25,9 @@ public @interface Method {
      * On a client's method: executing a call twice does no harm. A call is made again where its instance was not to be
      * had ({@link RPCXException.Code#UNAVAILABLE}) and, where there is another instance, where it was overloaded. One that may have been
      * executed is so only for such a method, one that certainly was not for any; never one that takes a stream. Second
-     * calls are at most a tenth of the first ones, and ten that a client begins with.
+     * calls are at most a tenth of the first ones, and ten that a client begins with; those that an instance refuses as
+     * {@link Client#create(Class, Endpoints)} says are apart from that. None is made again where this client had no
+     * memory for what came back.
      */
     boolean idempotent() default false;
 

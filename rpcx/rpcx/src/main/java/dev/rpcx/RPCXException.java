@@ -89,7 +89,7 @@ public final class RPCXException extends RuntimeException {
         FULL,
         /** The server takes no such call: its messages are smaller, or its method has another shape. */
         UNFIT,
-        /** The server has answered, and this side has no memory for that. */
+        /** This side has no memory for what the server sends: for the answer to this call, or on its connection. */
         NO_ROOM
     }
 
@@ -147,7 +147,16 @@ public final class RPCXException extends RuntimeException {
 
     /** The server has answered in vain. That says nothing against it, and to ask it once more would not help. */
     static RPCXException noRoom(String message) {
-        return new RPCXException(Code.OVERLOADED, message, Executed.EXECUTED, null, Own.NO_ROOM);
+        return noRoom(message, Executed.EXECUTED);
+    }
+
+    /** The same where the connection ends for want of memory, whatever has become of the call there. */
+    static RPCXException noRoom(String message, Executed executed) {
+        return new RPCXException(Code.OVERLOADED, message, executed, null, Own.NO_ROOM);
+    }
+
+    static boolean isNoRoom(@Nullable Throwable thrown) {
+        return thrown instanceof RPCXException known && known.own == Own.NO_ROOM;
     }
 
     /** Null where the server has said how the call ended, or this side knows nothing of it. */

@@ -21,6 +21,7 @@ abstract class Route {
 
     private final Client client;
     private final RetryBudget budget = new RetryBudget();
+    private final RefusalBudget refusals;
     private final @Nullable CircuitBreaker breaker;
 
     /** Calls that nobody blocks for and that have no connection yet. */
@@ -29,6 +30,7 @@ abstract class Route {
     Route(Client client) {
         this.client = client;
         this.breaker = client.newBreaker();
+        this.refusals = new RefusalBudget(client.platform().ticker());
     }
 
     /** The time that deadlines of calls are measured by. */
@@ -38,6 +40,11 @@ abstract class Route {
 
     final RetryBudget budget() {
         return budget;
+    }
+
+    /** Of calls that one instance has refused, apart from all others. */
+    final RefusalBudget refusals() {
+        return refusals;
     }
 
     /** A task that can be cancelled; null if the client is closed, and it will not run. */
@@ -171,7 +178,7 @@ abstract class Route {
                 return instead;
             }
             RPCXException unreachable = unreachable(e.getCause());
-            counted(Health.Outcome.FAILED, permit);
+            counted(Health.Outcome.of(unreachable), permit);
             throw unreachable;
         } catch (TimeoutException e) {
             coming.abandon();
@@ -416,6 +423,10 @@ abstract class Route {
         if (why.length() > MAX_WHY) {
             // somebody else's text, and each call that fails has one of its own
             why = why.substring(0, MAX_WHY) + "…";
+        }
+        if (RPCXException.isNoRoom(cause)) {
+            // nothing of the service: this side has no memory to hear what it says
+            return RPCXException.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
         }
         return new RPCXException(
                 RPCXException.Code.UNAVAILABLE, this + ": " + why, RPCXException.Executed.NOT_EXECUTED, cause);

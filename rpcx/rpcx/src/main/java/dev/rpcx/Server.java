@@ -7,6 +7,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInitializer;
 import io.netty.handler.ssl.SslHandler;
+import java.nio.channels.UnresolvedAddressException;
 import java.security.Principal;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -174,9 +175,10 @@ public final class Server implements AutoCloseable {
     }
 
     /**
-     * Listens, and returns when it can be reached.
+     * Listens, and returns when it can be reached. Where that fails nothing is left of it, and the server is one that was stopped. Any
+     * thread may call it; one of an event loop is blocked until the port is had, and while the name of the host is looked up.
      *
-     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be had
+     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be had, or the host does not resolve
      * @throws IllegalStateException the server has been started or stopped before
      */
     public synchronized Server start() {
@@ -188,23 +190,35 @@ public final class Server implements AutoCloseable {
         }
         Loops group = platform.loops(eventLoops, "rpcx-server", inProcess);
         loops = group;
-        ServerBootstrap bootstrap = group.server().childHandler(new ChannelInitializer<Channel>() {
-            @Override
-            protected void initChannel(Channel channel) {
-                accept(channel);
+        try {
+            ServerBootstrap bootstrap = group.server().childHandler(new ChannelInitializer<Channel>() {
+                @Override
+                protected void initChannel(Channel channel) {
+                    accept(channel);
+                }
+            });
+            ChannelFuture bound = group.bind(bootstrap, host, port);
+            if (!bound.isSuccess()) {
+                throw new RPCXException(
+                        RPCXException.Code.UNAVAILABLE,
+                        host + ":" + port + ": cannot listen: " + whyNot(bound.cause()),
+                        RPCXException.Executed.NOT_EXECUTED,
+                        bound.cause());
             }
-        });
-        ChannelFuture bound = group.bind(bootstrap, host, port);
-        if (!bound.isSuccess()) {
-            stop(Duration.ZERO);
-            throw new RPCXException(
-                    RPCXException.Code.UNAVAILABLE,
-                    host + ":" + port + ": cannot listen: " + bound.cause().getMessage(),
-                    RPCXException.Executed.NOT_EXECUTED,
-                    bound.cause());
+            listening = bound.channel();
+        } finally {
+            if (listening == null) {
+                // its loops are its own, so this thread is none of those that it waits for
+                end(0);
+            }
         }
-        listening = bound.channel();
         return this;
+    }
+
+    private String whyNot(Throwable failure) {
+        return failure instanceof UnresolvedAddressException
+                ? "the host " + host + " does not resolve (expected: a name or an address of this machine)"
+                : RPCXException.message(failure);
     }
 
     private void accept(Channel channel) {
@@ -282,8 +296,12 @@ public final class Server implements AutoCloseable {
      * @throws IllegalStateException on an event loop, which it would have to wait for
      */
     public void stop(Duration time) {
-        long nanos = nanos(time);
         LoopThread.refuse("Server.stop", "another thread");
+        end(nanos(time));
+    }
+
+    /** Ends all that has been started, and waits for that. */
+    private void end(long nanos) {
         Loops group = leave();
         if (group != null) {
             if (!hasEnded(drained, nanos)) {

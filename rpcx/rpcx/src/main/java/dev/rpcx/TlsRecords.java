@@ -45,6 +45,9 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** Smallest record that a side may ask for. Source: RFC 6066, section 4. */
     static final int HANDSHAKE_RECORD_BYTES = 512;
 
+    /** Told to the handlers behind this one before the connection ends for want of room, which is no fault of the peer. */
+    static final Object NO_ROOM = new Object();
+
     private static final int KEY_UPDATE_BYTES = 5;
 
     /** A record up to this counts as one KeyUpdate, which the JDK's engine pads to 43 bytes. */
@@ -103,7 +106,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         this.channel = channel;
         this.recordNanos = recordNanos;
         this.maxSilent = maxSilent;
-        this.claim = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::close);
+        this.claim = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::closeForRoom);
         this.timers = account.charge(Resource.TIMERS);
     }
 
@@ -260,8 +263,15 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         if (claim.set(silent + recordBytes, nanoTime())) {
             return true;
         }
-        close();
+        closeForRoom();
         return false;
+    }
+
+    private void closeForRoom() {
+        if (context != null) {
+            context.fireUserEventTriggered(NO_ROOM);
+        }
+        close();
     }
 
     @Override

@@ -122,6 +122,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private volatile boolean closed;
 
+    /** What this side has no memory for, where the connection ends for that: it says nothing of the peer. */
+    private volatile @Nullable String memoryWanted;
+
     /** Something has arrived since {@link KeepAlive} looked last. */
     private boolean heard;
 
@@ -389,6 +392,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * loop and its other connections go on.
      */
     private void broken(Throwable thrown) {
+        if (thrown instanceof OutOfMemoryError) {
+            memoryWanted = "no memory is left for what is sent";
+        }
         try {
             abort("the connection failed by a fault of this side");
         } finally {
@@ -701,7 +707,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private void endFrame() {
-        fail(RPCXException.Code.OVERLOADED, "no room for the begin of a frame whose end has not come");
+        String wanted = "no room for the begin of a frame whose end has not come";
+        memoryWanted = wanted;
+        fail(RPCXException.Code.OVERLOADED, wanted);
     }
 
     /** A frame that is charged has begun to arrive, and its end is missing. On the event loop. */
@@ -866,7 +874,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             endWriting();
         } finally {
             try {
-                onClosed(why);
+                String wanted = memoryWanted;
+                onClosed(wanted == null ? why : wanted);
             } finally {
                 drain();
                 dropGathered();
@@ -912,6 +921,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return closed;
     }
 
+    /** What this side has no memory for, which ends or has ended the connection; null for any other end. Any thread. */
+    final @Nullable String memoryWanted() {
+        return memoryWanted;
+    }
+
     /** On the event loop: ends a connection whose peer would not take what is still to be written, here and now. */
     final void abort(String why) {
         try {
@@ -947,9 +961,18 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        if (event == TlsRecords.NO_ROOM) {
+            memoryWanted = "no room for the begin of a record whose end has not come";
+        }
+        ctx.fireUserEventTriggered(event);
+    }
+
+    @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
         if (cause instanceof OutOfMemoryError) {
             MemoryReserve.use();
+            memoryWanted = "no memory is left for what has arrived";
         }
         close(RPCXException.message(cause));
     }

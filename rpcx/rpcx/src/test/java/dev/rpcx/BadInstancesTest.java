@@ -229,6 +229,27 @@ class BadInstancesTest {
         }
     }
 
+    /** Callers without a valid token, or of a method that is nowhere: a tenth of the calls and more. */
+    @Test
+    void whatAllInstancesRefuseTakesNoRetryFromOtherCalls() throws Exception {
+        try (FakeServer bad = fake(
+                1 << 20,
+                100,
+                Unpooled.EMPTY_BUFFER,
+                (request, peer) -> peer.error(request.id(), RPCXException.Code.NOT_FOUND))) {
+            Calls calls = calls(bad);
+            for (int i = 0; i < CALLS; i++) {
+                assertThatThrownBy(() -> calls.nowhere("x")).isInstanceOf(RPCXException.class);
+            }
+            int retries = 0;
+            while (cluster().budget().spend()) {
+                retries++;
+            }
+            // ten to begin with, and one for ten calls
+            assertThat(retries).isEqualTo(10 + CALLS / 10);
+        }
+    }
+
     @Test
     void aCallThatNoInstanceTakesFailsAndNoInstanceIsLeftOutForIt() throws Exception {
         String large = "x".repeat(Wire.MAX_MESSAGE_BYTES + 1);

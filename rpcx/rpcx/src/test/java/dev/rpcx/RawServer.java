@@ -37,13 +37,18 @@ final class RawServer implements AutoCloseable {
 
     /** The next connection, told these settings, and what this server publishes. */
     Peer accept(Settings settings, ByteBuf dictionary) throws IOException {
-        Peer peer = new Peer(listening.accept());
+        Peer peer = accept();
         ByteBuf told = Unpooled.buffer();
         settings.write(told);
         peer.out.write(ByteBufUtil.getBytes(RawPeer.preface()));
         peer.send(Wire.SETTINGS, 0, told);
         peer.send(Wire.DICTIONARY, 0, dictionary);
         return peer;
+    }
+
+    /** The next connection, which has been told nothing. */
+    Peer accept() throws IOException {
+        return new Peer(listening.accept());
     }
 
     @Override

@@ -50,6 +50,7 @@ class TlsRecordsTest {
     private final List<Integer> passed = new ArrayList<>();
 
     private final List<Throwable> thrown = new ArrayList<>();
+    private final List<Object> told = new ArrayList<>();
     private int rounds;
     private int opened;
 
@@ -82,6 +83,12 @@ class TlsRecordsTest {
                     @Override
                     public void channelReadComplete(ChannelHandlerContext ctx) {
                         rounds++;
+                    }
+
+                    @Override
+                    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+                        assertThat(ctx.channel().isActive()).isTrue();
+                        told.add(event);
                     }
 
                     @Override
@@ -335,6 +342,7 @@ class TlsRecordsTest {
         read(record, 100);
         read(record);
         assertThat(channel.isActive()).isFalse();
+        assertThat(told).containsExactly(TlsRecords.NO_ROOM);
         assertThat(passed).isEmpty();
         assertThat(timers()).isZero();
         assertThat(held()).isEqualTo(POOL_BYTES - 10_000);
@@ -428,6 +436,7 @@ class TlsRecordsTest {
         assertThat(channel.isActive()).isTrue();
         pass(1);
         assertThat(channel.isActive()).isFalse();
+        assertThat(told).isEmpty();
         assertThat(held()).isZero();
     }
 

@@ -1084,10 +1084,33 @@ class WireFramesTest {
         own.writeInbound(in);
         assertThat(arrived).isEmpty();
         assertThat(closed).containsExactly("no room for the begin of a frame whose end has not come");
+        assertThat(poor.memoryWanted()).isEqualTo(closed.get(0));
         closed.clear();
         own.finishAndReleaseAll();
         none.close();
         assertThat(full.audit()).isEmpty();
+    }
+
+    @Test
+    void anEndForWantOfMemorySaysSoWhoeverSaysThatThereIsNone() {
+        connection.exceptionCaught(null, new OutOfMemoryError("of this test"));
+        assertThat(closed).containsExactly("no memory is left for what has arrived");
+        assertThat(connection.memoryWanted()).isEqualTo(closed.get(0));
+        EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
+        Connection poor = new Connection(own, account);
+        own.pipeline().addLast(poor);
+        own.pipeline().fireUserEventTriggered(TlsRecords.NO_ROOM);
+        assertThat(closed).hasSize(1);
+        own.close();
+        assertThat(closed.remove(1)).isEqualTo("no room for the begin of a record whose end has not come");
+    }
+
+    @Test
+    void anyOtherEndSaysNothingOfMemory() {
+        channel.pipeline().fireUserEventTriggered("something else");
+        connection.exceptionCaught(null, new IllegalStateException("of this test"));
+        assertThat(closed).containsExactly("of this test");
+        assertThat(connection.memoryWanted()).isNull();
     }
 
     @Test

@@ -1,0 +1,279 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.rpcx.codec.Codecs;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Connections beyond those that are kept: when they come, and how they go. */
+@Timeout(120)
+class ExtraConnectionsTest {
+    @RPCXServer("extra")
+    static final class Service {
+        @Method
+        String echo(String text) {
+            return text;
+        }
+
+        @Method
+        Flow.Publisher<String> items(int n) {
+            return new StreamsTest.Made<>(n, i -> "item " + i);
+        }
+    }
+
+    @RPCXClient(remoteServerName = "extra")
+    interface Calls {
+        String echo(String text);
+
+        @Method("echo")
+        CompletableFuture<String> echoLater(String text);
+
+        Flow.Publisher<String> items(int n);
+    }
+
+    private static Server server(int maxCalls) {
+        return Server.builder(RegistryServer.registry(new Service()))
+                .host("127.0.0.1")
+                .maxCalls(maxCalls)
+                .build()
+                .start();
+    }
+
+    @Test
+    void aCallerWithOneCallAtATimeHasOneConnectionHoweverFewCallsTheServerTakes() throws Exception {
+        Server server = server(1);
+        try (Client client = Client.builder().eventLoops(1).build()) {
+            Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+            for (int i = 0; i < 50; i++) {
+                assertThat(calls.echo("x")).isEqualTo("x");
+            }
+            // whatever the calls have asked the loop for has been begun before this
+            CountDownLatch behind = new CountDownLatch(1);
+            assertThat(client.execute(behind::countDown)).isTrue();
+            behind.await();
+            assertThat(client.channels).hasSize(1);
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    /** The client's frames of this type, of what it has written since the last look. */
+    private static List<Integer> ids(EmbeddedChannel channel, int type, boolean isFirst) {
+        ByteBuf said = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        if (isFirst) {
+            said.skipBytes(Wire.PREFACE_BYTES);
+        }
+        List<Integer> ids = new ArrayList<>();
+        while (said.isReadable()) {
+            int length = Varint.readLength(said, Wire.MAX_FRAME_BYTES);
+            int head = said.readUnsignedByte();
+            int id = said.readInt();
+            said.skipBytes(length - Wire.HEAD_BYTES);
+            if ((head & Wire.TYPE_MASK) == type) {
+                ids.add(id);
+            }
+        }
+        return ids;
+    }
+
+    private static void send(HandPlatform hand, EmbeddedChannel channel, ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        hand.read(channel, all, 0, all.length);
+    }
+
+    private static void greet(HandPlatform hand, EmbeddedChannel channel) {
+        hand.settle(channel);
+        ByteBuf settings = Unpooled.buffer();
+        new Settings(1 << 20, 2, 10_000_000).write(settings);
+        send(hand, channel, RawPeer.preface());
+        send(hand, channel, RawPeer.frame(Wire.SETTINGS, 0, settings));
+        send(hand, channel, RawPeer.frame(Wire.DICTIONARY, 0, Unpooled.EMPTY_BUFFER));
+    }
+
+    private static void pass(HandPlatform hand, int seconds) {
+        hand.ticker.advance(seconds, TimeUnit.SECONDS);
+        List.copyOf(hand.opened).forEach(hand::settle);
+    }
+
+    private static Client client(HandPlatform hand) {
+        return Client.builder()
+                .platform(hand)
+                .connections(1, 2)
+                .callTimeout(Duration.ofMinutes(30))
+                .keepAlive(Duration.ofMinutes(10))
+                .build();
+    }
+
+    /** Between the choice of a connection and the taking of its slot. */
+    @Test
+    void aCallWhoseConnectionIsFoundIdleAsItTakesItGoesToAnother() throws Exception {
+        HandPlatform hand = new HandPlatform();
+        Client client = client(hand);
+        Calls calls = client.create(Calls.class, "peer", 1);
+        CompletableFuture<String> first = calls.echoLater("a");
+        EmbeddedChannel kept = hand.opened.get(0);
+        greet(hand, kept);
+        CompletableFuture<String> second = calls.echoLater("b");
+        EmbeddedChannel extra = hand.opened.get(1);
+        greet(hand, extra);
+        hand.settle(kept);
+        send(hand, kept, RawPeer.frame(Wire.REPLY, ids(kept, Wire.REQUEST, true).get(0), RawPeer.text("a")));
+        ClientConnection parting = extra.pipeline().get(ClientConnection.class);
+        parting.isParting = true;
+        Codecs codecs = Codecs.standard(Calls.class);
+        java.lang.reflect.Method echo = Calls.class.getMethod("echoLater", String.class);
+        ClientMethod method = new ClientMethod(
+                100,
+                ClientMethod.Kind.ASYNC,
+                "extra",
+                "echo",
+                codecs.parameters(echo),
+                codecs.result(echo),
+                MethodShape.UNKNOWN,
+                TimeUnit.MINUTES.toNanos(1),
+                client.address("peer", 1),
+                null,
+                null,
+                null);
+        long deadline = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
+        ClientCall call = method.prepare(parting, new Object[] {"x"}, null, Metadata.EMPTY, deadline);
+        assertThat(call.connection).isSameAs(kept.pipeline().get(ClientConnection.class));
+        assertThat(parting.slots.taken()).isZero();
+        call.dropUnsent();
+        // and no other takes its place before it is gone
+        assertThat(hand.opened).hasSize(2);
+        hand.end(client, kept, List.of(first, second));
+    }
+
+    @Test
+    void whatABurstHasOpenedIsClosedWhenItIsIdleAndOpenedAgainByTheNext() {
+        HandPlatform hand = new HandPlatform();
+        Client client = client(hand);
+        Calls calls = client.create(Calls.class, "peer", 1);
+        CompletableFuture<String> first = calls.echoLater("a");
+        EmbeddedChannel kept = hand.opened.get(0);
+        greet(hand, kept);
+        CompletableFuture<String> second = calls.echoLater("b");
+        assertThat(hand.opened).hasSize(2);
+        EmbeddedChannel extra = hand.opened.get(1);
+        greet(hand, extra);
+        CompletableFuture<String> third = calls.echoLater("c");
+        hand.settle(kept);
+        hand.settle(extra);
+        List<Integer> onKept = ids(kept, Wire.REQUEST, true);
+        List<Integer> onExtra = ids(extra, Wire.REQUEST, true);
+        assertThat(onKept).hasSize(2);
+        assertThat(onExtra).hasSize(1);
+        pass(hand, 25);
+        assertThat(extra.isActive()).as("with a call under way").isTrue();
+        send(hand, extra, RawPeer.frame(Wire.REPLY, onExtra.get(0), RawPeer.text("c")));
+        assertThat(third).isCompletedWithValue("c");
+        pass(hand, 4);
+        assertThat(extra.isActive()).as("a while after its call").isTrue();
+        // a caller that has it and has not sent its call
+        CallSlots slots = extra.pipeline().get(ClientConnection.class).slots;
+        ClientCall taken = slots.acquire(0);
+        pass(hand, 10);
+        pass(hand, 10);
+        pass(hand, 10);
+        assertThat(extra.isActive()).as("with a slot that is taken").isTrue();
+        taken.dropUnsent();
+        pass(hand, 10);
+        pass(hand, 10);
+        assertThat(ids(extra, Wire.GOAWAY, false)).hasSize(1);
+        // it is closed by the end of its stream
+        pass(hand, 3);
+        assertThat(extra.isActive()).isFalse();
+        assertThat(client.channels).hasSize(1);
+        assertThat(kept.isActive()).isTrue();
+        // the address does not hold it against its server, and opens another one when it is needed
+        send(hand, kept, RawPeer.frame(Wire.REPLY, onKept.get(0), RawPeer.text("a")));
+        assertThat(first).isCompletedWithValue("a");
+        CompletableFuture<String> fourth = calls.echoLater("d");
+        assertThat(hand.opened).hasSize(3);
+        pass(hand, 60);
+        assertThat(kept.isActive()).as("the one that is kept").isTrue();
+        hand.end(client, kept, List.of(first, second, third, fourth));
+    }
+
+    /** Looks at all extra connections, as their timers do, until the callers are done. @return how many it has closed */
+    private static int part(Client client, AtomicInteger working) throws Exception {
+        int parted = 0;
+        while (working.get() > 0) {
+            for (Channel channel : client.channels.keySet()) {
+                ClientConnection connection = channel.pipeline().get(ClientConnection.class);
+                if (connection != null && connection.isExtra && connection.hasBegun()) {
+                    connection.loop().submit(connection::partIfIdle).get();
+                    parted += connection.isParting ? 1 : 0;
+                }
+            }
+        }
+        return parted;
+    }
+
+    /** Streams among them, which cannot be made again. */
+    @Test
+    void noCallFailsWhereverItIsWhenItsConnectionIsFoundIdle() throws Exception {
+        int callers = 12;
+        Server server = server(callers + 1);
+        Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+        AtomicInteger working = new AtomicInteger(callers);
+        try (Client client = Client.builder().connections(1, 4).build()) {
+            Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+            int each = LongForm.of(1_000, 20_000);
+            List<Thread> threads = new ArrayList<>();
+            for (int i = 0; i < callers; i++) {
+                int number = i;
+                Thread thread = new Thread(() -> {
+                    try {
+                        for (int call = 0; call < each; call++) {
+                            one(calls, number + call);
+                        }
+                    } catch (Throwable e) {
+                        failures.add(e);
+                    } finally {
+                        working.decrementAndGet();
+                    }
+                });
+                threads.add(thread);
+                thread.start();
+            }
+            int parted = part(client, working);
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            assertThat(failures).isEmpty();
+            assertThat(parted).isPositive();
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private static void one(Calls calls, int number) throws Exception {
+        if (number % 3 == 0) {
+            assertThat(calls.echo("x")).isEqualTo("x");
+        } else if (number % 3 == 1) {
+            assertThat(calls.echoLater("y").get(20, TimeUnit.SECONDS)).isEqualTo("y");
+        } else {
+            StreamsTest.Collected<String> collected = new StreamsTest.Collected<>(10);
+            calls.items(3).subscribe(collected);
+            assertThat(collected.end.get(20, TimeUnit.SECONDS)).hasSize(3);
+        }
+    }
+}
