@@ -778,22 +778,6 @@ class AdmissionLimitTest {
         }
     }
 
-    /** Callers that give hardly any time, and calls that never bring a result. */
-    @Test
-    void ofALongPollNothingIsLearnt() {
-        AdmissionLimit limit = new AdmissionLimit(MOST, new AtomicInteger(), 0, false);
-        long second = TimeUnit.SECONDS.toNanos(1);
-        for (int i = 1; i <= 100; i++) {
-            assertThat(enter(limit)).isEqualTo(40);
-            for (int k = 0; k < 20; k++) {
-                limit.leave((i - 1) * second, i * second, i * second, false);
-                limit.leaveUnbegun((i - 1) * second, i * second, i * second);
-            }
-        }
-        assertThat(limit.running()).isZero();
-        assertThat(limit.limit()).isEqualTo(MOST);
-    }
-
     @Test
     void methodsShareOneGreatestNumberAndNothingElse() {
         AtomicInteger all = new AtomicInteger();

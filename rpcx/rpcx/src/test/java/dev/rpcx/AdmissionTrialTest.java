@@ -1,0 +1,279 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * A limit that has been halved, against what its arithmetic gives. Before the cut 1,000 calls end in a second, 400 of them in time; after it
+ * fewer do, for one reason or another. Then how connections share a limit.
+ */
+class AdmissionTrialTest {
+    private static final int MOST = 1000;
+    private static final long MS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long STEP = 100 * MS;
+
+    /** Times are counted in these, so that none is rounded. */
+    private static final long UNIT = 1 << 16;
+
+    /** 21 ms. */
+    private static final long QUICK = 320 * UNIT;
+
+    /** 84 ms. */
+    private static final long SLOW = 1280 * UNIT;
+
+    /** 42 ms: twice what calls take that do not wait. */
+    private static final long SHORT = 640 * UNIT;
+
+    /** 168 ms. */
+    private static final long GIVEN = 2560 * UNIT;
+
+    private final AdmissionLimit limit = new AdmissionLimit(MOST, new AtomicInteger(), 0);
+    private long now;
+
+    /** One call runs throughout, and calls are known to take 21 ms. */
+    @BeforeEach
+    void learnQuick() {
+        enter(1 + 100);
+        for (int i = 1; i <= 100; i++) {
+            now = i < 100 ? STEP - 1 : STEP;
+            limit.leave(now - QUICK, now - QUICK + GIVEN, now, true);
+        }
+        enter(600);
+    }
+
+    private void enter(int calls) {
+        for (int i = 0; i < calls; i++) {
+            assertThat(limit.enter()).isTrue();
+        }
+    }
+
+    private void done() {
+        limit.leave(now - SLOW, now - SLOW + GIVEN, now, true);
+    }
+
+    private void late(long given) {
+        limit.leave(now - given, now, now, false);
+    }
+
+    /** After so long that many end, the late ones first, and at once. */
+    private void step(long time, int done, int late, long lateGiven) {
+        now += time;
+        // none of them but the last makes a step, since it is not due before
+        long at = now;
+        now = at - time + Math.min(time, STEP) - 1;
+        for (int i = 0; i < late; i++) {
+            late(lateGiven);
+        }
+        for (int i = 1; i < done; i++) {
+            done();
+        }
+        now = at;
+        done();
+    }
+
+    /** Of 600 that run 60 end too late and 40 in time: the limit becomes half of the 501 that are left with one. */
+    private void cut() {
+        step(STEP, 40, 60, SHORT);
+        assertThat(limit.limit()).isEqualTo(250);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        // in time and late in 300 ms; before the cut 120 and 180; limit
+        "60, 60, 501",
+        // fewer than four fifths of those in time, and of all
+        "95, 96, 501",
+        "97, 98, 125",
+        "60, 179, 501",
+        "60, 181, 125",
+        // more than three tenths of those in time, or fewer of all
+        "37, 60, 501",
+        "35, 60, 125",
+        "35, 54, 501",
+        "35, 56, 125",
+    })
+    void aLimitComesBackWhereFewerEndAndFewerBringAResultInAboutTheSameMeasure(int done, int late, int expected) {
+        cut();
+        step(3 * STEP, done, late, SHORT);
+        assertThat(limit.limit()).isEqualTo(expected);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"60, 60, 501", "60, 61, 125"})
+    void itDoesNotWhereMostOfTheTimeThatIsGivenIsThatOfLateCalls(int done, int late, int expected) {
+        cut();
+        step(3 * STEP, done, late, GIVEN);
+        assertThat(limit.limit()).isEqualTo(expected);
+    }
+
+    @Test
+    void itIsLookedAtWhenCallsHaveEndedThatBeganAfterTheCut() {
+        cut();
+        // calls took 59 ms: 60 * 42 ms and 40 * 84 ms
+        step(STEP + 58 * MS, 60, 60, SHORT);
+        assertThat(limit.limit()).isEqualTo(250);
+        step(STEP, 30, 30, SHORT);
+        assertThat(limit.limit()).isEqualTo(501);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        // so many end of 120 in time that were to be expected, limit
+        "0, 1000",
+        "35, 932",
+        "36, 250",
+    })
+    void whereHardlyAnyEndsThoseThatAreRefusedBringTheLimitBack(int ends, int expected) {
+        cut();
+        now += STEP - 1;
+        for (int i = 0; i < ends; i++) {
+            done();
+        }
+        now += 2 * STEP;
+        limit.refused(now);
+        assertThat(limit.limit()).isEqualTo(250);
+        now++;
+        limit.refused(now);
+        assertThat(limit.limit()).isEqualTo(expected);
+    }
+
+    @Test
+    void itIsKnownThatFewEndOnlyWhereManyWereToBeExpected() {
+        // 50 in a second in time
+        step(STEP, 5, 95, SHORT);
+        assertThat(limit.limit()).isEqualTo(250);
+        now += 319 * MS;
+        limit.refused(now);
+        assertThat(limit.limit()).isEqualTo(250);
+        now += MS;
+        limit.refused(now);
+        assertThat(limit.limit()).isEqualTo(1000);
+    }
+
+    @Test
+    void aLimitThatHasNotBeenHalvedIsNotBroughtBackByThoseThatAreRefused() {
+        now += 10 * STEP;
+        limit.refused(now);
+        assertThat(limit.limit()).isEqualTo(MOST);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aLimitThatHasComeBackIsNotHalvedForASecond(boolean isByRefusals) {
+        cut();
+        if (isByRefusals) {
+            now += 3 * STEP;
+            limit.refused(now);
+        } else {
+            step(3 * STEP, 60, 60, SHORT);
+        }
+        int back = limit.limit();
+        assertThat(back).isGreaterThan(500);
+        step(10 * STEP, 20, 60, SHORT);
+        assertThat(limit.limit()).isEqualTo(back);
+        // and as long as calls take: 52 ms
+        step(STEP, 20, 60, SHORT);
+        assertThat(limit.limit()).isLessThan(200);
+    }
+
+    @Test
+    void ofALongPollNothingIsLearnt() {
+        AdmissionLimit fixed = new AdmissionLimit(MOST, new AtomicInteger(), 0, false);
+        long second = TimeUnit.SECONDS.toNanos(1);
+        for (int i = 1; i <= 100; i++) {
+            for (int k = 0; k < 40; k++) {
+                assertThat(fixed.enter()).isTrue();
+            }
+            for (int k = 0; k < 20; k++) {
+                fixed.leave((i - 1) * second, i * second, i * second, false);
+                fixed.leaveUnbegun((i - 1) * second, i * second, i * second);
+            }
+            assertThat(fixed.running()).isZero();
+        }
+        assertThat(fixed.limit()).isEqualTo(MOST);
+    }
+
+    // ---- connections
+
+    private static AdmissionLimit ofTen() {
+        return new AdmissionLimit(10, new AtomicInteger(), 0);
+    }
+
+    /** Its share of all methods' handlers does not count here. @return how many it runs then */
+    private static int enterAll(AdmissionLimit limit, int own) {
+        int running = own;
+        while (limit.enter(0, running)) {
+            running++;
+        }
+        return running;
+    }
+
+    @Test
+    void aConnectionThatIsAloneHasAllOfALimitAgainAndAgain() {
+        AdmissionLimit ten = ofTen();
+        assertThat(enterAll(ten, 0)).isEqualTo(10);
+        leave(ten, 5);
+        assertThat(enterAll(ten, 5)).isEqualTo(10);
+    }
+
+    @Test
+    void onceAnotherIsRefusedItHasItsShareForTenSteps() {
+        AdmissionLimit ten = ofTen();
+        assertThat(enterAll(ten, 0)).isEqualTo(10);
+        assertThat(ten.enter(0, 0)).isFalse();
+        leave(ten, 10);
+        for (int steps = 0; steps < 10; steps++) {
+            assertThat(enterAll(ten, 0)).as("after %s steps", steps).isEqualTo(6);
+            leave(ten, 6);
+            quickStep(ten, steps + 1);
+        }
+        assertThat(enterAll(ten, 0)).isEqualTo(10);
+    }
+
+    @Test
+    void thatTimeBeginsAgainWithEachCallOfAnother() {
+        AdmissionLimit ten = ofTen();
+        assertThat(enterAll(ten, 0)).isEqualTo(10);
+        assertThat(ten.enter(0, 0)).isFalse();
+        leave(ten, 10);
+        for (int steps = 0; steps < 9; steps++) {
+            quickStep(ten, steps + 1);
+        }
+        assertThat(enterAll(ten, 0)).isEqualTo(6);
+        assertThat(ten.enter(0, 0)).isTrue();
+        leave(ten, 7);
+        for (int steps = 9; steps < 18; steps++) {
+            quickStep(ten, steps + 1);
+        }
+        assertThat(enterAll(ten, 0)).isEqualTo(6);
+        leave(ten, 6);
+        quickStep(ten, 20);
+        assertThat(enterAll(ten, 0)).isEqualTo(10);
+    }
+
+    private static void leave(AdmissionLimit limit, int calls) {
+        for (int i = 0; i < calls; i++) {
+            limit.leave();
+        }
+    }
+
+    /** Nine quick calls end, and each tenth of a second a step is due. */
+    private static void quickStep(AdmissionLimit limit, int number) {
+        long at = number * STEP;
+        for (int i = 0; i < 2; i++) {
+            assertThat(limit.enter(0, i)).isTrue();
+        }
+        for (int i = 0; i < 8; i++) {
+            limit.leave(at - QUICK, at - QUICK + GIVEN, at, true);
+            assertThat(limit.enter(0, 1)).isTrue();
+        }
+        leave(limit, 2);
+    }
+}
