@@ -66,7 +66,15 @@ class Threads {
                         TimeUnit.MILLISECONDS,
                         new LinkedBlockingQueue<>(),
                         task -> {
-                            Thread thread = new Thread(task, "rpcx-handler-" + made.incrementAndGet());
+                            Thread thread = new Thread(
+                                    () -> {
+                                        try {
+                                            task.run();
+                                        } finally {
+                                            ended();
+                                        }
+                                    },
+                                    "rpcx-handler-" + made.incrementAndGet());
                             thread.setDaemon(true);
                             return thread;
                         }) {
@@ -185,6 +193,8 @@ class Threads {
             }
             pool.execute(task);
             isTaken = true;
+            // a thread that has been idle for too long may just be ending: see ended()
+            pool.prestartCoreThread();
             if (begun.get() > pool.getCorePoolSize()) {
                 // it has shrunk meanwhile
                 growPool();
@@ -193,6 +203,16 @@ class Threads {
             if (!isTaken) {
                 begun.decrementAndGet();
             }
+        }
+    }
+
+    /**
+     * A thread of the pool has ended. What was put into the queue before it was counted out, it has not seen, since its
+     * time was over; what comes later sees that it is gone.
+     */
+    private void ended() {
+        if (!pool.getQueue().isEmpty() && !pool.isShutdown()) {
+            pool.prestartCoreThread();
         }
     }
 

@@ -85,4 +85,29 @@ class PoolThreadsTest {
         }
         assertThat(alive()).as("with some that are about to end").isLessThan(BURST / 4);
     }
+
+    /** A thread that ends since it was idle does not see what is given just then. */
+    @Test
+    void noTaskWaitsForAThreadThatWasEnding() throws Exception {
+        Threads hasty = new Threads(1, 1);
+        CountDownLatch ends = new CountDownLatch(1);
+        try {
+            hasty.run(loop, RunOn.Place.POOL, () -> pass(ends));
+            for (int i = 0; i < LongForm.of(2_000, 100_000); i++) {
+                CountDownLatch over = new CountDownLatch(1);
+                hasty.run(loop, RunOn.Place.POOL, over::countDown);
+                assertThat(over.await(20, TimeUnit.SECONDS)).as("task %s", i).isTrue();
+                // as long as a thread may be idle, a little less or more
+                long from = System.nanoTime();
+                long idle = 970_000 + i % 120 * 1_000L;
+                while (System.nanoTime() - from < idle) {
+                    Thread.onSpinWait();
+                }
+            }
+        } finally {
+            ends.countDown();
+            hasty.close();
+            hasty.awaitEnd(TimeUnit.SECONDS.toNanos(10));
+        }
+    }
 }
