@@ -32,7 +32,10 @@ final class CircuitBreaker {
     private final AtomicIntegerArray failures = new AtomicIntegerArray(SECONDS);
     private final AtomicLong second = new AtomicLong();
 
-    /** When the pause ends, since {@link #begin}; {@link #CLOSED} where there is none. */
+    /**
+     * When the pause ends, since {@link #begin}; {@link #CLOSED} where there is none. Even while a trial is under way, of which it is the
+     * stamp, and odd once one has failed: so a trial whose end is told twice is told once.
+     */
     private final AtomicLong pauseEnd = new AtomicLong(CLOSED);
 
     CircuitBreaker(double failureShare, LongSupplier clock) {
@@ -52,7 +55,7 @@ final class CircuitBreaker {
             return GIVEN;
         }
         long now = now();
-        long next = now + PAUSE_NANOS;
+        long next = now + PAUSE_NANOS & ~1;
         // whoever moves the end is the trial; the others wait for what becomes of it, one pause at most
         return now >= end && pauseEnd.compareAndSet(end, next) ? next : REFUSED;
     }
@@ -77,7 +80,7 @@ final class CircuitBreaker {
             failures.incrementAndGet(at);
         }
         if (permit != GIVEN && failed) {
-            pauseEnd.compareAndSet(permit, now() + PAUSE_NANOS);
+            pauseEnd.compareAndSet(permit, afterPause() - 1 | 1);
         } else if (permit != GIVEN) {
             if (pauseEnd.compareAndSet(permit, CLOSED)) {
                 for (int i = 0; i < SECONDS; i++) {
@@ -85,7 +88,7 @@ final class CircuitBreaker {
                 }
             }
         } else if (failed && pauseEnd.get() == CLOSED && isTooMany()) {
-            pauseEnd.compareAndSet(CLOSED, now() + PAUSE_NANOS);
+            pauseEnd.compareAndSet(CLOSED, afterPause() - 1 | 1);
         }
     }
 
@@ -113,6 +116,10 @@ final class CircuitBreaker {
     private void clear(int slot) {
         calls.set(slot, 0);
         failures.set(slot, 0);
+    }
+
+    private long afterPause() {
+        return now() + PAUSE_NANOS;
     }
 
     private long now() {

@@ -73,12 +73,13 @@ final class ClassicMethod {
         }
         long permit = route.called();
         RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
+        if (permit != CircuitBreaker.GIVEN) {
+            future.onEnd((result, thrown) -> route.over(permit));
+        }
         Route.Wait wait = route.awaitClassic(deadline, times, permit, (connected, failure) -> {
             if (connected == null) {
                 future.fail(Objects.requireNonNull(failure));
-            } else if (future.isDone()) {
-                route.counted(Health.Outcome.UNTOLD, permit);
-            } else {
+            } else if (!future.isDone()) {
                 send(connected, values, deadline, permit, future);
             }
         });

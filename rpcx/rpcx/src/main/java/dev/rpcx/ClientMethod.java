@@ -181,6 +181,14 @@ final class ClientMethod {
     private @Nullable Object callBlocking(Object[] arguments, Metadata metadata, long deadline) {
         int key = key(arguments);
         long permit = route.called();
+        try {
+            return callBlocking(arguments, metadata, deadline, key, permit);
+        } finally {
+            route.over(permit);
+        }
+    }
+
+    private @Nullable Object callBlocking(Object[] arguments, Metadata metadata, long deadline, int key, long permit) {
         boolean mayHaveRun = false;
         ClientAddress refusing = null;
         for (int attempt = 1; ; attempt++) {
@@ -614,6 +622,9 @@ final class ClientMethod {
             } catch (RPCXException refused) {
                 future.fail(refused);
                 return future;
+            }
+            if (permit != CircuitBreaker.GIVEN) {
+                future.onEnd((result, thrown) -> method.route.over(permit));
             }
             return attempt();
         }

@@ -77,14 +77,20 @@ final class ClientStream implements Flow.Publisher<Object> {
         }
 
         private void refused(Throwable failure) {
+            method.route().over(permit);
             receiver.end(failure);
+            receiver.open();
+        }
+
+        /** Nothing has been sent, and nothing will be: only a subscriber that broke a rule still waits for a word. */
+        private void givenUp() {
+            method.route().over(permit);
             receiver.open();
         }
 
         private void send(ClientConnection on) {
             if (cancelled) {
-                // only a subscriber that broke a rule still waits for a word
-                receiver.open();
+                givenUp();
                 return;
             }
             try {
@@ -112,7 +118,8 @@ final class ClientStream implements Flow.Publisher<Object> {
                     slot.cancel(serial);
                 }
             } catch (Throwable e) {
-                receiver.end(e);
+                refused(e);
+                return;
             }
             receiver.open();
         }
@@ -139,8 +146,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         private void endWait() {
             Route.Wait begun = wait;
             if (begun != null && begun.giveUp()) {
-                // only a subscriber that broke a rule still waits for a word
-                receiver.open();
+                givenUp();
             }
         }
 

@@ -111,7 +111,8 @@ abstract class Route {
     /**
      * A call begins that has been made once already.
      *
-     * @return what its circuit says of it, to be told to {@link #counted} with how it ends: see {@link CircuitBreaker#permit}
+     * @return what its circuit says of it, to be told to {@link #counted} with how it ends, and to {@link #over} in any
+     *     case: see {@link CircuitBreaker#permit}
      */
     final long calledAgain() {
         if (breaker == null) {
@@ -136,6 +137,16 @@ abstract class Route {
 
     /** Whether a call refused by one instance may find another. */
     abstract boolean hasOthers();
+
+    /**
+     * The call that was told this has ended, in whatever way. Where it was a trial of the circuit and nobody has said how it ended, since it never
+     * left, it says nothing, and the next call is the trial. Does nothing otherwise.
+     */
+    final void over(long permit) {
+        if (permit != CircuitBreaker.GIVEN) {
+            counted(Health.Outcome.UNTOLD, permit);
+        }
+    }
 
     /** A connection that is there, of an instance that is not among these; null if there is none. */
     abstract @Nullable ClientConnection readyBeside(List<ClientAddress> asked);
