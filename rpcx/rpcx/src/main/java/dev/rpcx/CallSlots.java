@@ -1,5 +1,7 @@
 package dev.rpcx;
 
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -216,6 +218,17 @@ final class CallSlots {
     @Nullable
     ClientCall at(int slot) {
         return slot < calls.length ? calls[slot] : null;
+    }
+
+    /** Adds the futures of one-way calls that have not ended. From any thread: a slot may have its next call meanwhile. */
+    void addOneWay(List<CompletableFuture<?>> found) {
+        for (int slot = 0; slot < top(); slot++) {
+            ClientCall call = at(slot);
+            CompletableFuture<?> future = call == null ? null : call.oneWay();
+            if (future != null) {
+                found.add(future);
+            }
+        }
     }
 
     /** Slots that a call has, counted one by one: for tests, while nothing happens. */

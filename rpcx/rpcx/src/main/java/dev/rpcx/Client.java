@@ -418,8 +418,8 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Ends the connections, and the threads unless other clients use them too. One-way calls that wait for a connection,
-     * or on the classic wire for their reply, are waited for first: for as long as they have time, 5 s at most. Other calls under way end with
+     * Ends the connections, and the threads unless other clients use them too. One-way calls of which their server has not said yet that it has
+     * taken them are waited for first: for as long as they have time, 5 s at most. Other calls under way end with
      * {@link RPCXException.Code#UNAVAILABLE}. Blocks until that is done, but at most 10 s: what a callback holds up on
      * an event loop ends when the callback does. A second time does nothing.
      *
@@ -429,8 +429,9 @@ public final class Client implements AutoCloseable {
     public void close() {
         LoopThread.refuse("Client.close", "another thread");
         long begin = System.nanoTime();
-        if (!unsent.isEmpty()) {
-            CompletableFuture.allOf(unsent.toArray(new CompletableFuture<?>[0]))
+        CompletableFuture<?>[] accepted = oneWayCalls();
+        if (accepted.length > 0) {
+            CompletableFuture.allOf(accepted)
                     .handle((all, failure) -> all)
                     .completeOnTimeout(null, maxCloseNanos / 2, TimeUnit.NANOSECONDS)
                     .join();
@@ -446,6 +447,18 @@ public final class Client implements AutoCloseable {
         } else {
             shared.giveBack();
         }
+    }
+
+    /** Those that have been accepted before, in this thread or in one that it has heard of, and have not ended. */
+    private CompletableFuture<?>[] oneWayCalls() {
+        List<CompletableFuture<?>> found = new ArrayList<>(unsent);
+        for (Channel channel : channels.keySet()) {
+            ClientConnection connection = channel.pipeline().get(ClientConnection.class);
+            if (connection != null) {
+                connection.slots.addOneWay(found);
+            }
+        }
+        return found.toArray(new CompletableFuture<?>[0]);
     }
 
     /**

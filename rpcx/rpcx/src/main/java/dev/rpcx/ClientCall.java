@@ -3,6 +3,7 @@ package dev.rpcx;
 import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import java.lang.invoke.VarHandle;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
@@ -263,6 +264,12 @@ final class ClientCall extends Outbound {
         call.sentWith(this);
         async = call;
         connection.sendCall(this);
+    }
+
+    /** The future of the one-way call that has this slot, or has had it last; null if it was none, or has ended. From any thread. */
+    @Nullable
+    CompletableFuture<?> oneWay() {
+        return async instanceof ClientMethod.Async call ? call.oneWay() : null;
     }
 
     /**

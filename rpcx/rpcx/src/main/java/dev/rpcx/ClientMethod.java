@@ -8,6 +8,7 @@ import io.netty.buffer.Unpooled;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
@@ -604,6 +605,12 @@ final class ClientMethod {
 
         void giveUp() {
             future.cancel(true);
+        }
+
+        /** See {@link ClientCall#oneWay}. */
+        @Nullable
+        CompletableFuture<?> oneWay() {
+            return method.kind == Kind.ONE_WAY && !future.isDone() ? future : null;
         }
 
         RPCXFuture<@Nullable Object> start() {

@@ -124,6 +124,23 @@ class EarlyCallsTest {
         await().until(() -> service.noted.get() == calls);
     }
 
+    /** As many as the socket cannot take at once. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void andThoseThatAreOnTheirWayOnAConnectionThatIsThereLeaveToo(boolean isClassic) {
+        int calls = 300;
+        String large = "x".repeat(60_000);
+        try (Client client = builder(isClassic).build()) {
+            Calls warm = client.create(Calls.class, "127.0.0.1", server.port());
+            warm.note("x");
+            await().until(() -> service.noted.get() == 1);
+            for (int i = 1; i < calls; i++) {
+                warm.note(large);
+            }
+        }
+        await().until(() -> service.noted.get() == calls);
+    }
+
     @Test
     void aClientWhoseServerSaysNothingClosesInItsTimeAllTheSame() throws IOException {
         try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
