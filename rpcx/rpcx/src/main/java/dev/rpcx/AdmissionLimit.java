@@ -64,6 +64,9 @@ final class AdmissionLimit {
     /** Where fewer than one in so many are late, there is no need of a limit, however much of their time calls take. */
     private static final int SOME_LATE = 64;
 
+    /** Hardly a call has ended for so long, and for some times what calls take: then a limit shuts others out, and helps nobody. */
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     /** Above this, what a handler needs leaves no room for a limit to help, where some are late. */
     private static final double MOST_OWN = 0.95;
 
@@ -281,26 +284,38 @@ final class AdmissionLimit {
 
     /**
      * A call has been refused. What is decided here is decided when calls end: where those that run do not end, and a
-     * limit below their number lets no others in, only this can say that the limit stops what would be done otherwise.
+     * limit below their number lets no others in, only this can say that the limit stops what would be done otherwise. It rises then, again and
+     * again, as long as those that hold it do not end.
      */
     void refused(long nowNanos) {
         if (nowNanos - nextStepNanos < OVERDUE_NANOS || !stepping.compareAndSet(false, true)) {
             return;
         }
         try {
+            if (nowNanos - nextStepNanos < OVERDUE_NANOS) {
+                return;
+            }
             double elapsed = nowNanos - windowBeganNanos;
             long count = ended.get() >>> COUNT_SHIFT;
             if (sinkingFrom > 0
-                    && nowNanos - nextStepNanos >= OVERDUE_NANOS
                     && sinkingRate * elapsed >= ENOUGH_EXPECTED
                     && count < STOPPED_RATE * sinkingRate * elapsed) {
                 rememberNeed(nowNanos, elapsed * running.get() / Math.max(1, count));
                 // more than now run, since those have the limit for themselves
                 sinkingFrom = Math.max(sinkingFrom, 2.0 * running.get());
                 comeBack();
-                windowBeganNanos = nowNanos;
-                nextStepNanos = nowNanos + STEP_NANOS;
+            } else if (count + (unbegun.get() >>> COUNT_SHIFT) < LEAST_COUNT
+                    && elapsed >= Math.max(PATIENCE_NANOS, ROOMY * Math.max(ownNanos, neededNanos))) {
+                // whoever holds all there is for so long shows nothing of what can be done for others
+                limit = Math.min(most, 2 * Math.max(limit, running.get()));
+                isCut = false;
+                isProbe = false;
+                sinkingFrom = 0;
+            } else {
+                return;
             }
+            windowBeganNanos = nowNanos;
+            nextStepNanos = nowNanos + STEP_NANOS;
         } finally {
             stepping.set(false);
         }

@@ -192,10 +192,11 @@ final class ClientMethod {
     private @Nullable Object callBlocking(Object[] arguments, Metadata metadata, long deadline, int key, long permit) {
         boolean mayHaveRun = false;
         ClientAddress refusing = null;
+        ClientAddress avoided = null;
         for (int attempt = 1; ; attempt++) {
             ClientCall call;
             try {
-                ClientConnection beside = refusing == null ? null : route.readyBeside(List.of(refusing));
+                ClientConnection beside = avoided == null ? null : route.readyBeside(List.of(avoided));
                 call = prepare(
                         beside == null ? route.await(key, deadline, times, permit) : beside,
                         arguments,
@@ -243,7 +244,13 @@ final class ClientMethod {
             }
             mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
             refusing = isRefusal(error) ? connection.address() : null;
+            avoided = avoidedAfter(error, connection.address());
         }
+    }
+
+    /** Whoever could not, or would not, does not get the next attempt too, where there is another; who only closes its connection may. */
+    private static @Nullable ClientAddress avoidedAfter(RPCXException error, @Nullable ClientAddress used) {
+        return error.own() == RPCXException.Own.LEFT ? null : used;
     }
 
     /**
@@ -580,8 +587,8 @@ final class ClientMethod {
 
         private volatile @Nullable ClientConnection connection;
 
-        /** Has a call of the same kind under way already. */
-        private final @Nullable ClientAddress avoided;
+        /** Has the same call under way already, or has had the attempt before this one. */
+        private @Nullable ClientAddress avoided;
 
         Async(
                 ClientMethod method,
@@ -637,8 +644,7 @@ final class ClientMethod {
         }
 
         private RPCXFuture<@Nullable Object> attempt() {
-            ClientConnection beside = refusing == null ? null : method.route.readyBeside(List.of(refusing));
-            ClientConnection ready = beside == null ? method.route.readyElsewhere(key, avoided) : beside;
+            ClientConnection ready = method.route.readyElsewhere(key, avoided);
             if (ready != null) {
                 trySendOn(ready);
             } else if (keepsArguments()) {
@@ -754,6 +760,8 @@ final class ClientMethod {
             if (method.mayTryAgain(error, attempt)) {
                 mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
                 refusing = isRefusal(error) ? address() : null;
+                ClientAddress failing = avoidedAfter(error, address());
+                avoided = failing == null ? avoided : failing;
                 try {
                     attempt();
                 } catch (Throwable e) {

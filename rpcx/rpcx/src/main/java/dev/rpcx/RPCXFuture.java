@@ -57,15 +57,17 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
         return maker == call.whole() && !isDone() && getNumberOfDependents() <= own;
     }
 
-    /** The call has brought its result: this holds nothing any more of the call for which it was made. */
+    /** The call has brought its result: this holds nothing any more of it, of its connection, or of the call for which it was made. */
     boolean bring(@Nullable T value) {
         maker = null;
+        onCancel = null;
         return complete(value);
     }
 
     /** The same for a call that has failed. */
     boolean fail(Throwable thrown) {
         maker = null;
+        onCancel = null;
         return completeExceptionally(thrown);
     }
 
@@ -81,6 +83,7 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
         Runnable action = onCancel;
         if (cancelled && action != null) {
             action.run();
+            onCancel = null;
         }
         return cancelled;
     }

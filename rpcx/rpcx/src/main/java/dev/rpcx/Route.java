@@ -13,9 +13,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Where the calls of a proxy go: one address, or whichever of several instances is chosen for each. */
 abstract class Route {
-    /** Looks for another instance; a choice that gives the same one so often has no other. */
-    private static final int LOOKS = 8;
-
     /** Characters that a call's error takes from the failure of an attempt to connect, or of a registry. */
     private static final int MAX_WHY = 500;
 
@@ -153,11 +150,8 @@ abstract class Route {
 
     /** As {@link #ready(int)}, another instance than this one where there is one. */
     final @Nullable ClientConnection readyElsewhere(int key, @Nullable ClientAddress than) {
-        ClientConnection found = ready(key);
-        for (int look = 0; look < LOOKS && than != null && found != null && found.address() == than; look++) {
-            found = ready(0);
-        }
-        return found;
+        ClientConnection other = than == null ? null : readyBeside(List.of(than));
+        return other == null ? ready(key) : other;
     }
 
     /**

@@ -183,6 +183,35 @@ class AdmissionTrialTest {
         assertThat(limit.limit()).isLessThan(200);
     }
 
+    /** Calls that end too late have brought the limit down, and others that do not end have all of it then. */
+    @Test
+    void aLimitThatIsHeldByCallsThatDoNotEndRisesAgainAndAgain() {
+        step(STEP, 1, 99, SHORT);
+        step(STEP, 1, 99, SHORT);
+        step(STEP, 1, 99, SHORT);
+        step(STEP, 1, 99, SHORT);
+        step(STEP, 1, 99, SHORT);
+        step(STEP, 1, 99, SHORT);
+        int low = limit.limit();
+        assertThat(low).isLessThan(100);
+        while (limit.running() > 1) {
+            limit.leave();
+        }
+        for (int round = 0; round < 3; round++) {
+            while (limit.enter()) {
+                // holds a place
+            }
+            int held = limit.limit();
+            assertThat(limit.running()).isEqualTo(held);
+            now += TimeUnit.SECONDS.toNanos(1) - 1;
+            limit.refused(now);
+            assertThat(limit.limit()).isEqualTo(held);
+            now++;
+            limit.refused(now);
+            assertThat(limit.limit()).isEqualTo(Math.min(MOST, 2 * held));
+        }
+    }
+
     @Test
     void ofALongPollNothingIsLearnt() {
         AdmissionLimit fixed = new AdmissionLimit(MOST, new AtomicInteger(), 0, false);

@@ -15,6 +15,7 @@ final class Instances implements AutoCloseable {
     static final class Counted {
         final int instance;
         volatile long parkMillis;
+        volatile boolean isSick;
         final AtomicLong executed = new AtomicLong();
 
         Counted(int instance) {
@@ -27,10 +28,13 @@ final class Instances implements AutoCloseable {
             return instance;
         }
 
-        /** Parks for as long as {@link #parkMillis} says. */
+        /** Parks for as long as {@link #parkMillis} says, or fails at once where {@link #isSick}. */
         @Method
         int slow(String key) {
             executed.incrementAndGet();
+            if (isSick) {
+                throw new RPCXException(RPCXException.Code.OVERLOADED, "sick");
+            }
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(parkMillis));
             return instance;
         }

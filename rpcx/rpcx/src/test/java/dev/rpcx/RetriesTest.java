@@ -9,6 +9,7 @@ import io.netty.buffer.Unpooled;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
@@ -17,6 +18,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calls that are made again: which, how often, and where. */
 @Timeout(300)
@@ -381,6 +384,36 @@ class RetriesTest {
             });
         } finally {
             server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    /** Of two instances the one with less under way is always chosen, which is the one that has just ended a call. */
+    @ParameterizedTest
+    @ValueSource(strings = {"hedge", "hedge later", "again", "again later"})
+    void ofTwoInstancesTheOtherHasTheNextAttempt(String way) throws Exception {
+        try (Instances instances = new Instances(2);
+                Client client = Client.standard()) {
+            Instances.Who who = client.create(Instances.Who.class, Endpoints.of(instances.endpoints()));
+            Instances.Counted failing = instances.services.get(0);
+            Instances.Counted other = instances.services.get(1);
+            other.parkMillis = 60_000;
+            List<CompletableFuture<Integer>> held = new ArrayList<>();
+            await().until(() -> {
+                held.add(who.slowTwiceLater("x"));
+                return other.executed.get() > 0;
+            });
+            await().until(() -> held.stream().filter(call -> !call.isDone()).count() == other.executed.get());
+            other.parkMillis = 0;
+            failing.parkMillis = 60_000;
+            failing.isSick = way.startsWith("again");
+            int answered = switch (way) {
+                case "hedge" -> who.slowHedged("x");
+                case "hedge later" -> who.slowHedgedLater("x").join();
+                case "again" -> who.slowTwice("x");
+                default -> who.slowTwiceLater("x").join();
+            };
+            assertThat(answered).isEqualTo(other.instance);
+            held.forEach(call -> call.cancel(true));
         }
     }
 
