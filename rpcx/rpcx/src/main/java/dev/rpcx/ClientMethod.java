@@ -208,9 +208,9 @@ final class ClientMethod {
             long serial = call.serial;
             ClientConnection connection = call.connection;
             RPCXException error;
+            StreamSender upload = call.upload;
             boolean isHeld = true;
             try {
-                StreamSender upload = call.upload;
                 call.sendBlocking();
                 if (upload != null) {
                     subscribe(upload, arguments);
@@ -238,7 +238,7 @@ final class ClientMethod {
                     connection.slots.hasOrphans = true;
                 }
             }
-            if (!mayTryAgain(error, attempt)) {
+            if (!mayTryAgain(error, attempt, upload)) {
                 throw mayHaveRun ? error.afterAnother() : error;
             }
             mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
@@ -277,20 +277,22 @@ final class ClientMethod {
         }
     }
 
-    private boolean mayTryAgain(RPCXException error, int attempt) {
-        boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
-        boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
-        if (items == null && isRefusal(error)) {
-            return attempt == 1 && route.hasOthers() && route.refusals().spend();
+    /** @param upload the stream that the attempt was to take to the server; null for none */
+    boolean mayTryAgain(RPCXException error, int attempt, @Nullable StreamSender upload) {
+        if (error.own() == RPCXException.Own.LEFT) {
+            // as this side knows by itself: it has cost no server anything; but a publisher has one subscriber
+            return attempt < MAX_ATTEMPTS && (upload == null || !upload.hasPublisher());
         }
-        if (items != null
-                || error.code() != RPCXException.Code.UNAVAILABLE && !overloaded
-                || RPCXException.isNoRoom(error)) {
+        if (items != null || kind == Kind.STREAM) {
             return false;
         }
-        if (error.own() == RPCXException.Own.LEFT) {
-            // as this side knows by itself: it has cost no server anything
-            return attempt < MAX_ATTEMPTS;
+        boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
+        boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
+        if (isRefusal(error)) {
+            return attempt == 1 && route.hasOthers() && route.refusals().spend();
+        }
+        if (error.code() != RPCXException.Code.UNAVAILABLE && !overloaded || RPCXException.isNoRoom(error)) {
+            return false;
         }
         return (idempotent || !executed)
                 && (!overloaded || route.hasOthers())
@@ -580,6 +582,9 @@ final class ClientMethod {
 
         private volatile @Nullable ClientConnection connection;
 
+        /** Of the latest attempt. Set before that is sent, and read once it has ended. */
+        private @Nullable StreamSender upload;
+
         /** Has a call of the same kind under way already. */
         private final @Nullable ClientAddress avoided;
 
@@ -700,11 +705,11 @@ final class ClientMethod {
             ClientCall call = method.prepare(on, arguments, encoded, metadata, deadlineNanos);
             long serial = call.serial;
             ClientConnection used = call.connection;
-            StreamSender upload;
+            StreamSender items = call.upload;
             boolean isHeld = true;
             try {
                 connection = used;
-                upload = call.upload;
+                upload = items;
                 future.onCancel(() -> call.cancel(serial));
                 call.sendAsync(this);
                 isHeld = false;
@@ -715,7 +720,8 @@ final class ClientMethod {
                     used.slots.hasOrphans = true;
                 }
             }
-            subscribe(upload, arguments);
+            // not the field: the attempt may have ended, and the next one have been made
+            subscribe(items, arguments);
             if (future.isCancelled()) {
                 // before it had anything to stop
                 call.cancel(serial);
@@ -751,7 +757,7 @@ final class ClientMethod {
         @Override
         void fail(RPCXException error) {
             ended(error);
-            if (method.mayTryAgain(error, attempt)) {
+            if (method.mayTryAgain(error, attempt, upload)) {
                 mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
                 refusing = isRefusal(error) ? address() : null;
                 try {
