@@ -272,7 +272,7 @@ final class ClientMethod {
     /** What one instance has refused, and another one takes, counts as failed at the one; what both refuse does not. */
     private void compare(ClientAddress refusing, ClientAddress other, Health.Outcome outcome) {
         if (refusing != other && outcome.isAnswer()) {
-            route.refusals().giveBack();
+            route.refusals(index).giveBack();
             refusing.refused();
         }
     }
@@ -289,7 +289,7 @@ final class ClientMethod {
         boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
         boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
         if (isRefusal(error)) {
-            return attempt == 1 && route.hasOthers() && route.refusals().spend();
+            return attempt == 1 && route.hasOthers() && route.refusals(index).spend();
         }
         if (error.code() != RPCXException.Code.UNAVAILABLE && !overloaded || RPCXException.isNoRoom(error)) {
             return false;
