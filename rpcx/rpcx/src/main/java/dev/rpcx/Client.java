@@ -177,7 +177,8 @@ public final class Client implements AutoCloseable {
      *
      * <p>A call that its instance refuses with {@link RPCXException.Code#NOT_FOUND} or {@link RPCXException.Code#UNAUTHENTICATED}, not
      * executed, is made once more at another one, unless it takes or brings a stream. These tries take nothing from the retries of other
-     * calls: a hundred may be spent at once and ten a second after that, and one that another instance takes is not spent.
+     * calls, nor from such tries of other methods: of each method a hundred may be spent at once and ten a second after that, and one that
+     * another instance takes is not spent.
      *
      * @throws IllegalArgumentException also for a client of the classic wire, which cannot tell when an instance leaves
      * @throws IllegalStateException if the client is closed
@@ -632,8 +633,9 @@ public final class Client implements AutoCloseable {
 
         /**
          * Connections to each address: {@code kept} of them always, up to {@code most} while a thousand calls are under way on each, or
-         * three quarters of what the server takes on one; both 1 to 64. Those beyond {@code kept} are closed when they have had no call
-         * for 10 to 20 s. Standard 1 to 4: one is fastest up to some hundred callers.
+         * three quarters of what the server takes on one; both 1 to 64. A call that finds all of them full while one more is coming waits for
+         * that. Those beyond {@code kept} are closed when they have had no call for 10 to 20 s and another one has room. Standard 1 to 4: one is
+         * fastest up to some hundred callers.
          */
         public Builder connections(int kept, int most) {
             if (kept < 1 || most < kept || most > 64) {

@@ -175,6 +175,12 @@ final class ClientAddress extends Route {
         return leastLoaded() != null;
     }
 
+    /** No call needs one more connection now. */
+    boolean hasRoom() {
+        ClientConnection least = leastLoaded();
+        return least != null && !least.isCrowded();
+    }
+
     private @Nullable ClientConnection leastLoaded() {
         ClientConnection least = null;
         for (int i = 0; i < connections.length(); i++) {
@@ -193,8 +199,11 @@ final class ClientAddress extends Route {
         }
     }
 
-    /** The least loaded that is there. Where that is crowded too, one more begins to connect: for the calls to come. */
-    private ClientConnection lessCrowded(ClientConnection own) {
+    /**
+     * The least loaded that is there. Where that is crowded too, one more begins to connect: for the calls to come. Where it takes no call
+     * at all, this one waits for what is coming, and there is none.
+     */
+    private @Nullable ClientConnection lessCrowded(ClientConnection own) {
         ClientConnection least = own;
         int free = -1;
         boolean isComing = false;
@@ -203,15 +212,20 @@ final class ClientAddress extends Route {
             ClientConnection connection = ready(found);
             if (connection == null) {
                 free = i;
-                isComing |= found != null && !found.asked().isDone();
+                isComing |= isComing(found);
             } else if (connection.load() < least.load()) {
                 least = connection;
             }
         }
         if (free >= 0 && !isComing && !retired && least.isCrowded()) {
             connectUnlessPaused(free);
+            isComing = isComing(connections.get(free));
         }
-        return least;
+        return isComing && least.isFull() && pauseNanos() <= 0 ? null : least;
+    }
+
+    private static boolean isComing(@Nullable Attempt<ClientConnection> found) {
+        return found != null && !found.asked().isDone();
     }
 
     /** A thread keeps to one connection: its calls stay in order and its path warm. */
@@ -221,7 +235,26 @@ final class ClientAddress extends Route {
 
     @Override
     Coming<ClientConnection> connect(int key) {
-        return connect(index(), WAITED_OUT_NANOS);
+        int index = index();
+        ClientConnection own = ready(connections.get(index));
+        Coming<ClientConnection> other = own == null || !own.isFull() ? null : withRoom();
+        return other == null ? connect(index, WAITED_OUT_NANOS) : other;
+    }
+
+    /** A connection that takes a call, or one that is coming; null if there is neither. */
+    private @Nullable Coming<ClientConnection> withRoom() {
+        Coming<ClientConnection> coming = null;
+        for (int i = 0; i < connections.length(); i++) {
+            Attempt<ClientConnection> found = connections.get(i);
+            ClientConnection connection = ready(found);
+            if (connection != null && !connection.isFull()) {
+                return found;
+            }
+            if (isComing(found)) {
+                coming = found;
+            }
+        }
+        return coming;
     }
 
     /** @param patienceNanos a pause longer than this is not waited out */
@@ -384,12 +417,15 @@ final class ClientAddress extends Route {
         }
         if (failure == null) {
             told.connected(this);
-        } else {
-            if (leastLoaded() == null) {
-                told.failed(this, failure);
-            }
-            keepConnected(index);
+            return;
         }
+        if (leastLoaded() == null) {
+            told.failed(this, failure);
+        } else {
+            // calls that have waited for one more take what there is
+            told.connected(this);
+        }
+        keepConnected(index);
     }
 
     private synchronized void pauseAfter(Throwable failure) {

@@ -499,8 +499,9 @@ final class ClientConnection extends WireConnection {
     }
 
     /**
-     * Closes the connection where it has had no call since the last look, and its address has another one: nobody takes
-     * it from here on, and nobody has it. Where a caller has just taken it, it stays. Event loop only.
+     * Closes the connection where it has had no call since the last look, and its address has another one with room:
+     * nobody takes it from here on, and nobody has it. It stays where a caller has just taken it, and where the others
+     * are crowded, since the next call would need it. Event loop only.
      */
     void partIfIdle() {
         idleTimer = null;
@@ -509,7 +510,7 @@ final class ClientConnection extends WireConnection {
         }
         if (load() == 0 && slots.changes() == idleSince) {
             isParting = true;
-            if (address.isConnected() && slots.trim()) {
+            if (address.hasRoom() && slots.trim()) {
                 isDropped = true;
                 onGoAway();
                 return;

@@ -209,9 +209,9 @@ final class ClientMethod {
             long serial = call.serial;
             ClientConnection connection = call.connection;
             RPCXException error;
+            StreamSender upload = call.upload;
             boolean isHeld = true;
             try {
-                StreamSender upload = call.upload;
                 call.sendBlocking();
                 if (upload != null) {
                     subscribe(upload, arguments);
@@ -239,7 +239,7 @@ final class ClientMethod {
                     connection.slots.hasOrphans = true;
                 }
             }
-            if (!mayTryAgain(error, attempt)) {
+            if (!mayTryAgain(error, attempt, upload)) {
                 throw mayHaveRun ? error.afterAnother() : error;
             }
             mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
@@ -279,25 +279,27 @@ final class ClientMethod {
     /** What one instance has refused, and another one takes, counts as failed at the one; what both refuse does not. */
     private void compare(ClientAddress refusing, ClientAddress other, Health.Outcome outcome) {
         if (refusing != other && outcome.isAnswer()) {
-            route.refusals().giveBack();
+            route.refusals(index).giveBack();
             refusing.refused();
         }
     }
 
-    private boolean mayTryAgain(RPCXException error, int attempt) {
-        boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
-        boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
-        if (items == null && isRefusal(error)) {
-            return attempt == 1 && route.hasOthers() && route.refusals().spend();
+    /** @param upload the stream that the attempt was to take to the server; null for none */
+    boolean mayTryAgain(RPCXException error, int attempt, @Nullable StreamSender upload) {
+        if (error.own() == RPCXException.Own.LEFT) {
+            // as this side knows by itself: it has cost no server anything; but a publisher has one subscriber
+            return attempt < MAX_ATTEMPTS && (upload == null || !upload.hasPublisher());
         }
-        if (items != null
-                || error.code() != RPCXException.Code.UNAVAILABLE && !overloaded
-                || RPCXException.isNoRoom(error)) {
+        if (items != null || kind == Kind.STREAM) {
             return false;
         }
-        if (error.own() == RPCXException.Own.LEFT) {
-            // as this side knows by itself: it has cost no server anything
-            return attempt < MAX_ATTEMPTS;
+        boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
+        boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
+        if (isRefusal(error)) {
+            return attempt == 1 && route.hasOthers() && route.refusals(index).spend();
+        }
+        if (error.code() != RPCXException.Code.UNAVAILABLE && !overloaded || RPCXException.isNoRoom(error)) {
+            return false;
         }
         return (idempotent || !executed)
                 && (!overloaded || route.hasOthers())
@@ -587,6 +589,9 @@ final class ClientMethod {
 
         private volatile @Nullable ClientConnection connection;
 
+/** Of the latest attempt. Set before that is sent, and read once it has ended. */
+        private @Nullable StreamSender upload;
+
         /** Has the same call under way already, or has had the attempt before this one. */
         private @Nullable ClientAddress avoided;
 
@@ -706,11 +711,11 @@ final class ClientMethod {
             ClientCall call = method.prepare(on, arguments, encoded, metadata, deadlineNanos);
             long serial = call.serial;
             ClientConnection used = call.connection;
-            StreamSender upload;
+            StreamSender items = call.upload;
             boolean isHeld = true;
             try {
                 connection = used;
-                upload = call.upload;
+                upload = items;
                 future.onCancel(() -> call.cancel(serial));
                 call.sendAsync(this);
                 isHeld = false;
@@ -721,7 +726,8 @@ final class ClientMethod {
                     used.slots.hasOrphans = true;
                 }
             }
-            subscribe(upload, arguments);
+            // not the field: the attempt may have ended, and the next one have been made
+            subscribe(items, arguments);
             if (future.isCancelled()) {
                 // before it had anything to stop
                 call.cancel(serial);
@@ -757,7 +763,7 @@ final class ClientMethod {
         @Override
         void fail(RPCXException error) {
             ended(error);
-            if (method.mayTryAgain(error, attempt)) {
+            if (method.mayTryAgain(error, attempt, upload)) {
                 mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
                 refusing = isRefusal(error) ? address() : null;
                 ClientAddress failing = avoidedAfter(error, address());

@@ -5,6 +5,9 @@ import org.jspecify.annotations.Nullable;
 
 /** What a client's method returns that brings a stream: each subscriber makes a call of its own. */
 final class ClientStream implements Flow.Publisher<Object> {
+    private static final RPCXException GIVEN_UP = new RPCXException(
+            RPCXException.Code.CANCELLED, "the caller gave the call up", RPCXException.Executed.NOT_EXECUTED);
+
     private final ClientMethod method;
     private final Object[] arguments;
     private final Metadata metadata;
@@ -21,19 +24,42 @@ final class ClientStream implements Flow.Publisher<Object> {
         new Call(method).start(subscriber);
     }
 
+    /** An attempt at a call, in the slot that it has: once it is over nothing of this reaches another call there. */
+    private record Sent(ClientCall slot, long serial) implements StreamReceiver.Way {
+        @Override
+        public void credit(long items) {
+            slot.connection.sendCredit(slot, serial, items);
+        }
+
+        void cancel() {
+            slot.cancel(serial);
+        }
+    }
+
     private final class Call extends AsyncCall implements StreamReceiver.Peer {
         private final StreamReceiver receiver;
 
-        // set before the receiver is opened, and read only after that
-        private @Nullable ClientConnection connection;
-        private volatile @Nullable ClientCall call;
-        private long serial;
+        /** The latest attempt; null where none has been sent, or it has come to nobody. */
+        private volatile @Nullable Sent sent;
+
         private volatile boolean cancelled;
+
+        // of the latest attempt: set before it is sent, and read once it has ended
+        private int attempt;
+        private @Nullable StreamSender upload;
+
+        // guarded by this
+        /** A thread sends the call, and tells the receiver where its credit goes. */
+        private boolean isSending;
+
+        /** The call has come to nobody meanwhile: that thread sends it again. */
+        private boolean isLeft;
 
         /** Set where no connection was ready. */
         private volatile Route.@Nullable Wait wait;
 
         private long deadlineNanos;
+        private int key;
         private long permit = CircuitBreaker.GIVEN;
 
         /** The service has answered; event loop only. */
@@ -54,7 +80,17 @@ final class ClientStream implements Flow.Publisher<Object> {
             deadlineNanos = method.deadline(maker);
             try {
                 permit = method.route().called();
-                int key = method.key(arguments);
+                key = method.key(arguments);
+            } catch (Throwable e) {
+                // an Error too: the subscriber has its subscription already and waits for an end
+                refused(e);
+                return;
+            }
+            findConnection();
+        }
+
+        private void findConnection() {
+            try {
                 ClientConnection ready = method.route().ready(key);
                 if (ready != null) {
                     send(ready);
@@ -71,7 +107,6 @@ final class ClientStream implements Flow.Publisher<Object> {
                     endWait();
                 }
             } catch (Throwable e) {
-                // an Error too: the subscriber has its subscription already and waits for an end
                 refused(e);
             }
         }
@@ -84,8 +119,7 @@ final class ClientStream implements Flow.Publisher<Object> {
 
         /** Nothing has been sent, and nothing will be: only a subscriber that broke a rule still waits for a word. */
         private void givenUp() {
-            method.route().over(permit);
-            receiver.open();
+            refused(GIVEN_UP);
         }
 
         private void send(ClientConnection on) {
@@ -93,17 +127,22 @@ final class ClientStream implements Flow.Publisher<Object> {
                 givenUp();
                 return;
             }
+            synchronized (this) {
+                isSending = true;
+            }
             try {
                 ClientCall slot = method.prepare(on, arguments, null, metadata, deadlineNanos);
                 long own = slot.serial;
                 ClientConnection used = slot.connection;
-                StreamSender upload;
+                StreamSender items;
+                Sent now;
                 boolean isHeld = true;
                 try {
-                    connection = used;
-                    serial = own;
-                    call = slot;
-                    upload = slot.upload;
+                    now = new Sent(slot, own);
+                    items = slot.upload;
+                    attempt++;
+                    upload = items;
+                    sent = now;
                     slot.sendAsync(this);
                     isHeld = false;
                 } finally {
@@ -113,31 +152,43 @@ final class ClientStream implements Flow.Publisher<Object> {
                         used.slots.hasOrphans = true;
                     }
                 }
-                ClientMethod.subscribe(upload, arguments);
+                ClientMethod.subscribe(items, arguments);
                 if (cancelled) {
-                    slot.cancel(serial);
+                    now.cancel();
                 }
+                receiver.open(now);
             } catch (Throwable e) {
                 refused(e);
                 return;
             }
-            receiver.open();
-        }
-
-        @Override
-        public void credit(long items) {
-            ClientConnection to = connection;
-            if (to != null) {
-                to.sendCredit(java.util.Objects.requireNonNull(call), serial, items);
+            boolean again;
+            synchronized (this) {
+                isSending = false;
+                again = isLeft;
+                isLeft = false;
+            }
+            if (again) {
+                sendAgain();
             }
         }
+
+        /** The latest attempt has come to nobody. */
+        private void sendAgain() {
+            sent = null;
+            receiver.takeBack();
+            findConnection();
+        }
+
+        /** Of a call that is nowhere: there is nobody to tell. */
+        @Override
+        public void credit(long items) {}
 
         @Override
         public void cancel() {
             cancelled = true;
-            ClientCall slot = call;
-            if (slot != null) {
-                slot.cancel(serial);
+            Sent now = sent;
+            if (now != null) {
+                now.cancel();
             } else {
                 endWait();
             }
@@ -170,9 +221,9 @@ final class ClientStream implements Flow.Publisher<Object> {
         }
 
         private void count(@Nullable RPCXException error) {
-            ClientConnection used = connection;
-            if (used != null) {
-                used.address().ended(outcome(error, deadlineNanos), permit);
+            Sent ended = sent;
+            if (ended != null) {
+                ended.slot.connection.address().ended(outcome(error, deadlineNanos), permit);
             }
         }
 
@@ -185,10 +236,23 @@ final class ClientStream implements Flow.Publisher<Object> {
         @Override
         void endAnyway(@Nullable Object value, @Nullable RPCXException error) {
             receiver.end(error);
+            // an attempt to send it again may have ended half way
+            receiver.open();
         }
 
         @Override
         void fail(RPCXException error) {
+            // nothing has been told but the subscription: its call may go another way as one that brings no stream
+            if (!answered && !cancelled && method.mayTryAgain(error, attempt, upload)) {
+                synchronized (this) {
+                    if (isSending) {
+                        isLeft = true;
+                        return;
+                    }
+                }
+                sendAgain();
+                return;
+            }
             // a stream whose time is over after it has brought something has done what it was asked for
             if (!answered || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
                 count(error);

@@ -2,6 +2,8 @@ package dev.rpcx;
 
 import io.netty.util.concurrent.Ticker;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -18,7 +20,10 @@ abstract class Route {
 
     private final Client client;
     private final RetryBudget budget = new RetryBudget();
-    private final RefusalBudget refusals;
+
+    /** By {@link ClientMethod#index}: as many as there are methods of the client's interfaces that an instance has refused. */
+    private final Map<Integer, RefusalBudget> refusals = new ConcurrentHashMap<>();
+
     private final @Nullable CircuitBreaker breaker;
 
     /** Calls that nobody blocks for and that have no connection yet. */
@@ -27,7 +32,6 @@ abstract class Route {
     Route(Client client) {
         this.client = client;
         this.breaker = client.newBreaker();
-        this.refusals = new RefusalBudget(client.platform().ticker());
     }
 
     /** The time that deadlines of calls are measured by. */
@@ -39,9 +43,14 @@ abstract class Route {
         return budget;
     }
 
-    /** Of calls that one instance has refused, apart from all others. */
-    final RefusalBudget refusals() {
-        return refusals;
+    /**
+     * Of calls that one instance has refused, apart from all others, and of each method by itself: what is nowhere takes nothing from calls of
+     * what some instances have.
+     *
+     * @param method its {@link ClientMethod#index}
+     */
+    final RefusalBudget refusals(int method) {
+        return refusals.computeIfAbsent(method, first -> new RefusalBudget(ticker()));
     }
 
     /** A task that can be cancelled; null if the client is closed, and it will not run. */

@@ -16,10 +16,13 @@ import org.jspecify.annotations.Nullable;
  * so no more items wait than were asked for.
  */
 final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription {
-    /** The way back to the peer. Any thread. */
-    interface Peer {
+    /** Where credit goes. Any thread. */
+    interface Way {
         void credit(long items);
+    }
 
+    /** The way back to the peer. Any thread. */
+    interface Peer extends Way {
         void cancel();
 
         /** Too many bytes of items wait: the call has to end. Event loop only. */
@@ -73,7 +76,11 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     private @Nullable ByteBuf parts;
 
     private Flow.@Nullable Subscriber<? super Object> subscriber;
-    private boolean open;
+
+    /** Where the peer is told what is wanted; null until then. */
+    private @Nullable Way way;
+
+    /** What has been asked for and no peer has been told of. */
     private long wanted;
 
     /** Credit that the peer has and has not used. */
@@ -134,17 +141,21 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         given.onSubscribe(this);
     }
 
-    /** Lets credit go out and signals come in. */
     void open() {
+        open(peer);
+    }
+
+    /** Lets credit go out and signals come in. */
+    void open(Way to) {
         long credit;
         synchronized (this) {
-            open = true;
+            way = to;
             credit = wanted;
             granted = credit;
             wanted = 0;
         }
         if (credit > 0) {
-            peer.credit(credit);
+            to.credit(credit);
         }
         if (signals == null) {
             tellEnd();
@@ -153,20 +164,32 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
     }
 
+    /**
+     * The call has come to nobody, and goes another way: all that has been asked for is asked for there. Before
+     * anything has come of it.
+     */
+    synchronized void takeBack() {
+        way = null;
+        wanted = sum(wanted, granted);
+        granted = 0;
+    }
+
     @Override
     public void request(long items) {
         if (items <= 0) {
             refuse(new IllegalArgumentException("request of " + items + " items (expected: > 0)"));
             return;
         }
+        Way to;
         synchronized (this) {
-            if (!open) {
+            to = way;
+            if (to == null) {
                 wanted = sum(wanted, items);
                 return;
             }
             granted = sum(granted, items);
         }
-        peer.credit(items);
+        to.credit(items);
     }
 
     /**
@@ -181,7 +204,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
                 dropParts();
             }
             // a client's call ends by its cancel, on the event loop
-            endsByPeer = open && signals == null && bytes == null;
+            endsByPeer = way != null && signals == null && bytes == null;
         }
         if (!endsByPeer) {
             end(why);
@@ -519,7 +542,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         synchronized (this) {
             to = subscriber;
             // while items wait, this is the signal of open(), and that of the end comes behind them
-            if (!ended || !open || told || to == null || !items.isEmpty()) {
+            if (!ended || way == null || told || to == null || !items.isEmpty()) {
                 return;
             }
             told = true;

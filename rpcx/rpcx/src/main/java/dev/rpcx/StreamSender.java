@@ -90,6 +90,9 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /** Nothing leaves any more. */
     private boolean over;
 
+    /** The publisher has been subscribed to, or is about to be. */
+    private boolean hasPublisher;
+
     /**
      * @param lastHead type of the frame that says that no more items come
      * @param failed told why no more items come; it may add an error as the last message
@@ -161,12 +164,18 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                 // nobody wants its items, and it is not counted any more
                 return;
             }
+            hasPublisher = true;
         }
         try {
             publisher.subscribe(this);
         } catch (Throwable t) {
             onError(t);
         }
+    }
+
+    /** Whether the publisher has been subscribed to, which is so for good once this stream has been cancelled. */
+    synchronized boolean hasPublisher() {
+        return hasPublisher;
     }
 
     void onCredit(long items) {

@@ -328,17 +328,18 @@ class AdmissionStepsTest {
     }
 
     @Test
-    void whereTooFewAreToBeExpectedThoseThatAreRefusedChangeNothing() {
+    void whereTooFewAreToBeExpectedThoseThatAreRefusedWait() {
         learnQuick();
         enter(40);
         // of 3 in a second 16 are to be expected in 5.33 s
         now += 9 * STEP;
         mixedStep(5, 3);
         expect(20);
-        now += 53 * STEP;
+        now += 10 * STEP - 1;
         limit.refused(now);
         expect(20);
-        now += STEP;
+        // but for as long as a second nobody shuts the others out
+        now++;
         limit.refused(now);
         expect(82);
     }

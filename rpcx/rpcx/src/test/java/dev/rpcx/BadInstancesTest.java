@@ -250,6 +250,25 @@ class BadInstancesTest {
         }
     }
 
+    /** One instance is of an older version, say, and somebody asks for what no version has. */
+    @Test
+    void whatAllInstancesRefuseTakesNoTryFromCallsOfOtherMethods() throws Exception {
+        try (FakeServer bad = fake(
+                1 << 20,
+                100,
+                Unpooled.EMPTY_BUFFER,
+                (request, peer) -> peer.error(request.id(), RPCXException.Code.NOT_FOUND))) {
+            Calls calls = calls(bad);
+            for (int i = 0; i < 2 * RefusalBudget.MOST; i++) {
+                assertThatThrownBy(() -> calls.nowhere("x")).isInstanceOf(RPCXException.class);
+            }
+            for (int i = 0; i < CALLS; i++) {
+                assertThatThrownBy(() -> calls.nowhere("x")).isInstanceOf(RPCXException.class);
+                assertThat(calls.echo("y")).isEqualTo("y");
+            }
+        }
+    }
+
     @Test
     void aCallThatNoInstanceTakesFailsAndNoInstanceIsLeftOutForIt() throws Exception {
         String large = "x".repeat(Wire.MAX_MESSAGE_BYTES + 1);

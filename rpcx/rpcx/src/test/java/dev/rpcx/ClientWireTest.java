@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.RPCXException.Code;
 import dev.rpcx.RPCXException.Executed;
+import dev.rpcx.codec.Codecs;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -36,6 +37,8 @@ class ClientWireTest {
         CompletableFuture<String> brief(String text);
 
         Flow.Publisher<String> brings(int items);
+
+        Flow.Publisher<String> bringsOf(String text);
 
         @Method(timeoutMillis = 1_000)
         Flow.Publisher<String> bringsBriefly(int items);
@@ -591,22 +594,170 @@ class ClientWireTest {
         CompletableFuture<String> call = echo("x".repeat(50_000));
         expectNothing();
         EmbeddedChannel old = channel();
-        // what the peer says is read also while it takes nothing
-        ByteBuf away = RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER);
-        old.config().setAutoRead(true);
-        byte[] bytes = ByteBufUtil.getBytes(away);
-        hand.read(old, bytes, 0, bytes.length);
+        leavesUnread();
         assertThat(hand.opened).as("it goes to the next connection").hasSizeGreaterThan(1);
+        takesCallsAgain(old);
+        look();
+        assertThat(frames).hasSizeGreaterThan(1);
+        send(Wire.REPLY, frames.getFirst().id(), RawPeer.text("b"));
+        assertThat(call).isCompletedWithValue("b");
+    }
+
+    /** The server leaves before it has taken the request of the latest call, and the client connects again. */
+    private void leavesUnread() {
+        EmbeddedChannel old = channel();
+        // what the peer says is read also while it takes nothing
+        old.config().setAutoRead(true);
+        byte[] bytes = ByteBufUtil.getBytes(RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER));
+        hand.read(old, bytes, 0, bytes.length);
+    }
+
+    private void takesCallsAgain(EmbeddedChannel old) {
         hand.reads(old, true);
         connecting();
         frames.clear();
         send(RawPeer.preface());
         expect(Wire.SETTINGS);
-        dictionary(Wire.DICTIONARY, "echo");
-        look();
-        assertThat(frames).hasSizeGreaterThan(1);
-        send(Wire.REPLY, frames.getFirst().id(), RawPeer.text("b"));
-        assertThat(call).isCompletedWithValue("b");
+        dictionary(Wire.DICTIONARY, "echo", "brings");
+    }
+
+    /** A call that brings a stream, to a server that takes nothing. */
+    private Seen unread(Seen seen) {
+        open();
+        pass(1_000);
+        hand.reads(channel(), false);
+        subscribe(remote.bringsOf("x".repeat(50_000)), seen);
+        expectNothing();
+        return seen;
+    }
+
+    @Test
+    void aStreamThatHasNotLeftGoesToAnotherConnectionWithAllThatWasAskedFor() {
+        Seen seen = unread(new Seen(2));
+        EmbeddedChannel old = channel();
+        seen.subscription().request(1);
+        leavesUnread();
+        assertThat(hand.opened).as("it goes to the next connection").hasSizeGreaterThan(1);
+        seen.subscription().request(3);
+        takesCallsAgain(old);
+        int id = expect(Wire.REQUEST).id();
+        frames.removeIf(frame -> (frame.head() & Wire.TYPE_MASK) == Wire.PART);
+        expectCredit(id, 6);
+        seen.subscription().request(1);
+        hand.settle(channel());
+        expectCredit(id, 1);
+        expectNothing();
+        send(Wire.ITEM, id, RawPeer.text("a"));
+        send(Wire.REPLY, id);
+        assertThat(seen.items).containsExactly("a");
+        assertThat(seen.failure).isNull();
+        assertThat(seen.ends).isEqualTo(1);
+    }
+
+    @Test
+    void aStreamThatGoesToAnotherConnectionCanBeGivenUpOnItsWay() {
+        Seen seen = unread(new Seen(2));
+        EmbeddedChannel old = channel();
+        leavesUnread();
+        ClientAddress address = connection().address();
+        assertThat(address.waitingCalls()).isEqualTo(1);
+        seen.subscription().cancel();
+        assertThat(address.waitingCalls()).isZero();
+        takesCallsAgain(old);
+        expectNothing();
+        assertThat(seen.ends).isZero();
+    }
+
+    @Test
+    void whoBreaksARuleWhileTheStreamIsOnItsWayToAnotherConnectionIsToldSo() {
+        Seen seen = unread(new Seen(2));
+        EmbeddedChannel old = channel();
+        leavesUnread();
+        seen.subscription().request(0);
+        assertThat(seen.failure).isInstanceOf(IllegalArgumentException.class);
+        takesCallsAgain(old);
+        expectNothing();
+        assertThat(seen.ends).isEqualTo(1);
+    }
+
+    @Test
+    void aStreamThatHasBroughtSomethingBeforeItLeftIsNotMadeAgain() {
+        Seen seen = unread(new Seen(2));
+        EmbeddedChannel old = channel();
+        old.config().setAutoRead(true);
+        // against the rules, since the server has not been asked
+        byte[] item = ByteBufUtil.getBytes(RawPeer.frame(Wire.ITEM, FIRST + (1 << 16), RawPeer.text("a")));
+        hand.read(old, item, 0, item.length);
+        assertThat(seen.items).containsExactly("a");
+        leavesUnread();
+        assertThat(failure(seen).code()).isEqualTo(Code.UNAVAILABLE);
+        hand.reads(old, true);
+    }
+
+    /** Counts its subscribers. */
+    private static final class Counted implements Flow.Publisher<String> {
+        int subscribers;
+
+        @Override
+        public void subscribe(Flow.Subscriber<? super String> to) {
+            subscribers++;
+            to.onSubscribe(new Seen.Never());
+        }
+    }
+
+    /** The loop finds that a call has not left while its caller is about to subscribe, or just after that. */
+    @Test
+    void aCallThatTakesAStreamMayBeMadeAgainWhileThePublisherHasNoSubscriberAndNeverGetsOne() throws Exception {
+        open();
+        Codecs codecs = Codecs.standard(Remote.class);
+        java.lang.reflect.Method takes = Remote.class.getMethod("takes", Flow.Publisher.class);
+        ClientMethod method = new ClientMethod(
+                100,
+                ClientMethod.Kind.ASYNC,
+                "hand",
+                "takes",
+                Streams.NO_PARAMETERS,
+                codecs.result(takes),
+                MethodShape.UNKNOWN,
+                TimeUnit.MINUTES.toNanos(1),
+                client.address("peer", 1),
+                null,
+                null,
+                codecs.value(String.class));
+        for (boolean subscribes : new boolean[] {false, true}) {
+            Counted items = new Counted();
+            Object[] arguments = {items};
+            long deadline = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
+            ClientCall call = method.prepare(connection(), arguments, null, Metadata.EMPTY, deadline);
+            StreamSender upload = Objects.requireNonNull(call.upload);
+            if (subscribes) {
+                ClientMethod.subscribe(upload, arguments);
+            }
+            // as the end of the attempt does
+            upload.cancel();
+            assertThat(method.mayTryAgain(connection().leftError(), 1, upload)).isEqualTo(!subscribes);
+            ClientMethod.subscribe(upload, arguments);
+            assertThat(items.subscribers).isEqualTo(subscribes ? 1 : 0);
+            call.dropUnsent();
+        }
+    }
+
+    @Test
+    void aCallThatTakesAStreamIsNotMadeAgainOnceThePublisherHasASubscriber() {
+        open();
+        pass(1_000);
+        CompletableFuture<String> underWay = echo("a");
+        Counted items = new Counted();
+        CompletableFuture<Integer> call = remote.takes(items);
+        calls.add(call);
+        EmbeddedChannel old = channel();
+        leavesUnread();
+        assertThat(failure(call).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(failure(call).executed()).isEqualTo(Executed.NOT_EXECUTED);
+        assertThat(items.subscribers).isEqualTo(1);
+        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
+        assertThat(underWay).isCompletedWithValue("b");
+        assertThat(old.isOpen()).isFalse();
     }
 
     // ---- calls

@@ -20,6 +20,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Connections beyond those that are kept: when they come, and how they go. */
 @Timeout(120)
@@ -196,6 +198,15 @@ class ExtraConnectionsTest {
         taken.dropUnsent();
         pass(hand, 10);
         pass(hand, 10);
+        pass(hand, 10);
+        assertThat(extra.isActive()).as("while the other is full").isTrue();
+        send(hand, kept, RawPeer.frame(Wire.REPLY, onKept.get(0), RawPeer.text("a")));
+        assertThat(first).isCompletedWithValue("a");
+        pass(hand, 10);
+        assertThat(extra.isActive()).as("while the other is crowded").isTrue();
+        send(hand, kept, RawPeer.frame(Wire.REPLY, onKept.get(1), RawPeer.text("b")));
+        assertThat(second).isCompletedWithValue("b");
+        pass(hand, 10);
         assertThat(ids(extra, Wire.GOAWAY, false)).hasSize(1);
         // it is closed by the end of its stream
         pass(hand, 3);
@@ -203,13 +214,67 @@ class ExtraConnectionsTest {
         assertThat(client.channels).hasSize(1);
         assertThat(kept.isActive()).isTrue();
         // the address does not hold it against its server, and opens another one when it is needed
-        send(hand, kept, RawPeer.frame(Wire.REPLY, onKept.get(0), RawPeer.text("a")));
-        assertThat(first).isCompletedWithValue("a");
         CompletableFuture<String> fourth = calls.echoLater("d");
+        hand.settle(kept);
+        CompletableFuture<String> fifth = calls.echoLater("e");
         assertThat(hand.opened).hasSize(3);
         pass(hand, 60);
         assertThat(kept.isActive()).as("the one that is kept").isTrue();
-        hand.end(client, kept, List.of(first, second, third, fourth));
+        hand.end(client, kept, List.of(first, second, third, fourth, fifth));
+    }
+
+    /** As after the end of one that was idle, and as with the first burst of a client. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatNoConnectionTakesWaitsForTheOneThatComes(boolean isOfSeveral) {
+        HandPlatform hand = new HandPlatform();
+        Client client = client(hand);
+        Calls calls = isOfSeveral
+                ? client.create(Calls.class, Endpoints.of(new Endpoint("peer", 1)))
+                : client.create(Calls.class, "peer", 1);
+        CompletableFuture<String> first = calls.echoLater("a");
+        EmbeddedChannel kept = hand.opened.get(0);
+        greet(hand, kept);
+        CompletableFuture<String> second = calls.echoLater("b");
+        hand.settle(kept);
+        assertThat(hand.opened).hasSize(2);
+        CompletableFuture<String> third = calls.echoLater("c");
+        StreamsTest.Collected<String> stream = new StreamsTest.Collected<>(10);
+        calls.items(1).subscribe(stream);
+        assertThat(third).isNotDone();
+        EmbeddedChannel extra = hand.opened.get(1);
+        greet(hand, extra);
+        List<Integer> onExtra = ids(extra, Wire.REQUEST, true);
+        assertThat(onExtra).hasSize(2);
+        send(hand, extra, RawPeer.frame(Wire.REPLY, onExtra.get(0), RawPeer.text("c")));
+        assertThat(third).isCompletedWithValue("c");
+        send(hand, extra, RawPeer.frame(Wire.ITEM, onExtra.get(1), RawPeer.text("item")));
+        send(hand, extra, RawPeer.frame(Wire.REPLY, onExtra.get(1), Unpooled.EMPTY_BUFFER));
+        assertThat(stream.end).isCompletedWithValue(List.of("item"));
+        hand.end(client, kept, List.of(first, second, third));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatNoConnectionTakesIsRefusedWhenNoMoreComes(boolean isOfSeveral) {
+        HandPlatform hand = new HandPlatform();
+        Client client = client(hand);
+        Calls calls = isOfSeveral
+                ? client.create(Calls.class, Endpoints.of(new Endpoint("peer", 1)))
+                : client.create(Calls.class, "peer", 1);
+        CompletableFuture<String> first = calls.echoLater("a");
+        EmbeddedChannel kept = hand.opened.get(0);
+        greet(hand, kept);
+        CompletableFuture<String> second = calls.echoLater("b");
+        hand.settle(kept);
+        CompletableFuture<String> third = calls.echoLater("c");
+        assertThat(third).isNotDone();
+        EmbeddedChannel extra = hand.opened.get(1);
+        extra.close();
+        hand.settle(extra);
+        assertThat(third).isCompletedExceptionally();
+        assertThat(first).isNotDone();
+        hand.end(client, kept, List.of(first, second, third));
     }
 
     /** Looks at all extra connections, as their timers do, until the callers are done. @return how many it has closed */
