@@ -64,7 +64,7 @@ final class AdmissionLimit {
     /** Where fewer than one in so many are late, there is no need of a limit, however much of their time calls take. */
     private static final int SOME_LATE = 64;
 
-    /** Hardly a call has ended for so long, and for some times what calls take: then a limit shuts others out, and helps nobody. */
+    /** Not half as many calls as run have ended for so long, and for some times what calls take: then a limit shuts others out, and helps nobody. */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** Above this, what a handler needs leaves no room for a limit to help, where some are late. */
@@ -200,6 +200,12 @@ final class AdmissionLimit {
 
     private long neededUntilNanos;
 
+    /** Since when hardly any call has ended, as far as those know that are refused; how many had ended then, and of which step they are. */
+    private long heldSinceNanos;
+
+    private long heldEnds;
+    private long heldWindowNanos = Long.MIN_VALUE;
+
     private boolean isProbe;
 
     /** The limit has been halved because most were late, and it is not known yet whether as many end as before. */
@@ -304,8 +310,7 @@ final class AdmissionLimit {
                 // more than now run, since those have the limit for themselves
                 sinkingFrom = Math.max(sinkingFrom, 2.0 * running.get());
                 comeBack();
-            } else if (count + (unbegun.get() >>> COUNT_SHIFT) < LEAST_COUNT
-                    && elapsed >= Math.max(PATIENCE_NANOS, ROOMY * Math.max(ownNanos, neededNanos))) {
+            } else if (isHeld(nowNanos, count + (unbegun.get() >>> COUNT_SHIFT))) {
                 // whoever holds all there is for so long shows nothing of what can be done for others
                 limit = Math.min(most, 2 * Math.max(limit, running.get()));
                 isCut = false;
@@ -319,6 +324,17 @@ final class AdmissionLimit {
         } finally {
             stepping.set(false);
         }
+    }
+
+    /** Whether calls have been refused for long, and not half as many have ended meanwhile as run. */
+    private boolean isHeld(long nowNanos, long ends) {
+        if (heldWindowNanos != windowBeganNanos || 2 * (ends - heldEnds) >= running.get()) {
+            heldWindowNanos = windowBeganNanos;
+            heldEnds = ends;
+            heldSinceNanos = nowNanos;
+            return false;
+        }
+        return nowNanos - heldSinceNanos >= Math.max(PATIENCE_NANOS, ROOMY * Math.max(ownNanos, neededNanos));
     }
 
     /** A call that has entered leaves, and says nothing. */

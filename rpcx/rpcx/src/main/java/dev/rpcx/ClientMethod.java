@@ -589,7 +589,7 @@ final class ClientMethod {
 
         private volatile @Nullable ClientConnection connection;
 
-/** Of the latest attempt. Set before that is sent, and read once it has ended. */
+        /** Of the latest attempt. Set before that is sent, and read once it has ended. */
         private @Nullable StreamSender upload;
 
         /** Has the same call under way already, or has had the attempt before this one. */

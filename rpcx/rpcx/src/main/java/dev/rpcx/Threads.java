@@ -6,11 +6,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -33,14 +30,7 @@ class Threads {
 
     private static final long IDLE_MILLIS = 10_000;
 
-    /**
-     * Its queue holds what a thread is about to take, so that one which has ended something goes on without a sleep.
-     * There are as many threads as have ever been needed at once, {@code poolSize} at least, until they have been idle.
-     */
-    private final ThreadPoolExecutor pool;
-
-    /** Tasks that the pool has and that have not ended: none of them may wait for another. */
-    private final AtomicInteger begun = new AtomicInteger();
+    private final WorkerPool pool;
 
     /** The pool as handlers share it. */
     private final PoolShares handlers;
@@ -57,37 +47,7 @@ class Threads {
 
     /** @param idleMillis a thread of the pool that has had nothing to do for so long ends */
     Threads(int poolSize, long idleMillis) {
-        AtomicInteger made = new AtomicInteger();
-        pool =
-                new ThreadPoolExecutor(
-                        poolSize,
-                        Integer.MAX_VALUE,
-                        idleMillis,
-                        TimeUnit.MILLISECONDS,
-                        new LinkedBlockingQueue<>(),
-                        task -> {
-                            Thread thread = new Thread(
-                                    () -> {
-                                        try {
-                                            task.run();
-                                        } finally {
-                                            ended();
-                                        }
-                                    },
-                                    "rpcx-handler-" + made.incrementAndGet());
-                            thread.setDaemon(true);
-                            return thread;
-                        }) {
-                    @Override
-                    protected void afterExecute(Runnable ended, @Nullable Throwable thrown) {
-                        int left = begun.decrementAndGet();
-                        int most = getCorePoolSize();
-                        if (most > poolSize && left < most / 2) {
-                            shrinkPool(poolSize);
-                        }
-                    }
-                };
-        pool.allowCoreThreadTimeOut(true);
+        pool = new WorkerPool("rpcx-handler-", TimeUnit.MILLISECONDS.toNanos(idleMillis));
         handlers = new PoolShares(poolSize, (loop, turn) -> run(loop, RunOn.Place.POOL, turn));
         signals = new PoolShares(MOST_SIGNALS, (loop, turn) -> run(loop, RunOn.Place.POOL, turn));
     }
@@ -174,7 +134,7 @@ class Threads {
     void run(EventLoop loop, RunOn.Place place, Runnable handler) {
         MethodHandle virtual = START_VIRTUAL;
         if (virtual == null || isPool(place)) {
-            beginInPool(handler);
+            pool.run(handler);
             return;
         }
         VirtualWorkers own = workers.get(loop);
@@ -182,50 +142,6 @@ class Threads {
             own = workers.computeIfAbsent(loop, key -> new VirtualWorkers(virtual));
         }
         own.run(handler);
-    }
-
-    private void beginInPool(Runnable task) {
-        int count = begun.incrementAndGet();
-        boolean isTaken = false;
-        try {
-            if (count > pool.getCorePoolSize()) {
-                growPool();
-            }
-            pool.execute(task);
-            isTaken = true;
-            // a thread that has been idle for too long may just be ending: see ended()
-            pool.prestartCoreThread();
-            if (begun.get() > pool.getCorePoolSize()) {
-                // it has shrunk meanwhile
-                growPool();
-            }
-        } finally {
-            if (!isTaken) {
-                begun.decrementAndGet();
-            }
-        }
-    }
-
-    /**
-     * A thread of the pool has ended. What was put into the queue before it was counted out, it has not seen, since its
-     * time was over; what comes later sees that it is gone.
-     */
-    private void ended() {
-        if (!pool.getQueue().isEmpty() && !pool.isShutdown()) {
-            pool.prestartCoreThread();
-        }
-    }
-
-    /** A pool starts a thread for each task while it has fewer than its core, so the core follows what there is to do. */
-    private synchronized void shrinkPool(int least) {
-        pool.setCorePoolSize(Math.max(least, begun.get()));
-        if (begun.get() > pool.getCorePoolSize()) {
-            growPool();
-        }
-    }
-
-    private synchronized void growPool() {
-        pool.setCorePoolSize(Math.max(pool.getCorePoolSize(), begun.get()));
     }
 
     /**
@@ -271,13 +187,13 @@ class Threads {
     void close() {
         handlers.close().forEach(this::runNow);
         signals.close().forEach(this::runNow);
-        pool.shutdownNow();
+        pool.close();
         workers.values().forEach(VirtualWorkers::close);
     }
 
     private void runNow(PoolShares.Task left) {
         try {
-            beginInPool(() -> runShared(left));
+            pool.run(() -> runShared(left));
         } catch (RuntimeException | Error noThread) {
             runShared(left);
         }
@@ -286,7 +202,7 @@ class Threads {
     /** Waits no longer than this for the threads of the pool, which have been interrupted. After {@link #close}. */
     void awaitEnd(long maxNanos) {
         try {
-            pool.awaitTermination(maxNanos, TimeUnit.NANOSECONDS);
+            pool.awaitEnd(maxNanos);
         } catch (InterruptedException e) {
             // who is interrupted waits no longer: the threads have been told to end
             Thread.currentThread().interrupt();

@@ -335,6 +335,8 @@ class AdmissionStepsTest {
         now += 9 * STEP;
         mixedStep(5, 3);
         expect(20);
+        now += 5 * STEP;
+        limit.refused(now);
         now += 10 * STEP - 1;
         limit.refused(now);
         expect(20);

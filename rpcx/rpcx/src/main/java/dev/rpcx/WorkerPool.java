@@ -1,0 +1,165 @@
+package dev.rpcx;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Platform threads, of which there are at least as many as tasks that have been given and have not ended: none waits for another. A task is given
+ * by a change of one number, and put into a queue or to a thread that is made for it. A thread that has had nothing to do for a while ends,
+ * unless a task has been given that counts on it. Any thread may call the methods.
+ *
+ * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot promise that with a queue: an idle thread that ends does not see the task that
+ * has been queued since, and to change how many threads it keeps interrupts all that are idle. Without a queue each task wakes another thread.
+ */
+final class WorkerPool {
+    private static final int THREADS_SHIFT = 32;
+    private static final long ONE_THREAD = 1L << THREADS_SHIFT;
+
+    private final long idleNanos;
+    private final String name;
+    private final AtomicInteger made = new AtomicInteger();
+
+    /** The upper half counts threads, the lower half tasks that have been given and have not ended; these are never more. */
+    private final AtomicLong counts = new AtomicLong();
+
+    private final LinkedBlockingQueue<Runnable> queue = new LinkedBlockingQueue<>();
+    private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
+    private volatile boolean isClosed;
+
+    /** @param name of its threads, in front of a number */
+    WorkerPool(String name, long idleNanos) {
+        this.name = name;
+        this.idleNanos = idleNanos;
+    }
+
+    /**
+     * Has a thread run this now.
+     *
+     * @param task throws nothing
+     * @throws RejectedExecutionException the pool is closed
+     * @throws OutOfMemoryError there is no thread for it, and none can be made
+     */
+    void run(Runnable task) {
+        if (isClosed) {
+            throw new RejectedExecutionException("the pool is closed");
+        }
+        while (true) {
+            long now = counts.get();
+            if (tasks(now) < threads(now)) {
+                if (counts.compareAndSet(now, now + 1)) {
+                    enqueue(task);
+                    return;
+                }
+            } else if (counts.compareAndSet(now, now + ONE_THREAD + 1)) {
+                start(task);
+                return;
+            }
+        }
+    }
+
+    private void enqueue(Runnable task) {
+        boolean isQueued = false;
+        try {
+            queue.add(task);
+            isQueued = true;
+        } finally {
+            if (!isQueued) {
+                counts.decrementAndGet();
+            }
+        }
+    }
+
+    private void start(Runnable first) {
+        boolean isStarted = false;
+        Thread thread = null;
+        try {
+            thread = new Thread(() -> work(first), name + made.incrementAndGet());
+            thread.setDaemon(true);
+            threads.add(thread);
+            thread.start();
+            isStarted = true;
+        } finally {
+            if (!isStarted) {
+                if (thread != null) {
+                    threads.remove(thread);
+                }
+                counts.addAndGet(-ONE_THREAD - 1);
+            }
+        }
+    }
+
+    private void work(Runnable first) {
+        boolean isCounted = true;
+        try {
+            for (Runnable task = first; task != null; task = next()) {
+                task.run();
+                counts.decrementAndGet();
+            }
+            isCounted = false;
+        } finally {
+            if (isCounted) {
+                // a task that threw after all
+                counts.addAndGet(-ONE_THREAD - 1);
+            }
+            threads.remove(Thread.currentThread());
+        }
+    }
+
+    /** @return null if this thread is to end, and is no longer counted */
+    private @Nullable Runnable next() {
+        while (true) {
+            Runnable task = null;
+            try {
+                task = isClosed ? queue.poll() : queue.poll(idleNanos, TimeUnit.NANOSECONDS);
+            } catch (InterruptedException e) {
+                // of a close, or of a task that has ended: the queue is looked at again
+            }
+            if (task != null) {
+                return task;
+            }
+            long now = counts.get();
+            // as many threads stay as tasks have been given: one of them is on its way to this thread
+            if (tasks(now) < threads(now) && counts.compareAndSet(now, now - ONE_THREAD)) {
+                return null;
+            }
+            if (isClosed) {
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    private static int threads(long counts) {
+        return (int) (counts >>> THREADS_SHIFT);
+    }
+
+    private static int tasks(long counts) {
+        return (int) counts;
+    }
+
+    /** Takes no more, and interrupts all threads. What waits in the queue is run all the same. */
+    void close() {
+        isClosed = true;
+        threads.forEach(Thread::interrupt);
+    }
+
+    /** Waits no longer than this for the threads to end. */
+    void awaitEnd(long maxNanos) throws InterruptedException {
+        long end = System.nanoTime() + maxNanos;
+        List<Thread> left = new ArrayList<>(threads);
+        for (Thread thread : left) {
+            long nanos = end - System.nanoTime();
+            if (nanos <= 0) {
+                return;
+            }
+            TimeUnit.NANOSECONDS.timedJoin(thread, Math.max(nanos, 1_000_000));
+        }
+    }
+}
