@@ -330,19 +330,22 @@ class WireHereTest {
         greet();
         int[] waiting = new int[1];
         int[] sent = new int[1];
-        whileTheLoopIsBusy(() -> sent[0] = fill(10), () -> {
-            connection().sendNow(new Message(8, 6_000));
-            waiting[0] =
-                    (int) Objects.requireNonNull(connection().channel.unsafe().outboundBuffer())
-                            .totalPendingWriteBytes();
-        });
-        assertThat(waiting[0]).as("its own is behind it").isGreaterThan(6_000);
-        for (int i = 0; i < sent[0]; i++) {
-            expect(10 + i, LARGEST);
+        // a socket that has just grown may take the rest, and then there is nothing to be behind
+        for (int round = 0; round < 50 && waiting[0] <= 6_000; round++) {
+            whileTheLoopIsBusy(() -> sent[0] = fill(10), () -> {
+                connection().sendNow(new Message(8, 6_000));
+                waiting[0] = (int)
+                        Objects.requireNonNull(connection().channel.unsafe().outboundBuffer())
+                                .totalPendingWriteBytes();
+            });
+            for (int i = 0; i < sent[0]; i++) {
+                expect(10 + i, LARGEST);
+            }
+            expect(8, 6_000);
+            await().until(() -> sendHere(7, 3));
+            expect(7, 3);
         }
-        expect(8, 6_000);
-        await().until(() -> sendHere(7, 3));
-        expect(7, 3);
+        assertThat(waiting[0]).as("its own is behind it").isGreaterThan(6_000);
     }
 
     @Test

@@ -67,7 +67,7 @@ class WorkerPoolTest {
     @Test
     void eachTaskRunsOnce() throws InterruptedException {
         WorkerPool pool = new WorkerPool("worker-", TimeUnit.MICROSECONDS.toNanos(50));
-        int given = LongForm.of(200_000, 5_000_000);
+        int given = LongForm.of(16_000, 1_000_000);
         AtomicInteger ran = new AtomicInteger();
         CountDownLatch over = new CountDownLatch(given);
         for (int g = 0; g < 4; g++) {
