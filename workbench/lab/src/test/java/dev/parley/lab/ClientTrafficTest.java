@@ -26,12 +26,15 @@ import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
  * What passes between clients and the first service of niswar, in its own topologies with its own messages, over real
  * processes and databases. With {@code -Dparley.long=true} over every technology that needs no broker.
  */
+// set-up boots all services of two topologies: 100 s alone, more beside others
+@Timeout(600)
 class ClientTrafficTest {
     @TempDir
     static Path folder;
