@@ -6,10 +6,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * How many handlers of one method run at once. By Little's law those that run, divided by those that end in a second, is the time a call
- * takes; so the limit is the rate at which calls end, times the time that a call may take. It may take what the handler itself needs and
- * half of what its caller's time leaves beyond: so what is taken is finished in time, whatever the work behind it can do, and the rest is
- * refused at once, which costs next to nothing. Once some have been late, none has to be again: nothing is found by trial every few moments.
+ * How many handlers of one method run at once. By Little's law those that run, divided by those that end in a second,
+ * is the time a call takes; so the limit is the rate at which calls end, times the time that a call may take. It may
+ * take what the handler itself needs and half of what its caller's time leaves beyond: so what is taken is finished in
+ * time, whatever the work behind it can do, and the rest is refused at once, which costs next to nothing. Once some
+ * have been late, none has to be again: nothing is found by trial every few moments.
  *
  * <p>What a handler itself needs is the share of its callers' time that it took when it did not have to wait. While calls are refused there
  * is no such moment: but whenever the limit has sunk to half, and now and then it is halved for that, it can be seen. Where as many calls
@@ -64,7 +65,10 @@ final class AdmissionLimit {
     /** Where fewer than one in so many are late, there is no need of a limit, however much of their time calls take. */
     private static final int SOME_LATE = 64;
 
-    /** Not half as many calls as run have ended for so long, and for some times what calls take: then a limit shuts others out, and helps nobody. */
+    /**
+     * Not half as many calls as run have ended for so long, and for some times what calls take: then a limit shuts
+     * others out, and helps nobody.
+     */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** Above this, what a handler needs leaves no room for a limit to help, where some are late. */
@@ -200,7 +204,10 @@ final class AdmissionLimit {
 
     private long neededUntilNanos;
 
-    /** Since when hardly any call has ended, as far as those know that are refused; how many had ended then, and of which step they are. */
+    /**
+     * Since when hardly any call has ended, as far as those know that are refused; how many had ended then, and of
+     * which step they are.
+     */
     private long heldSinceNanos;
 
     private long heldEnds;
@@ -290,8 +297,8 @@ final class AdmissionLimit {
 
     /**
      * A call has been refused. What is decided here is decided when calls end: where those that run do not end, and a
-     * limit below their number lets no others in, only this can say that the limit stops what would be done otherwise. It rises then, again and
-     * again, as long as those that hold it do not end.
+     * limit below their number lets no others in, only this can say that the limit stops what would be done otherwise.
+     * It rises then, again and again, as long as those that hold it do not end.
      */
     void refused(long nowNanos) {
         if (nowNanos - nextStepNanos < OVERDUE_NANOS || !stepping.compareAndSet(false, true)) {
@@ -646,8 +653,9 @@ final class AdmissionLimit {
     }
 
     /**
-     * @param areSomeLate whether some calls ended after their own time, or without a result: those that end in time need no limit, though
-     *     they may take nearly all of it, as those do that wait for news until their caller's time is nearly over
+     * @param areSomeLate whether some calls ended after their own time, or without a result: those that end in time
+     *     need no limit, though they may take nearly all of it, as those do that wait for news until their caller's
+     *     time is nearly over
      * @param used the mean part of its caller's time that a call took
      * @param inTheirTime how many calls end in time in the time that one is given
      */
@@ -656,9 +664,8 @@ final class AdmissionLimit {
         // hardly any wait; more than that may still be on its way, for as long as a call takes
         boolean isCalm = used < own + (target - own) / 4;
         int now = limit;
-        // without a refusal it is not known that calls wait for each other: then only what endangers them counts, and
-        // where there
-        // is no limit yet, only what has made some of them late
+        // without a refusal it is not known that calls wait for each other: then only what endangers them counts,
+        // and where there is no limit yet, only what has made some of them late
         if (refusing || (now < most ? used > target : areSomeLate && used > (1 + target) / 2)) {
             double goal = inTheirTime * target;
             if (isCalm) {

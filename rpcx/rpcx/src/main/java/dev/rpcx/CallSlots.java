@@ -220,7 +220,9 @@ final class CallSlots {
         return slot < calls.length ? calls[slot] : null;
     }
 
-    /** Adds the futures of one-way calls that have not ended. From any thread: a slot may have its next call meanwhile. */
+    /**
+     * Adds the futures of one-way calls that have not ended. From any thread: a slot may have its next call meanwhile.
+     */
     void addOneWay(List<CompletableFuture<?>> found) {
         for (int slot = 0; slot < top(); slot++) {
             ClientCall call = at(slot);

@@ -33,8 +33,8 @@ final class CircuitBreaker {
     private final AtomicLong second = new AtomicLong();
 
     /**
-     * When the pause ends, since {@link #begin}; {@link #CLOSED} where there is none. Even while a trial is under way, of which it is the
-     * stamp, and odd once one has failed: so a trial whose end is told twice is told once.
+     * When the pause ends, since {@link #begin}; {@link #CLOSED} where there is none. Even while a trial is under way,
+     * of which it is the stamp, and odd once one has failed: so a trial whose end is told twice is told once.
      */
     private final AtomicLong pauseEnd = new AtomicLong(CLOSED);
 

@@ -175,10 +175,11 @@ public final class Client implements AutoCloseable {
      * The same for a service of several instances, which may come and go: each call goes to one of them, as {@link Builder#choice} says.
      * Proxies made with an equal {@code endpoints} share their connections. Connects at once, in the background.
      *
-     * <p>A call that its instance refuses with {@link RPCXException.Code#NOT_FOUND} or {@link RPCXException.Code#UNAUTHENTICATED}, not
-     * executed, is made once more at another one, unless it takes or brings a stream. These tries take nothing from the retries of other
-     * calls, nor from such tries of other methods: of each method a hundred may be spent at once and ten a second after that, and one that
-     * another instance takes is not spent.
+     * <p>A call that its instance refuses with {@link RPCXException.Code#NOT_FOUND} or {@link
+     * RPCXException.Code#UNAUTHENTICATED}, not executed, is made once more at another one, unless it takes or brings a
+     * stream. These tries take nothing from the retries of other calls, nor from such tries of other methods: of each
+     * method a hundred may be spent at once and ten a second after that, and one that another instance takes is not
+     * spent.
      *
      * @throws IllegalArgumentException also for a client of the classic wire, which cannot tell when an instance leaves
      * @throws IllegalStateException if the client is closed
@@ -419,10 +420,10 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Ends the connections, and the threads unless other clients use them too. One-way calls of which their server has not said yet that it has
-     * taken them are waited for first: for as long as they have time, 5 s at most. Other calls under way end with
-     * {@link RPCXException.Code#UNAVAILABLE}. Blocks until that is done, but at most 10 s: what a callback holds up on
-     * an event loop ends when the callback does. A second time does nothing.
+     * Ends the connections, and the threads unless other clients use them too. One-way calls of which their server has
+     * not said yet that it has taken them are waited for first: for as long as they have time, 5 s at most. Other calls
+     * under way end with {@link RPCXException.Code#UNAVAILABLE}. Blocks until that is done, but at most 10 s: what a
+     * callback holds up on an event loop ends when the callback does. A second time does nothing.
      *
      * @throws IllegalStateException on an event loop, which it would have to wait for
      */
@@ -632,10 +633,10 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Connections to each address: {@code kept} of them always, up to {@code most} while a thousand calls are under way on each, or
-         * three quarters of what the server takes on one; both 1 to 64. A call that finds all of them full while one more is coming waits for
-         * that. Those beyond {@code kept} are closed when they have had no call for 10 to 20 s and another one has room. Standard 1 to 4: one is
-         * fastest up to some hundred callers.
+         * Connections to each address: {@code kept} of them always, up to {@code most} while a thousand calls are under
+         * way on each, or three quarters of what the server takes on one; both 1 to 64. A call that finds all of them
+         * full while one more is coming waits for that. Those beyond {@code kept} are closed when they have had no call
+         * for 10 to 20 s and another one has room. Standard 1 to 4: one is fastest up to some hundred callers.
          */
         public Builder connections(int kept, int most) {
             if (kept < 1 || most < kept || most > 64) {

@@ -10,9 +10,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A server's address and the connections to it, made when first needed and made again when one is gone; more of them
- * while those that are there are crowded, which are closed again when they have had no call for a while. Callers that find none wait for one attempt together. After attempts that
- * failed in a row, or connections that ended as soon as they were there, the server is left alone for longer and
- * longer, with jitter: a call in a short pause waits for its end, in a long one it fails at once.
+ * while those that are there are crowded, which are closed again when they have had no call for a while. Callers that
+ * find none wait for one attempt together. After attempts that failed in a row, or connections that ended as soon as
+ * they were there, the server is left alone for longer and longer, with jitter: a call in a short pause waits for its
+ * end, in a long one it fails at once.
  *
  * <p>As a member of a {@link ClientCluster} it keeps its connections by itself, and tells the cluster of each.
  */
@@ -34,7 +35,9 @@ final class ClientAddress extends Route {
     private @Nullable Attempt<ClassicClientConnection> classic;
     private final AtomicReferenceArray<@Nullable Attempt<ClientConnection>> connections;
 
-    /** As many connections are kept; the others of {@link #connections} come when these are crowded, and go when idle. */
+    /**
+     * As many connections are kept; the others of {@link #connections} come when these are crowded, and go when idle.
+     */
     private final int kept;
 
     /**
@@ -200,8 +203,8 @@ final class ClientAddress extends Route {
     }
 
     /**
-     * The least loaded that is there. Where that is crowded too, one more begins to connect: for the calls to come. Where it takes no call
-     * at all, this one waits for what is coming, and there is none.
+     * The least loaded that is there. Where that is crowded too, one more begins to connect: for the calls to come.
+     * Where it takes no call at all, this one waits for what is coming, and there is none.
      */
     private @Nullable ClientConnection lessCrowded(ClientConnection own) {
         ClientConnection least = own;

@@ -266,7 +266,10 @@ final class ClientCall extends Outbound {
         connection.sendCall(this);
     }
 
-    /** The future of the one-way call that has this slot, or has had it last; null if it was none, or has ended. From any thread. */
+    /**
+     * The future of the one-way call that has this slot, or has had it last; null if it was none, or has ended. From
+     * any thread.
+     */
     @Nullable
     CompletableFuture<?> oneWay() {
         return async instanceof ClientMethod.Async call ? call.oneWay() : null;

@@ -48,7 +48,9 @@ final class ClientConnection extends WireConnection {
      */
     private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
 
-    /** A connection that is one of more than are kept is closed when it has had no call between two looks so far apart. */
+    /**
+     * A connection that is one of more than are kept is closed when it has had no call between two looks so far apart.
+     */
     private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /** Looks in a keep-alive time at calls whose final frame is owed. */

@@ -248,7 +248,10 @@ final class ClientMethod {
         }
     }
 
-    /** Whoever could not, or would not, does not get the next attempt too, where there is another; who only closes its connection may. */
+    /**
+     * Whoever could not, or would not, does not get the next attempt too, where there is another; who only closes its
+     * connection may.
+     */
     private static @Nullable ClientAddress avoidedAfter(RPCXException error, @Nullable ClientAddress used) {
         return error.own() == RPCXException.Own.LEFT ? null : used;
     }
@@ -589,7 +592,7 @@ final class ClientMethod {
 
         private volatile @Nullable ClientConnection connection;
 
-        /** Of the latest attempt. Set before that is sent, and read once it has ended. */
+        /** The stream that the latest attempt sends, if any. It is set before that attempt is sent, and read once it has ended. */
         private @Nullable StreamSender upload;
 
         /** Has the same call under way already, or has had the attempt before this one. */

@@ -179,7 +179,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             findConnection();
         }
 
-        /** Of a call that is nowhere: there is nobody to tell. */
+        /** The way of a call that has no connection: credit has nobody to go to. */
         @Override
         public void credit(long items) {}
 

@@ -22,8 +22,8 @@ final class ConnectionThreads {
     }
 
     /**
-     * Begins a handler, now or when the pool has a thread for it. As {@link Threads#run}, which says what it throws; one
-     * that has waited may be refused later instead.
+     * Begins a handler, now or when the pool has a thread for it. As {@link Threads#run}, which says what it throws;
+     * one that has waited may be refused later instead.
      */
     void run(RunOn.Place place, PoolShares.Task handler) {
         run(place, handlers, handler);

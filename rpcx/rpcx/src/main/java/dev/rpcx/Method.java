@@ -23,13 +23,13 @@ public @interface Method {
 
     /**
      * On a client's method: executing a call twice does no harm. A call is made again where its instance was not to be
-     * had ({@link RPCXException.Code#UNAVAILABLE}) and, where there is another instance, where it was overloaded. One that may have been
-     * executed is so only for such a method, one that certainly was not for any; never one that takes or brings a
-     * stream. One of which this client knows that nothing has left it, since its connection closed first, goes to another
-     * connection in any case, but for one that takes a stream which has its subscriber already. Second calls are at most a
-     * tenth of the first ones, and ten that a client begins with; those that an instance refuses as
-     * {@link Client#create(Class, Endpoints)} says are apart from that. None is made again where this client had no
-     * memory for what came back.
+     * had ({@link RPCXException.Code#UNAVAILABLE}) and, where there is another instance, where it was overloaded. One
+     * that may have been executed is so only for such a method, one that certainly was not for any; never one that
+     * takes or brings a stream. One of which this client knows that nothing has left it, since its connection closed
+     * first, goes to another connection in any case, but for one that takes a stream which has its subscriber already.
+     * Second calls are at most a tenth of the first ones, and ten that a client begins with; those that an instance
+     * refuses as {@link Client#create(Class, Endpoints)} says are apart from that. None is made again where this client
+     * had no memory for what came back.
      */
     boolean idempotent() default false;
 

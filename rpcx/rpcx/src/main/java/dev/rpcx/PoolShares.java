@@ -38,7 +38,9 @@ final class PoolShares {
 
     /** What wants a thread. */
     interface Task extends Runnable {
-        /** It has waited, and is not run: no thread can be started, and none runs that would come to it. On any thread. */
+        /**
+         * It has waited, and is not run: no thread can be started, and none runs that would come to it. On any thread.
+         */
         void refused(Throwable noThread);
     }
 
@@ -48,7 +50,9 @@ final class PoolShares {
     // guarded by this
     private int running;
 
-    /** By their address those of which tasks wait, or threads go on behind their connections; by itself who has none. */
+    /**
+     * By their address those of which tasks wait, or threads go on behind their connections; by itself who has none.
+     */
     private final Map<Object, Peers> peers = new HashMap<>();
 
     /** The index is what they hold with their address, in threads. */
@@ -470,7 +474,10 @@ final class PoolShares {
         }
     }
 
-    /** A thread of the pool, as long as it finds something to run. Whoever sets it runs the task, or says that it cannot be run. */
+    /**
+     * A thread of the pool, as long as it finds something to run. Whoever sets it runs the task, or says that it cannot
+     * be run.
+     */
     private final class Turn extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
 

@@ -57,7 +57,10 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
         return maker == call.whole() && !isDone() && getNumberOfDependents() <= own;
     }
 
-    /** The call has brought its result: this holds nothing any more of it, of its connection, or of the call for which it was made. */
+    /**
+     * The call has brought its result: this holds nothing any more of it, of its connection, or of the call for which
+     * it was made.
+     */
     boolean bring(@Nullable T value) {
         maker = null;
         onCancel = null;

@@ -21,7 +21,10 @@ abstract class Route {
     private final Client client;
     private final RetryBudget budget = new RetryBudget();
 
-    /** By {@link ClientMethod#index}: as many as there are methods of the client's interfaces that an instance has refused. */
+    /**
+     * By {@link ClientMethod#index}: as many as there are methods of the client's interfaces that an instance has
+     * refused.
+     */
     private final Map<Integer, RefusalBudget> refusals = new ConcurrentHashMap<>();
 
     private final @Nullable CircuitBreaker breaker;
@@ -44,8 +47,8 @@ abstract class Route {
     }
 
     /**
-     * Of calls that one instance has refused, apart from all others, and of each method by itself: what is nowhere takes nothing from calls of
-     * what some instances have.
+     * Of calls that one instance has refused, apart from all others, and of each method by itself: what is nowhere
+     * takes nothing from calls of what some instances have.
      *
      * @param method its {@link ClientMethod#index}
      */
@@ -145,8 +148,8 @@ abstract class Route {
     abstract boolean hasOthers();
 
     /**
-     * The call that was told this has ended, in whatever way. Where it was a trial of the circuit and nobody has said how it ended, since it never
-     * left, it says nothing, and the next call is the trial. Does nothing otherwise.
+     * The call that was told this has ended, in whatever way. Where it was a trial of the circuit and nobody has said
+     * how it ended, since it never left, it says nothing, and the next call is the trial. Does nothing otherwise.
      */
     final void over(long permit) {
         if (permit != CircuitBreaker.GIVEN) {

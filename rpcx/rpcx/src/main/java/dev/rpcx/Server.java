@@ -175,10 +175,12 @@ public final class Server implements AutoCloseable {
     }
 
     /**
-     * Listens, and returns when it can be reached. Where that fails nothing is left of it, and the server is one that was stopped. Any
-     * thread may call it; one of an event loop is blocked until the port is had, and while the name of the host is looked up.
+     * Listens, and returns when it can be reached. Where that fails nothing is left of it, and the server is one that
+     * was stopped. Any thread may call it; one of an event loop is blocked until the port is had, and while the name of
+     * the host is looked up.
      *
-     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be had, or the host does not resolve
+     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be had, or the host does not
+     *     resolve
      * @throws IllegalStateException the server has been started or stopped before
      */
     public synchronized Server start() {

@@ -5,15 +5,17 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A queue of those that have turns, the earliest turn first. It takes, gives up and moves any of them in logarithmic time,
- * since each knows where it stands; and it holds no object beside an array. Not thread-safe.
+ * A queue of those that have turns, the earliest turn first. It takes, gives up and moves any of them in logarithmic
+ * time, since each knows where it stands; and it holds no object beside an array. Not thread-safe.
  */
 final class TurnHeap<E extends TurnHeap.Entry> {
     private static final int FIRST_LENGTH = 2;
 
     /** Stands in one queue at most. */
     abstract static class Entry {
-        /** What comes earlier has a smaller one; no two in a queue have the same. Not changed while it stands in one. */
+        /**
+         * What comes earlier has a smaller one; no two in a queue have the same. Not changed while it stands in one.
+         */
         long turn;
 
         private int at;

@@ -62,7 +62,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     };
 
-    /** An event of {@link TlsRecords}, which ends the connection for want of room. Here, so that no class is loaded for it. */
+    /**
+     * An event of {@link TlsRecords}, which ends the connection for want of room. Here, so that no class is loaded for
+     * it.
+     */
     static final Object NO_ROOM = new Object();
 
     private static final VarHandle SCHEDULED;

@@ -12,12 +12,14 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Platform threads, of which there are at least as many as tasks that have been given and have not ended: none waits for another. A task is given
- * by a change of one number, and put into a queue or to a thread that is made for it. A thread that has had nothing to do for a while ends,
- * unless a task has been given that counts on it. Any thread may call the methods.
+ * Platform threads, of which there are at least as many as tasks that have been given and have not ended: none waits
+ * for another. A task is given by a change of one number, and put into a queue or to a thread that is made for it. A
+ * thread that has had nothing to do for a while ends, unless a task has been given that counts on it. Any thread may
+ * call the methods.
  *
- * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot promise that with a queue: an idle thread that ends does not see the task that
- * has been queued since, and to change how many threads it keeps interrupts all that are idle. Without a queue each task wakes another thread.
+ * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot promise that with a queue: an idle thread that ends does
+ * not see the task that has been queued since, and to change how many threads it keeps interrupts all that are idle.
+ * Without a queue each task wakes another thread.
  */
 final class WorkerPool {
     private static final int THREADS_SHIFT = 32;
@@ -27,7 +29,10 @@ final class WorkerPool {
     private final String name;
     private final AtomicInteger made = new AtomicInteger();
 
-    /** The upper half counts threads, the lower half tasks that have been given and have not ended; these are never more. */
+    /**
+     * The upper half counts threads, the lower half tasks that have been given and have not ended; these are never
+     * more.
+     */
     private final AtomicLong counts = new AtomicLong();
 
     private final LinkedBlockingQueue<Runnable> queue = new LinkedBlockingQueue<>();

@@ -11,8 +11,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A limit that has been halved, against what its arithmetic gives. Before the cut 1,000 calls end in a second, 400 of them in time; after it
- * fewer do, for one reason or another. Then how connections share a limit.
+ * A limit that has been halved, against what its arithmetic gives. Before the cut 1,000 calls end in a second, 400 of
+ * them in time; after it fewer do, for one reason or another. Then how connections share a limit.
  */
 class AdmissionTrialTest {
     private static final int MOST = 1000;

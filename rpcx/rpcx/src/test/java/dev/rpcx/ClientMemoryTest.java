@@ -127,7 +127,10 @@ class ClientMemoryTest {
         assertThat(calls.echo("still")).isEqualTo("still");
     }
 
-    /** As many slots as there are calls at once keep a buffer each, for the life of the connection if nobody counts them. */
+    /**
+     * As many slots as there are calls at once keep a buffer each, for the life of the connection if nobody counts
+     * them.
+     */
     @Test
     void whatABurstOfSmallCallsHasGrownIsCountedAndGivenBackToo() throws Exception {
         List<CompletableFuture<Integer>> all = new ArrayList<>();

@@ -277,7 +277,11 @@ class ExtraConnectionsTest {
         hand.end(client, kept, List.of(first, second, third));
     }
 
-    /** Looks at all extra connections, as their timers do, until the callers are done. @return how many it has closed */
+    /**
+     * Looks at all extra connections, as their timers do, until the callers are done.
+     *
+     * @return how many it has closed
+     */
     private static int part(Client client, AtomicInteger working) throws Exception {
         int parted = 0;
         while (working.get() > 0) {

@@ -42,7 +42,10 @@ class LongPollTest {
         assertThat(limitAfterLateCalls(new Mixed(), "work")).isLessThan(MOST);
     }
 
-    /** As soon as it sinks, within ten seconds in which calls came faster than they ended, and none had a result in time, behind a second of quick ones. */
+    /**
+     * As soon as it sinks, within ten seconds in which calls came faster than they ended, and none had a result in
+     * time, behind a second of quick ones.
+     */
     private static int limitAfterLateCalls(Object service, String method) {
         AdmissionLimit limit =
                 RegistryServer.registry(service).methods(List.of(), MOST, new AtomicInteger(), 0).stream()

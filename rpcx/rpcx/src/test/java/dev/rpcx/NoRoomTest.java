@@ -18,7 +18,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A client that has no room for the begins of its servers' frames: connections end by that, and no server is to blame. */
+/**
+ * A client that has no room for the begins of its servers' frames: connections end by that, and no server is to blame.
+ */
 @Timeout(60)
 class NoRoomTest {
     /** Above what would open the circuit and leave an instance out. */
@@ -94,7 +96,7 @@ class NoRoomTest {
         }
     }
 
-    /** The begin of its dictionary finds no room, so there is no connection. */
+    /** The server's dictionary begins where the client has no room for it, so no connection comes about. */
     @Test
     void aServerThatCannotBeHeardForWantOfRoomDoesNotCountAsOutOfReach() throws Exception {
         try (RawServer listening = new RawServer();

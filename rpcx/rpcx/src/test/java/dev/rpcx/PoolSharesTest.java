@@ -207,7 +207,9 @@ class PoolSharesTest {
         assertThat(threads).hasSize(5);
     }
 
-    /** Two connections hold three threads each, two are free, and one task of each waits: the second's turn is first. */
+    /**
+     * Two connections hold three threads each, two are free, and one task of each waits: the second's turn is first.
+     */
     private void twoMayBeginAtTheEndOfOne(PoolShares.Share one, PoolShares.Task ofTheSecond) {
         give(one, "one", 3);
         PoolShares.Share two = connection(2);
@@ -373,7 +375,7 @@ class PoolSharesTest {
             }
         }
 
-        /** Of the pool's threads that have not begun their tasks. */
+        /** The connections whose turns the pool has been given and has not begun. */
         private final ArrayDeque<Connection> holders = new ArrayDeque<>();
 
         private final ArrayDeque<Task> held = new ArrayDeque<>();

@@ -58,7 +58,7 @@ class PoolThreadsTest {
         return seen.stream().filter(Thread::isAlive).count();
     }
 
-    /** An executor starts a thread for each task as long as it has fewer than it was told to keep. */
+    /** A pool that goes on starting a thread for each task after a burst keeps as many as the burst had. */
     @Test
     void aBurstThatIsOverLeavesNoMoreThreadsThanThePoolHasByItself() {
         CountDownLatch begun = new CountDownLatch(BURST);

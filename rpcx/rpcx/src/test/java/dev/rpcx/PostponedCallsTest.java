@@ -225,7 +225,10 @@ class PostponedCallsTest {
                 .start();
     }
 
-    /** So many calls have waited for their reader, and now wait for the one thread of the pool, which another connection has. */
+    /**
+     * So many calls have waited for their reader, and now wait for the one thread of the pool, which another connection
+     * has.
+     */
     private Peer waitsForThePool(int calls) {
         server = Server.builder(RegistryServer.registry(service))
                 .platform(platform)

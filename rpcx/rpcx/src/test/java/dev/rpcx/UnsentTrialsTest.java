@@ -11,7 +11,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A call that cannot be sent says nothing of a service: where it is the trial of an open circuit, the next call is the trial. */
+/**
+ * A call that cannot be sent says nothing of a service: where it is the trial of an open circuit, the next call is the
+ * trial.
+ */
 @Timeout(120)
 class UnsentTrialsTest {
     @RPCXServer("well")

@@ -27,8 +27,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Exit code 0 good, 1 a mistake in what was asked, told in one line, with nothing sent, 2 the server cannot be reached or
- * is not well, 3 the call failed there, or what came cannot be shown. Whatever is printed, whoever wrote it, is
+ * Exit code 0 good, 1 a mistake in what was asked, told in one line, with nothing sent, 2 the server cannot be reached
+ * or is not well, 3 the call failed there, or what came cannot be shown. Whatever is printed, whoever wrote it, is
  * {@link Printable}.
  */
 public final class CommandLine {

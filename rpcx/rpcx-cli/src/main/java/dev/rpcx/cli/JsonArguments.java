@@ -47,11 +47,11 @@ import tools.jackson.databind.json.JsonMapper;
  * be sent as it stands there, and what the method has to be given has to be there. {@link JsonResult} writes the same
  * forms.
  *
- * <p>A number stands for its value, however it is written: 1e2 is 100.0. Most decimal fractions are no {@code double} and
- * no {@code float}, so there a number is taken that is as near to the one that is sent as its own digits tell, which is
- * half a unit of the last of them, zeros at the end apart: 0.1, 0.10000000000000001 and 1e23, but neither 1e-400 nor
- * 9007199254740993. So is what Java prints of a {@code double} or {@code float}. A time stands for its moment, whatever
- * its offset.
+ * <p>A number stands for its value, however it is written: 1e2 is 100.0. Most decimal fractions are no {@code double}
+ * and no {@code float}, so there a number is taken that is as near to the one that is sent as its own digits tell,
+ * which is half a unit of the last of them, zeros at the end apart: 0.1, 0.10000000000000001 and 1e23, but neither
+ * 1e-400 nor 9007199254740993. So is what Java prints of a {@code double} or {@code float}. A time stands for its
+ * moment, whatever its offset.
  */
 final class JsonArguments {
     private static final JsonMapper JSON = JsonMapper.shared();

@@ -24,9 +24,9 @@ import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * A method's result as JSON, by the schema that it came by: what was sent and nothing else, in the forms that
- * {@link JsonArguments} reads. It is written as it is walked through: a few bytes of a server may be many lines, and all
- * of them at once, or a tree of them, may be more than there is memory for.
+ * A method's result as JSON, by the schema that it came by: what was sent and nothing else, in the forms that {@link
+ * JsonArguments} reads. It is written as it is walked through: a few bytes of a server may be many lines, and all of
+ * them at once, or a tree of them, may be more than there is memory for.
  */
 final class JsonResult {
     private static final JsonMapper JSON =

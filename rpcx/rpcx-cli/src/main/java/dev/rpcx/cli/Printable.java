@@ -26,8 +26,8 @@ final class Printable {
 
     /**
      * One line. Characters without a picture of their own stand as the escapes of JSON: control characters, line and
-     * paragraph separators, lone surrogates, those of Unicode's category Cf, which turn the direction of what follows or
-     * are not seen at all, those of its property Default_Ignorable_Code_Point, and what is blank and no plain space.
+     * paragraph separators, lone surrogates, those of Unicode's category Cf, which turn the direction of what follows
+     * or are not seen at all, those of its property Default_Ignorable_Code_Point, and what is blank and no plain space.
      */
     static String line(String text) {
         StringBuilder clean = new StringBuilder(text.length());
@@ -76,8 +76,8 @@ final class Printable {
     }
 
     /**
-     * Prints what is written to it, in its own lines, as {@link #lines} does, and needs no memory for all of it at once.
-     * Does not close the stream.
+     * Prints what is written to it, in its own lines, as {@link #lines} does, and needs no memory for all of it at
+     * once. Does not close the stream.
      */
     static Writer writer(PrintStream to) {
         return new Clean(to);

@@ -143,7 +143,10 @@ final class JettyNeighbour implements Neighbour {
         }
     }
 
-    /** All that the client has opened. As it stops, it forgets a connection that is not established yet, which then stays open. */
+    /**
+     * All that the client has opened. As it stops, it forgets a connection that is not established yet, which then
+     * stays open.
+     */
     private static final class Channels implements ClientConnector.ConnectListener, AutoCloseable {
         private final Set<SocketChannel> open = ConcurrentHashMap.newKeySet();
         private volatile boolean isClosed;
