@@ -33,8 +33,6 @@ import org.junit.jupiter.api.io.TempDir;
  * What passes between clients and the first service of niswar, in its own topologies with its own messages, over real
  * processes and databases. With {@code -Dparley.long=true} over every technology that needs no broker.
  */
-// set-up boots all services of two topologies: 100 s alone, more beside others
-@Timeout(600)
 class ClientTrafficTest {
     @TempDir
     static Path folder;
@@ -47,6 +45,8 @@ class ClientTrafficTest {
 
     /** One run for each topology of the study, with all technologies and messages that its parts have there. */
     @BeforeAll
+    // all services of two topologies boot: 100 s alone, more beside others
+    @Timeout(600)
     static void measure() throws Exception {
         TinyRun.needPackages();
         Map<Topology, Set<String>> technologies = new LinkedHashMap<>();
