@@ -568,8 +568,9 @@ public final class Client implements AutoCloseable {
 
         /**
          * Speaks the paper's wire to servers that {@linkplain Server.Builder#classic serve} it: one connection an
-         * address, no streams, no cancel, no metadata. So an interceptor of {@link Tokens} sends nothing, and a server
-         * that requires tokens refuses the call.
+         * address, no streams, no cancel, no metadata, no second attempts. So an interceptor of {@link Tokens} sends
+         * nothing, and a server that requires tokens refuses the call; what {@link Method#idempotent} and
+         * {@link Method#hedgeMillis} allow is not made use of.
          */
         public Builder classic() {
             classic = true;

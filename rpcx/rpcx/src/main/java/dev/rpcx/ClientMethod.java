@@ -465,7 +465,7 @@ final class ClientMethod {
             }
             call.head = head;
             if (items != null) {
-                java.util.Objects.requireNonNull(arguments[0], "the stream to send is null (expected: a publisher)");
+                needStream(arguments);
                 call.upload = upload(connection, call, items);
             }
         } catch (CodecException e) {
@@ -478,8 +478,20 @@ final class ClientMethod {
         }
     }
 
+    private void needStream(@Nullable Object[] arguments) {
+        if (arguments[0] == null) {
+            throw new RPCXException(
+                    RPCXException.Code.INVALID,
+                    this + ": the stream to send is null (expected: a publisher)",
+                    RPCXException.Executed.NOT_EXECUTED);
+        }
+    }
+
     /** The arguments as they are now, for a call that leaves later. */
     private ByteBuf encoded(Object[] arguments) {
+        if (items != null) {
+            needStream(arguments);
+        }
         ByteBuf out = Unpooled.buffer();
         try {
             parameters.write(arguments, out);

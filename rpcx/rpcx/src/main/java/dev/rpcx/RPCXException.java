@@ -202,10 +202,11 @@ public final class RPCXException extends RuntimeException {
         return e instanceof CodecException ? message(e) : "it has failed over it";
     }
 
-    /** An exception's message, or its class where its own methods fail. */
+    /** An exception's message, or its class where it has none or its own methods fail. */
     static String message(Throwable e) {
         try {
-            return String.valueOf(e.getMessage());
+            String message = e.getMessage();
+            return message == null ? e.getClass().getName() : message;
         } catch (Throwable again) {
             return e.getClass().getName();
         }

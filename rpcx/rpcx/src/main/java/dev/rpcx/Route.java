@@ -437,6 +437,10 @@ abstract class Route {
 
     private RPCXException unreachable(@Nullable Throwable cause) {
         String why = cause == null ? "no connection" : RPCXException.message(cause);
+        if (client.isClosed()) {
+            // how its connections and attempts end is not what a caller has to look for
+            why = "the client is closed";
+        }
         if (why.length() > MAX_WHY) {
             // somebody else's text, and each call that fails has one of its own
             why = why.substring(0, MAX_WHY) + "…";

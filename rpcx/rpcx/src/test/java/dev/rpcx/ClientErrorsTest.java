@@ -3,12 +3,16 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -58,6 +62,9 @@ class ClientErrorsTest {
         Flow.Publisher<Even> upTo(int number);
 
         CompletableFuture<Long> sum(Flow.Publisher<Integer> numbers);
+
+        @Method("sum")
+        long sumNow(Flow.Publisher<Integer> numbers);
     }
 
     private Server server;
@@ -219,6 +226,52 @@ class ClientErrorsTest {
             assertThatThrownBy(() -> texts.note("x".repeat(200)))
                     .isInstanceOf(RPCXException.class)
                     .hasMessageContaining("at most 100");
+        }
+    }
+
+    private static RPCXException failure(CompletableFuture<?> call) {
+        try {
+            call.get(20, TimeUnit.SECONDS);
+            throw new AssertionError("has not failed");
+        } catch (ExecutionException e) {
+            return (RPCXException) e.getCause();
+        } catch (InterruptedException | TimeoutException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static void assertNamesTheStream(RPCXException refused) {
+        assertThat(refused.code()).isEqualTo(RPCXException.Code.INVALID);
+        assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(refused).hasMessage("numbers/sum: the stream to send is null (expected: a publisher)");
+    }
+
+    @Test
+    @SuppressWarnings("NullAway") // what a caller should not do
+    void aStreamThatIsNullIsRefusedByItsNameWithAConnectionAndWithout() throws Exception {
+        assertNamesTheStream(failure(calls.sum(null)));
+        assertThatThrownBy(() -> calls.sumNow(null))
+                .isInstanceOfSatisfying(RPCXException.class, ClientErrorsTest::assertNamesTheStream);
+        try (ServerSocket nobody = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+                Client other = Client.standard()) {
+            Calls unheard = other.create(Calls.class, "127.0.0.1", nobody.getLocalPort());
+            assertNamesTheStream(failure(unheard.sum(null)));
+        }
+    }
+
+    /** Not how its channel ended, which may have no text at all. */
+    @Test
+    void callsOfAClientThatIsClosedWhileItConnectsSaySo() {
+        for (int i = 0; i < 200; i++) {
+            CompletableFuture<Even> call;
+            try (Client other = Client.standard()) {
+                call = other.create(Calls.class, "127.0.0.1", server.port()).evenLater(2);
+            }
+            if (call.isCompletedExceptionally()) {
+                // the latter where it had been connected already, and the call had left
+                assertThat(failure(call).getMessage())
+                        .matches("127.0.0.1:\\d+: the (client is closed|connection ended)");
+            }
         }
     }
 }
