@@ -42,6 +42,11 @@ final class CallSlots {
         return limit;
     }
 
+    /** Whether all slots that the server allows are in use: {@link #acquire} would throw. From any thread. */
+    boolean isFull() {
+        return (int) free.get() == 0 && made.get() >= limit && (trims & 1) == 0;
+    }
+
     /** @throws RPCXException {@link RPCXException.Code#OVERLOADED} if all slots that the server allows are in use */
     ClientCall acquire(long deadlineNanos) {
         ClientCall call = pop();

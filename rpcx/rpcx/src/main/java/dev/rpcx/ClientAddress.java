@@ -151,7 +151,10 @@ final class ClientAddress extends Route {
         if (own == null) {
             return connections.length() > 1 ? another() : null;
         }
-        return connections.length() > kept && own.isCrowded() ? lessCrowded(own) : own;
+        if (connections.length() > kept ? own.isCrowded() : connections.length() > 1 && own.isFull()) {
+            return lessCrowded(own);
+        }
+        return own;
     }
 
     private static @Nullable ClientConnection ready(@Nullable Coming<ClientConnection> found) {
@@ -164,14 +167,14 @@ final class ClientAddress extends Route {
 
     /**
      * This thread's own connection is not there. A member of a cluster connects by itself, and is asked here by whoever
-     * compares instances.
+     * compares instances. Where the others take no call, this one waits for its own, and there is none.
      */
     private @Nullable ClientConnection another() {
         ClientConnection least = leastLoaded();
         if (least != null && cluster == null) {
             connectUnlessPaused(index());
         }
-        return least;
+        return least != null && least.isFull() && isComing(connections.get(index())) ? null : least;
     }
 
     boolean isConnected() {
@@ -188,7 +191,7 @@ final class ClientAddress extends Route {
         ClientConnection least = null;
         for (int i = 0; i < connections.length(); i++) {
             ClientConnection connection = ready(connections.get(i));
-            if (connection != null && (least == null || connection.load() < least.load())) {
+            if (connection != null && (least == null || isBetter(connection, least))) {
                 least = connection;
             }
         }
@@ -216,7 +219,7 @@ final class ClientAddress extends Route {
             if (connection == null) {
                 free = i;
                 isComing |= isComing(found);
-            } else if (connection.load() < least.load()) {
+            } else if (isBetter(connection, least)) {
                 least = connection;
             }
         }
@@ -225,6 +228,12 @@ final class ClientAddress extends Route {
             isComing = isComing(connections.get(free));
         }
         return isComing && least.isFull() && pauseNanos() <= 0 ? null : least;
+    }
+
+    /** What takes calls before what does not, and of two of a kind the one that its loop has seen fewer on. */
+    private static boolean isBetter(ClientConnection one, ClientConnection than) {
+        boolean isFull = one.isFull();
+        return isFull == than.isFull() ? one.load() < than.load() : !isFull;
     }
 
     private static boolean isComing(@Nullable Attempt<ClientConnection> found) {

@@ -217,9 +217,9 @@ final class ClientConnection extends WireConnection {
         return (int) UNDER_WAY.getOpaque(this) + underWayHere;
     }
 
-    /** As many calls are under way as the server takes, as of a moment ago: no more can begin. */
+    /** As many calls are under way as the server takes, those among them that the loop has not seen yet: no more can begin. */
     boolean isFull() {
-        return load() >= slots.limit();
+        return slots.isFull();
     }
 
     /**
@@ -227,7 +227,7 @@ final class ClientConnection extends WireConnection {
      * server takes.
      */
     boolean isCrowded() {
-        return load() >= Math.max(1, Math.min(CROWDED, slots.limit() * 3 / 4));
+        return load() >= Math.max(1, Math.min(CROWDED, slots.limit() * 3 / 4)) || isFull();
     }
 
     ClientAddress address() {

@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Connections beyond those that are kept: when they come, and how they go. */
@@ -31,6 +32,13 @@ class ExtraConnectionsTest {
         @Method
         String echo(String text) {
             return text;
+        }
+
+        private final CompletableFuture<String> gate = new CompletableFuture<>();
+
+        @Method
+        CompletableFuture<String> held() {
+            return gate;
         }
 
         @Method
@@ -45,6 +53,8 @@ class ExtraConnectionsTest {
 
         @Method("echo")
         CompletableFuture<String> echoLater(String text);
+
+        CompletableFuture<String> held();
 
         Flow.Publisher<String> items(int n);
     }
@@ -70,6 +80,41 @@ class ExtraConnectionsTest {
             assertThat(client.execute(behind::countDown)).isTrue();
             behind.await();
             assertThat(client.channels).hasSize(1);
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    /** A thread keeps to one connection while that takes its calls, and no longer. */
+    @ParameterizedTest
+    @CsvSource({"4, 4, 40", "1, 2, 20", "2, 2, 20"})
+    void aBurstOfOneThreadFillsAllConnections(int kept, int most, int burst) throws Exception {
+        Service service = new Service();
+        Server server = Server.builder(RegistryServer.registry(service))
+                .host("127.0.0.1")
+                .maxCalls(10)
+                .build()
+                .start();
+        try (Client client =
+                Client.builder().connections(kept, most).eventLoops(1).build()) {
+            Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+            List<Thread> callers = new ArrayList<>();
+            for (int i = 0; i < kept; i++) {
+                Thread caller = new Thread(() -> calls.echo("x"));
+                caller.start();
+                callers.add(caller);
+            }
+            for (Thread caller : callers) {
+                caller.join();
+            }
+            List<CompletableFuture<String>> all = new ArrayList<>();
+            for (int i = 0; i < burst; i++) {
+                all.add(calls.held());
+            }
+            service.gate.complete("y");
+            for (CompletableFuture<String> one : all) {
+                assertThat(one.get(20, TimeUnit.SECONDS)).isEqualTo("y");
+            }
         } finally {
             server.stop(Duration.ofMillis(200));
         }
