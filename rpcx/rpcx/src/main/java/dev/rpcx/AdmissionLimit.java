@@ -428,11 +428,13 @@ final class AdmissionLimit {
      * between them, would otherwise leave the limit where one bad moment has put it, since nothing else can be learnt from them.
      */
     private void caughtUp(long beganNanos, long nowNanos) {
-        if (2 * (nowNanos - beganNanos) < usualNanos && stepping.compareAndSet(false, true)) {
+        long took = nowNanos - beganNanos;
+        if (took < NEARLY_ALL * usualNanos && stepping.compareAndSet(false, true)) {
             try {
                 if (!isProbe && nowNanos - caughtUpNanos >= STEP_NANOS) {
                     caughtUpNanos = nowNanos;
-                    limit = Math.min(most, 2 * limit);
+                    // twice as many may take twice as long
+                    limit = Math.min(most, 2 * took < usualNanos ? 2 * limit : limit + limit / 4);
                 }
             } finally {
                 stepping.set(false);

@@ -3,13 +3,16 @@ package dev.rpcx;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Fails calls at once, without sending them, while most of the latest have failed for reasons of the service. After a
- * pause one call goes through as a trial: its success closes the circuit, its failure is another pause. A trial that takes
- * longer than a pause gives way to the next one, and decides nothing then; after one whose end says nothing, as it was
- * given too little time or cancelled, the next call is a trial at once.
+ * pause one call goes through as a trial: its success closes the circuit, its failure is another pause. Beside a trial
+ * that takes longer than a pause there is another one, and so on: whichever is answered first closes the circuit,
+ * unless a later one has failed. After one whose end says nothing, as it was given too little time or cancelled, the
+ * next call is a trial at once.
  *
  * <p>Counts lie in a ring of seconds. A second that is reused is emptied by whoever comes first; counts that another
  * adds in that moment may be lost, which a share of many does not notice.
@@ -17,13 +20,19 @@ import java.util.function.LongSupplier;
 final class CircuitBreaker {
     private static final int SECONDS = 10;
     private static final int LEAST_CALLS = 20;
-    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
-    private static final long CLOSED = Long.MIN_VALUE;
+    static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** A call goes through and decides nothing. */
-    static final long GIVEN = CLOSED;
+    static final long GIVEN = -1;
 
-    static final long REFUSED = Long.MIN_VALUE + 1;
+    static final long REFUSED = -2;
+
+    /**
+     * @param pauseEnd since {@link #begin}: the next trial is not before
+     * @param latest trial; 0 if there was none since the circuit opened
+     * @param least trial that decides; those before it are from before a failure
+     */
+    private record Open(long pauseEnd, long latest, long least) {}
 
     private final double failureShare;
     private final LongSupplier clock;
@@ -32,11 +41,11 @@ final class CircuitBreaker {
     private final AtomicIntegerArray failures = new AtomicIntegerArray(SECONDS);
     private final AtomicLong second = new AtomicLong();
 
-    /**
-     * When the pause ends, since {@link #begin}; {@link #CLOSED} where there is none. Even while a trial is under way,
-     * of which it is the stamp, and odd once one has failed: so a trial whose end is told twice is told once.
-     */
-    private final AtomicLong pauseEnd = new AtomicLong(CLOSED);
+    /** Trials are numbered from 1. */
+    private final AtomicLong trials = new AtomicLong();
+
+    /** Null where the circuit is closed. */
+    private final AtomicReference<@Nullable Open> open = new AtomicReference<>();
 
     CircuitBreaker(double failureShare, LongSupplier clock) {
         this.failureShare = failureShare;
@@ -50,26 +59,31 @@ final class CircuitBreaker {
      * @return {@link #GIVEN}, {@link #REFUSED}, or which trial this call is: to be told to {@link #ended}
      */
     long permit() {
-        long end = pauseEnd.get();
-        if (end == CLOSED) {
+        Open now = open.get();
+        if (now == null) {
             return GIVEN;
         }
-        long now = now();
-        long next = now + PAUSE_NANOS & ~1;
+        long time = now();
+        if (time < now.pauseEnd) {
+            return REFUSED;
+        }
+        long trial = trials.incrementAndGet();
         // whoever moves the end is the trial; the others wait for what becomes of it, one pause at most
-        return now >= end && pauseEnd.compareAndSet(end, next) ? next : REFUSED;
+        return open.compareAndSet(now, new Open(time + PAUSE_NANOS, trial, now.least)) ? trial : REFUSED;
     }
 
     /**
-     * How a call has ended. Only the latest trial closes an open circuit, and only by its success: calls from before say
-     * nothing new.
+     * How a call has ended. Only a trial closes an open circuit, and only by its success: calls from before say nothing
+     * new. A trial may be told again, as one that says nothing.
      *
      * @param permit what the call was told
      */
     void ended(Health.Outcome outcome, long permit) {
+        boolean isTrial = permit != GIVEN;
         if (outcome == Health.Outcome.UNTOLD) {
-            if (permit != GIVEN) {
-                pauseEnd.compareAndSet(permit, now());
+            Open now = open.get();
+            if (isTrial && now != null && now.latest == permit && permit >= now.least) {
+                open.compareAndSet(now, new Open(now(), permit, now.least));
             }
             return;
         }
@@ -79,16 +93,29 @@ final class CircuitBreaker {
         if (failed) {
             failures.incrementAndGet(at);
         }
-        if (permit != GIVEN && failed) {
-            pauseEnd.compareAndSet(permit, afterPause() - 1 | 1);
-        } else if (permit != GIVEN) {
-            if (pauseEnd.compareAndSet(permit, CLOSED)) {
-                for (int i = 0; i < SECONDS; i++) {
-                    clear(i);
-                }
+        if (isTrial) {
+            decide(permit, failed);
+        } else if (failed && open.get() == null && isTooMany()) {
+            open.compareAndSet(null, new Open(now() + PAUSE_NANOS, 0, trials.get() + 1));
+        }
+    }
+
+    private void decide(long trial, boolean failed) {
+        while (true) {
+            Open now = open.get();
+            if (now == null || trial < now.least) {
+                return;
             }
-        } else if (failed && pauseEnd.get() == CLOSED && isTooMany()) {
-            pauseEnd.compareAndSet(CLOSED, afterPause() - 1 | 1);
+            long pauseEnd = trial == now.latest ? now() + PAUSE_NANOS : now.pauseEnd;
+            Open next = failed ? new Open(pauseEnd, now.latest, trial + 1) : null;
+            if (open.compareAndSet(now, next)) {
+                if (next == null) {
+                    for (int i = 0; i < SECONDS; i++) {
+                        clear(i);
+                    }
+                }
+                return;
+            }
         }
     }
 
@@ -116,10 +143,6 @@ final class CircuitBreaker {
     private void clear(int slot) {
         calls.set(slot, 0);
         failures.set(slot, 0);
-    }
-
-    private long afterPause() {
-        return now() + PAUSE_NANOS;
     }
 
     private long now() {

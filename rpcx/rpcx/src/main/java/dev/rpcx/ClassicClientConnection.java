@@ -47,6 +47,9 @@ final class ClassicClientConnection extends ClassicConnection {
 
     private volatile @Nullable RPCXException end;
 
+    /** The server has said that it takes no more calls here: those under way are waited for. */
+    private volatile boolean isLeft;
+
     ClassicClientConnection(Channel channel, Account account, Platform platform, String peer, long keepAliveNanos) {
         super(channel, account, Wire.MAX_MESSAGE_BYTES, MAX_PASSED_BYTES, keepAliveNanos, IDLE_NANOS);
         this.account = account;
@@ -57,7 +60,7 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     boolean isUsable() {
-        return end == null && channel.isOpen();
+        return end == null && !isLeft && channel.isOpen();
     }
 
     int callsUnderWay() {
@@ -170,7 +173,15 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     @Override
-    void onLook(long nowNanos) {}
+    void onLook(long nowNanos) {
+        closeIfLeft();
+    }
+
+    private void closeIfLeft() {
+        if (isLeft && underWay.isEmpty()) {
+            channel.close();
+        }
+    }
 
     @Override
     public boolean hold(long bytes) {
@@ -224,8 +235,12 @@ final class ClassicClientConnection extends ClassicConnection {
         if (error == null) {
             waiting.complete(reply.result());
         } else {
+            // before the caller hears of it: its next call goes elsewhere
+            isLeft |= error.code() == RPCXException.Code.UNAVAILABLE
+                    && error.executed() == RPCXException.Executed.NOT_EXECUTED;
             waiting.completeExceptionally(error);
         }
+        closeIfLeft();
     }
 
     /** Whatever the server has answered has been read: what it says of the calls that are left is true of each. */

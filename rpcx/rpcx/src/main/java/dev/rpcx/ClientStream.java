@@ -65,6 +65,9 @@ final class ClientStream implements Flow.Publisher<Object> {
         /** The service has answered; event loop only. */
         private boolean answered;
 
+        /** The call is over; event loop only. */
+        private boolean isOver;
+
         Call(ClientMethod method) {
             super(method);
             receiver = new StreamReceiver(method.result(), this);
@@ -157,6 +160,9 @@ final class ClientStream implements Flow.Publisher<Object> {
                     now.cancel();
                 }
                 receiver.open(now);
+                if (permit != CircuitBreaker.GIVEN) {
+                    used.inLoopOrHere(() -> lookAtTrial(now));
+                }
             } catch (Throwable e) {
                 refused(e);
                 return;
@@ -170,6 +176,29 @@ final class ClientStream implements Flow.Publisher<Object> {
             if (again) {
                 sendAgain();
             }
+        }
+
+        /**
+         * A stream may have nothing to bring for long. Where it is a trial of the circuit, a server that is heard of
+         * after a pause, and has not refused the call until then, has answered. On the event loop.
+         */
+        private void lookAtTrial(Sent trial) {
+            ClientConnection on = trial.slot.connection;
+            int before = on.reads();
+            on.sendNow(Wire.PING, 0);
+            method.route()
+                    .timer(
+                            () -> on.inLoopOrHere(() -> {
+                                if (trial != sent || isOver || answered || on.isClosed()) {
+                                    return;
+                                }
+                                if (on.reads() == before) {
+                                    lookAtTrial(trial);
+                                } else {
+                                    arrived();
+                                }
+                            }),
+                            CircuitBreaker.PAUSE_NANOS);
         }
 
         /** The latest attempt has come to nobody. */
@@ -229,12 +258,14 @@ final class ClientStream implements Flow.Publisher<Object> {
 
         @Override
         void succeed(@Nullable Object value) {
+            isOver = true;
             arrived();
             receiver.end(null);
         }
 
         @Override
         void endAnyway(@Nullable Object value, @Nullable RPCXException error) {
+            isOver = true;
             receiver.end(error);
             // an attempt to send it again may have ended half way
             receiver.open();
@@ -253,6 +284,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                 sendAgain();
                 return;
             }
+            isOver = true;
             // a stream whose time is over after it has brought something has done what it was asked for
             if (!answered || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
                 count(error);

@@ -16,7 +16,8 @@ import java.lang.annotation.Target;
  * <p>Without it, such a method is served as well as long as most of its calls end in time. But its limit can sink where
  * many of them end too late, or where callers give other calls of the same method less time than these take.
  *
- * <p>Handlers on the event loop have no limit in any case; see {@link RunOn}.
+ * <p>Methods that take a stream are held so without it: their callers decide how long a call lasts. Handlers on the
+ * event loop have no limit in any case; see {@link RunOn}.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

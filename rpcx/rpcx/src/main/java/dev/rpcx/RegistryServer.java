@@ -162,7 +162,12 @@ public final class RegistryServer {
                             : Interceptor.chain(interceptors, ServerMethod.entering(entry.handle)),
                     entry.place == RunOn.Place.EVENT_LOOP
                             ? null
-                            : new AdmissionLimit(maxRunning, running, nowNanos, !entry.isLongPoll)));
+                            : new AdmissionLimit(
+                                    maxRunning,
+                                    running,
+                                    nowNanos,
+                                    // how long a stream takes that comes from a caller, that caller decides
+                                    !entry.isLongPoll && items == null)));
         }
         return numbered;
     }

@@ -134,8 +134,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     private volatile @Nullable String memoryWanted;
 
-    /** Something has arrived since {@link KeepAlive} looked last. */
-    private boolean heard;
+    /** Counts up each time that something has arrived. */
+    private int reads;
+
+    /** The same when {@link KeepAlive} looked last. */
+    private int readsLookedAt;
 
     WireConnection(Channel channel, Account account) {
         MemoryReserve.keep();
@@ -660,7 +663,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         ByteBuf arrived = (ByteBuf) message;
         beforeRead();
         reading = true;
-        heard = true;
+        reads++;
         try {
             while (arrived.isReadable() && !closed) {
                 if (!greeted) {
@@ -954,13 +957,18 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** A thread that is not the event loop has heard of the peer. */
     final void hear() {
-        heard = true;
+        reads++;
+    }
+
+    /** Another number each time that anything has arrived. On the event loop. */
+    final int reads() {
+        return reads;
     }
 
     /** Whether anything has arrived since the last question. On the event loop. */
     final boolean heard() {
-        boolean was = heard;
-        heard = false;
+        boolean was = reads != readsLookedAt;
+        readsLookedAt = reads;
         return was;
     }
 

@@ -635,23 +635,50 @@ class AdmissionStepsTest {
             limit.leave();
         }
         assertThat(limit.running()).isZero();
-        // 84 ms are half of the usual time, and no longer good
         now += STEP;
-        end(SLOW, GIVEN, true);
+        // nine tenths of the usual time are no longer good
+        end(2304 * UNIT, GIVEN, true);
         expect(20);
-        end(SLOW - 1, GIVEN, true);
-        expect(40);
+        // 84 ms are half of it: twice as many might take all of it
+        end(SLOW, GIVEN, true);
+        expect(25);
         now += STEP - 1;
         end(QUICK, GIVEN, true);
-        expect(40);
+        expect(25);
         now++;
-        end(QUICK, GIVEN, true);
-        expect(80);
+        end(SLOW - 1, GIVEN, true);
+        expect(50);
         now += STEP;
         end(QUICK, GIVEN, true);
         expect(MOST);
         assertThat(all).hasValue(0);
         assertThat(limit.enter()).isTrue();
+    }
+
+    /** Else batches of calls that take more than half of their time would be refused for ever after one bad moment. */
+    @Test
+    void batchesWithNothingBetweenThemAreAllTakenAgainAfterAMomentWithoutThreads() {
+        learnQuick();
+        limit.leave();
+        while (limit.limit() > AdmissionLimit.LEAST) {
+            now += 2 * GIVEN;
+            expire(limit.limit(), GIVEN, GIVEN);
+        }
+        int taken = 0;
+        for (int batch = 0; batch < 20; batch++) {
+            taken = 0;
+            while (taken < 20 && limit.enter()) {
+                taken++;
+            }
+            long began = now;
+            // 101 of 168 ms
+            now += 1536 * UNIT;
+            for (int i = 0; i < taken; i++) {
+                limit.leave(began, began + GIVEN, now, true);
+            }
+            now += STEP;
+        }
+        assertThat(taken).isEqualTo(20);
     }
 
     @Test

@@ -71,6 +71,49 @@ class ClassicClientConnectionTest {
                 Unpooled.wrappedBuffer(ClassicWire.reply(to, Unpooled.buffer().writeByte(value), null)));
     }
 
+    /** A server that stops says so in its replies; calls that go on meeting it would fail for as long as any call lasts. */
+    @Test
+    void whatIsRefusedAsUnavailableLeavesTheConnectionToTheCallsThatAreLeft() {
+        RPCXFuture<byte[]> first = send(HOUR_NANOS);
+        long firstId = id.get();
+        RPCXFuture<byte[]> second = send(HOUR_NANOS);
+        channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
+                id.get(),
+                null,
+                new RPCXException(RPCXException.Code.UNAVAILABLE, "stopping", RPCXException.Executed.NOT_EXECUTED))));
+        assertThat(second).isCompletedExceptionally();
+        assertThat(connection.isUsable()).as("for new calls").isFalse();
+        assertThat(channel.isOpen()).isTrue();
+        reply(firstId, 5);
+        assertThat(first).isCompletedWithValue(new byte[] {5});
+        assertThat(channel.isOpen()).as("once all are answered").isFalse();
+    }
+
+    @Test
+    void whatAHandlerSaysIsUnavailableSaysNothingOfTheConnection() {
+        RPCXFuture<byte[]> reply = send(HOUR_NANOS);
+        channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
+                id.get(),
+                null,
+                new RPCXException(RPCXException.Code.UNAVAILABLE, "elsewhere", RPCXException.Executed.EXECUTED))));
+        assertThat(reply).isCompletedExceptionally();
+        assertThat(connection.isUsable()).isTrue();
+    }
+
+    /** The last call has ended by itself, and no reply says so. */
+    @Test
+    void aConnectionThatIsLeftClosesAlsoWhereNobodyIsAnsweredAnyMore() {
+        RPCXFuture<byte[]> first = send(HOUR_NANOS);
+        send(HOUR_NANOS);
+        channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
+                id.get(),
+                null,
+                new RPCXException(RPCXException.Code.UNAVAILABLE, "stopping", RPCXException.Executed.NOT_EXECUTED))));
+        first.cancel(false);
+        pass(KEEP_ALIVE_NANOS);
+        assertThat(channel.isOpen()).isFalse();
+    }
+
     private void pass(long nanos) {
         for (long step = TimeUnit.MILLISECONDS.toNanos(500), left = nanos; left > 0; left -= step) {
             clock.advance(step, TimeUnit.NANOSECONDS);

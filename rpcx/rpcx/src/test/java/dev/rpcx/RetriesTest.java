@@ -249,28 +249,69 @@ class RetriesTest {
         assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
     }
 
-    @Test
-    void aTrialThatTakesLongerThanAPauseDecidesNothing() {
-        AtomicLong clock = new AtomicLong();
-        CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
+    private static void pass(AtomicLong clock, int millis) {
+        clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(millis));
+    }
+
+    /** Two that are under way beside each other: the second one began as the pause behind the first was over. */
+    private static long[] trials(CircuitBreaker breaker, AtomicLong clock) {
         fail(breaker, 20);
-        clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+        pass(clock, 1000);
         long slow = breaker.permit();
-        clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+        pass(clock, 1000);
         long next = breaker.permit();
         expectTrial(slow);
         expectTrial(next);
-        clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(500));
-        // neither a longer pause, nor the end of it
-        breaker.ended(Outcome.FAILED, slow);
-        breaker.ended(Outcome.ANSWERED, slow);
-        breaker.ended(Outcome.UNTOLD, slow);
+        pass(clock, 500);
         assertThat(breaker.permit()).isEqualTo(CircuitBreaker.REFUSED);
-        breaker.ended(Outcome.ANSWERED, next);
+        return new long[] {slow, next};
+    }
+
+    /** Otherwise a service whose calls take longer than a pause would never be called again. */
+    @Test
+    void ofTrialsThatTakeLongerThanAPauseTheFirstAnswerClosesTheCircuit() {
+        AtomicLong clock = new AtomicLong();
+        CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
+        long[] trials = trials(breaker, clock);
+        breaker.ended(Outcome.ANSWERED, trials[0]);
         assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
-        // nor does it open a circuit that is closed
-        breaker.ended(Outcome.FAILED, slow);
+        // what the others say is of the past
+        breaker.ended(Outcome.FAILED, trials[1]);
+        breaker.ended(Outcome.UNTOLD, trials[1]);
         assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
+        pass(clock, 11_000);
+        fail(breaker, 20);
+        breaker.ended(Outcome.ANSWERED, trials[1]);
+        assertThat(breaker.permit()).as("open again").isEqualTo(CircuitBreaker.REFUSED);
+    }
+
+    @Test
+    void aTrialThatFailsBesideALaterOneNeitherMakesThePauseLongerNorIsHeardAgain() {
+        AtomicLong clock = new AtomicLong();
+        CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
+        long[] trials = trials(breaker, clock);
+        breaker.ended(Outcome.FAILED, trials[0]);
+        breaker.ended(Outcome.ANSWERED, trials[0]);
+        breaker.ended(Outcome.UNTOLD, trials[0]);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.REFUSED);
+        pass(clock, 500);
+        expectTrial(breaker.permit());
+        breaker.ended(Outcome.ANSWERED, trials[1]);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
+    }
+
+    @Test
+    void anAnswerFromBeforeAFailureDoesNotCloseTheCircuit() {
+        AtomicLong clock = new AtomicLong();
+        CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
+        long[] trials = trials(breaker, clock);
+        breaker.ended(Outcome.FAILED, trials[1]);
+        breaker.ended(Outcome.UNTOLD, trials[1]);
+        breaker.ended(Outcome.ANSWERED, trials[0]);
+        pass(clock, 999);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.REFUSED);
+        pass(clock, 1);
+        expectTrial(breaker.permit());
     }
 
     private static void expectTrial(long permit) {
@@ -285,6 +326,18 @@ class RetriesTest {
         @Method
         Flow.Publisher<String> items(int n) {
             return new StreamsTest.Made<>(n, i -> "item " + i);
+        }
+
+        /** Has nothing to bring. */
+        @Method
+        Flow.Publisher<String> news() {
+            return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+                @Override
+                public void request(long items) {}
+
+                @Override
+                public void cancel() {}
+            });
         }
 
         @Method
@@ -311,6 +364,8 @@ class RetriesTest {
     interface SickClient {
         Flow.Publisher<String> items(int n);
 
+        Flow.Publisher<String> news();
+
         int count(int n);
     }
 
@@ -327,6 +382,30 @@ class RetriesTest {
             sick.sick = false;
             await().ignoreExceptions().until(() -> collected(calls).all().size() == 3);
             assertThat(collected(calls).all()).hasSize(3);
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private static boolean isTaken(SickClient calls) {
+        StreamsTest.Collected<String> news = new StreamsTest.Collected<>(10);
+        calls.news().subscribe(news);
+        return !news.end.isDone();
+    }
+
+    /** Otherwise who waits for news alone would have one stream a second behind a circuit that has opened once. */
+    @Test
+    void aStreamWithoutAnItemClosesTheCircuitOnceItsServerIsHeardOf() {
+        Sick sick = new Sick();
+        Server server = sick.server();
+        try (Client client = Client.builder().circuitBreaker(0.5).build()) {
+            SickClient calls = client.create(SickClient.class, "127.0.0.1", server.port());
+            for (int i = 0; i < 20; i++) {
+                assertThatThrownBy(() -> collected(calls).all()).hasMessageContaining("sick");
+            }
+            assertThat(isTaken(calls)).isFalse();
+            sick.sick = false;
+            await().until(() -> isTaken(calls) && isTaken(calls) && isTaken(calls));
         } finally {
             server.stop(Duration.ofMillis(200));
         }
