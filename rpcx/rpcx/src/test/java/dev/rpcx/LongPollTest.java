@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -24,6 +25,12 @@ class LongPollTest {
         String work() {
             return "";
         }
+
+        /** Lasts as long as its caller sends. */
+        @Method
+        String take(Flow.Publisher<String> items) {
+            return "";
+        }
     }
 
     @LongPoll
@@ -39,6 +46,7 @@ class LongPollTest {
     void aLimitIsLearntOfEachMethodThatIsNoLongPoll() {
         assertThat(limitAfterLateCalls(new Mixed(), "next")).isEqualTo(MOST);
         assertThat(limitAfterLateCalls(new Polls(), "next")).isEqualTo(MOST);
+        assertThat(limitAfterLateCalls(new Mixed(), "take")).isEqualTo(MOST);
         assertThat(limitAfterLateCalls(new Mixed(), "work")).isLessThan(MOST);
     }
 
