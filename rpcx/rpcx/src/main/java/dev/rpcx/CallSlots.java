@@ -21,6 +21,12 @@ final class CallSlots {
     private volatile int limit = Wire.MAX_SLOTS;
 
     /**
+     * The last slot has been taken. Apart from {@link #free}, which each call changes: this is read before each call
+     * and seldom written. Where it is told late, the next end of a call tells it anew.
+     */
+    private volatile boolean isFull;
+
+    /**
      * Set behind {@link ClientCall#orphan} and {@link ClientCall#unreleased}, by one store: a thread whose stack or
      * memory is at its end can call nothing. The event loop then looks through the slots.
      */
@@ -36,15 +42,19 @@ final class CallSlots {
     /** How many calls the server takes at once. */
     void limit(int calls) {
         limit = Math.max(1, Math.min(calls, Wire.MAX_SLOTS));
+        isFull = false;
     }
 
     int limit() {
         return limit;
     }
 
-    /** Whether all slots that the server allows are in use: {@link #acquire} would throw. From any thread. */
+    /**
+     * Whether all slots that the server allows are in use, or were a moment ago: {@link #acquire} would throw. From any
+     * thread, on the way of every call.
+     */
     boolean isFull() {
-        return (int) free.get() == 0 && made.get() >= limit && (trims & 1) == 0;
+        return isFull;
     }
 
     /** @throws RPCXException {@link RPCXException.Code#OVERLOADED} if all slots that the server allows are in use */
@@ -183,7 +193,12 @@ final class CallSlots {
                 return null;
             }
             ClientCall call = calls[slot];
-            if (free.compareAndSet(top, next(top, call.nextFree))) {
+            int nextFree = call.nextFree;
+            boolean isLast = nextFree == 0 && made.get() >= limit;
+            if (free.compareAndSet(top, next(top, nextFree))) {
+                if (isLast) {
+                    isFull = true;
+                }
                 return call;
             }
         }
@@ -199,6 +214,9 @@ final class CallSlots {
             ClientCall call = new ClientCall(connection, slot);
             if (made.compareAndSet(slot, slot + 1)) {
                 calls[slot] = call;
+                if (slot + 1 >= limit) {
+                    isFull = true;
+                }
                 return call;
             }
         }
@@ -210,6 +228,9 @@ final class CallSlots {
             long top = free.get();
             call.nextFree = (int) top;
             if (free.compareAndSet(top, next(top, call.slot + 1))) {
+                if (isFull) {
+                    isFull = false;
+                }
                 return;
             }
         }

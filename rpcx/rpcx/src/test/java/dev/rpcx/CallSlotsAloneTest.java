@@ -41,16 +41,22 @@ class CallSlotsAloneTest {
         slots.limit(2);
         assertThat(slots.limit()).isEqualTo(2);
         ClientCall first = slots.acquire(0);
+        assertThat(slots.isFull()).isFalse();
         slots.acquire(0);
+        assertThat(slots.isFull()).isTrue();
         assertThatThrownBy(() -> slots.acquire(0)).isInstanceOfSatisfying(RPCXException.class, e -> {
             assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED);
             assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
         });
         assertThat(slots.top()).isEqualTo(2);
         slots.release(first);
+        assertThat(slots.isFull()).isFalse();
         assertThat(slots.acquire(0)).isSameAs(first);
+        assertThat(slots.isFull()).isTrue();
         slots.limit(3);
+        assertThat(slots.isFull()).isFalse();
         assertThat(slots.acquire(0).slot).isEqualTo(2);
+        assertThat(slots.isFull()).isTrue();
     }
 
     @Test
