@@ -23,7 +23,7 @@ small     KeepAlive,FloodGuard,Outbox,Streams,Streams$*              KeepAliveLo
 server    ServerConnection*                                          WireServingTest,ServingBoundsTest,ServerHereTest,UnfinishedFramesTest,PostponedCallsTest,UnstartedCallsTest
 client    ClientConnection*,ClientStream*                            ClientWireTest,ClientHereTest,ReadTurnTest,SimulationTest
 classic   ClassicFrames*,ClassicWire*,ClassicConnection*             ClassicFramesTest,ClassicWireTest,ClassicConnectionTest,ClassicClientTest
-classic2  ClassicServer*                                             ClassicServingTest,ClassicServerConnectionTest,LostCallsTest,OutlastedConnectionTest
+classic2  ClassicServer*                                             ClassicServingTest,ClassicServerConnectionTest,ClassicCallEndsTest
 classic3  ClassicClientConnection*,ClassicMethod*                    ClassicClientConnectionTest,ClassicMethodTest,ClassicClientTest
 claims    Claim,Claim$*,Claims,Claims$*                              ClaimsTest
 sockets   SocketQueue,HalfClose,TlsRecords,TlsRecords$*,LoopTasks    SocketQueueAloneTest,HalfCloseTest,TlsRecordsTest,LoopTasksAloneTest

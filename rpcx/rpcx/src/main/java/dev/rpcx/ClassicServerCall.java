@@ -61,7 +61,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     /** What the reply says of the call; set by who ends it, before the connection hears of it. */
     private RPCXException.Executed executed = RPCXException.Executed.EXECUTED;
 
-    /** Whether the handler's future has some time to end, or had it. The connection's own. */
+    /** Whether the handler's future has some time to end, though nobody waits for it. The connection's own. */
     boolean isAway;
 
     /** Whether what the call held has been given back. The connection's own. */
@@ -156,18 +156,24 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         return isOrphan && (result == null || !result.isOpen()) || result != null && result.isLost();
     }
 
-    /** The call is ended by the connection, as nobody else will. */
+    /** The call is ended by the connection, as nobody else will. The limit learns nothing from it. */
     void end() {
-        ended.set(true);
         executed = RPCXException.Executed.MAYBE;
         leaveStages();
-        AdmissionLimit admission = admitted;
-        if (!entered) {
-            leaveUnbegun();
-        } else if (admission != null) {
-            admitted = null;
+        leaveSilently();
+    }
+
+    private void leaveSilently() {
+        AdmissionLimit admission = takeAdmitted();
+        if (admission != null) {
             admission.leave();
         }
+    }
+
+    private synchronized @Nullable AdmissionLimit takeAdmitted() {
+        AdmissionLimit admission = admitted;
+        admitted = null;
+        return admission;
     }
 
     private void runHere() {
@@ -227,6 +233,8 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
+                // also where another stage brought this one: that does not say that the call is lost
+                isOrphan = true;
                 throw t;
             }
             // whoever has the result ends the call
@@ -265,11 +273,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         if (result == null || !result.giveUp()) {
             return false;
         }
-        AdmissionLimit admission = admitted;
-        if (admission != null) {
-            admitted = null;
-            admission.leave();
-        }
+        leaveSilently();
         List<OwnStage> own = context.giveUp();
         if (!own.isEmpty()) {
             connection.callThreads.tell(this, List.copyOf(own));
@@ -346,18 +350,16 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
 
     /** The handler has not begun, and will not. Whoever cancels the call and the thread that comes to it may both say so. */
     private void leaveUnbegun() {
-        AdmissionLimit admission;
-        synchronized (this) {
-            admission = admitted;
-            admitted = null;
-        }
+        // before the handler is taken: where this fails, whoever ends the call takes it
+        long now = connection.nanoTime();
+        AdmissionLimit admission = takeAdmitted();
         if (admission == null) {
             return;
         }
         if (connection.threads.waitsForItsOwn(method.place(), this)) {
             admission.leave();
         } else {
-            admission.leaveUnbegun(beganNanos, deadlineNanos, connection.nanoTime());
+            admission.leaveUnbegun(beganNanos, deadlineNanos, now);
         }
     }
 
@@ -435,8 +437,9 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         if (!entered) {
             leaveUnbegun();
         } else if (admission != null) {
+            long now = connection.nanoTime();
             admitted = null;
-            admission.leave(beganNanos, deadlineNanos, connection.nanoTime(), isDone);
+            admission.leave(beganNanos, deadlineNanos, now, isDone);
         }
         leaveStages();
         connection.ended(this, frame);

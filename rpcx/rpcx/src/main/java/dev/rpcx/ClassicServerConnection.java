@@ -195,24 +195,30 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
         ServerMethod method = server.method(MethodDictionary.key(request.service(), request.method()));
         if (method == null) {
-            return refuse(id, RPCXException.Code.NOT_FOUND, "no such service or method");
+            refuse(id, RPCXException.Code.NOT_FOUND, "no such service or method");
+            return false;
         }
         if (method.brings() || method.items() != null) {
-            return refuse(id, RPCXException.Code.INVALID, "a stream needs the native wire");
+            refuse(id, RPCXException.Code.INVALID, "a stream needs the native wire");
+            return false;
         }
         int values = request.values().size();
         int parameters = method.arguments().size();
         if (values != parameters) {
-            return refuse(id, RPCXException.Code.INVALID, values + " parameters (expected: " + parameters + ")");
+            refuse(id, RPCXException.Code.INVALID, values + " parameters (expected: " + parameters + ")");
+            return false;
         }
         if (leaving) {
-            return refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
+            refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
+            return false;
         }
         if (places.held() >= server.settings().maxCalls()) {
-            return refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection");
+            refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection");
+            return false;
         }
         if (!places.add(1)) {
-            return refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way");
+            refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way");
+            return false;
         }
         ClassicServerCall call = null;
         AdmissionLimit entered = null;
@@ -220,8 +226,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         try {
             AdmissionLimit admission = method.admission();
             if (admission != null && !running.enter(method, admission)) {
-                return refuse(
-                        id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
+                refuse(id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
+                return false;
             }
             entered = admission;
             long now = nanoTime();
@@ -257,12 +263,14 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
     }
 
-    private boolean refuse(long id, RPCXException.Code code, String text) {
+    private void refuse(long id, RPCXException.Code code, String text) {
         refuse(id, new RPCXException(code, text, RPCXException.Executed.NOT_EXECUTED));
-        return false;
     }
 
     private void refuse(long id, RPCXException why) {
+        if (isEnding()) {
+            return;
+        }
         reply(id, ClassicWire.reply(id, null, why), null, why.executed());
     }
 
@@ -317,7 +325,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         Charge charge = call.replyBytes;
         call.isAnswered = true;
         settle(call);
-        if (forget(call)) {
+        if (forget(call) && !isEnding()) {
             reply(call.id(), frame, charge, call.executed());
             closeIfDone();
         } else {
@@ -330,7 +338,6 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         call.isOverButThreads = !call.context().endUnlessThreads();
         if (call.isOverButThreads) {
             dropped.add(call);
-            watchAway();
             return;
         }
         dropped.remove(call);
@@ -345,20 +352,15 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             // those that are away have ended too
             away.clear();
             stopLookingAway();
-            endIfOver();
+            if (isOver) {
+                server.ended(channel);
+            }
         }
     }
 
     /** After this no handler begins any more. Any thread may ask. */
     boolean isCutOff() {
         return server.isCutOff();
-    }
-
-    private void endIfOver() {
-        if (isOver && places.held() == 0) {
-            stopLookingAway();
-            server.ended(channel);
-        }
     }
 
     private static void release(@Nullable Charge charge) {
@@ -423,6 +425,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
         List<ClassicServerCall> all = new ArrayList<>(calls.values());
         all.addAll(dropped);
+        all.addAll(away);
         for (ClassicServerCall call : all) {
             if (call.isOverButThreads) {
                 settleIfThreadsEnded(call);
@@ -457,7 +460,6 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             // the end of its connection and its handler's thread have both said so
             return;
         }
-        call.isAway = true;
         if (leaving || loop().isShuttingDown()) {
             giveUp(call);
             return;
@@ -467,6 +469,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             // a look at what is dropped may be due later
             stopLookingAway();
         }
+        call.isAway = true;
         away.add(call);
         watchAway();
     }
@@ -501,6 +504,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     private void giveUp(ClassicServerCall call) {
+        call.isAway = false;
         if (call.giveUp()) {
             settle(call);
         } else if (!call.isAnswered) {
@@ -518,10 +522,6 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
      * @param executed what the reply says of its call
      */
     private void reply(long id, byte[] frame, @Nullable Charge charged, RPCXException.Executed executed) {
-        if (isEnding()) {
-            release(charged);
-            return;
-        }
         if (charged == null && frame.length <= unchargedBytes && channel.isWritable()) {
             write(frame, left -> {});
             return;
@@ -597,7 +597,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 next = Math.min(next, left);
             }
         }
-        if (next < Long.MAX_VALUE) {
+        if (late.size() < calls.size()) {
             watchDue(next);
         }
         for (ClassicServerCall call : late) {
@@ -654,10 +654,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         threads.connectionGone();
         isOver = true;
         stopWatchingDue();
-        if (places.held() > 0) {
+        if (places.held() == 0) {
+            server.ended(channel);
+        } else {
             watchAway();
         }
-        endIfOver();
     }
 
     private void cancelAll() {

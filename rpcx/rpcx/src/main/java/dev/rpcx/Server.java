@@ -500,6 +500,11 @@ public final class Server implements AutoCloseable {
         return connections.size();
     }
 
+    /** Connections that are open, and those that are gone and have calls which have not ended. For tests. */
+    int served() {
+        return served.size();
+    }
+
     int running() {
         return running.get();
     }

@@ -456,6 +456,8 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
+                // also where another stage brought this one: that does not say that the call is lost
+                orphan = id;
                 throw t;
             }
             // whoever has the result ends the call

@@ -9,6 +9,7 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -158,6 +159,43 @@ class LostCallsTest {
         new Awaited((value, thrown) -> told.add(String.valueOf(value)), stage, lost).begin();
         stage.complete("x");
         assertThat(told).containsExactly("x");
+    }
+
+    /** The stage that an interceptor has returned brings another one, of which the connection cannot be told. */
+    @Test
+    void aCallIsLostAlsoWhereItsStageBringsAnother() {
+        CompletableFuture<Object> first = new CompletableFuture<>();
+        HandPlatform platform = new HandPlatform();
+        Server server = Server.builder(RegistryServer.registry(new Service()))
+                .platform(platform)
+                .interceptor((call, next) -> first)
+                .build()
+                .start();
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        HandChannel channel = new HandChannel(platform.ticker);
+        ServerConnection connection = new ServerConnection(channel, server, account, 0);
+        channel.pipeline().addLast(connection);
+        send(platform, channel, RawPeer.preface());
+        send(
+                platform,
+                channel,
+                RawPeer.frame(
+                        Wire.REQUEST | Wire.NAMED,
+                        ID,
+                        RawPeer.prelude("lost", "echo").writeBytes(RawPeer.text("x"))));
+        platform.handleAll(channel);
+        assertThat(server.running()).isEqualTo(1);
+        channel.finishAndReleaseAll();
+        platform.handleAll(channel);
+        channel.loop.fails = true;
+        first.complete(new CompletableFuture<>());
+        channel.loop.fails = false;
+        // a look: this channel has lost its timers with its end
+        connection.cutOff();
+        platform.settle(channel);
+        assertThat(server.running()).isZero();
+        account.close();
+        assertThat(server.ledger().audit()).isEmpty();
     }
 
     /** Completes one at the end of the stack, and others at each frame on the way back. */

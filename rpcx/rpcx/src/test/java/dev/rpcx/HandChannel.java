@@ -1,0 +1,75 @@
+package dev.rpcx;
+
+import io.netty.channel.EventLoop;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.concurrent.MockTicker;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A channel without a socket, under a hand clock. A test says whether its thread is the channel's event loop, as the
+ * channel's handlers see it, and whether that loop goes on.
+ */
+final class HandChannel extends EmbeddedChannel {
+    final Loop loop;
+    private final @Nullable EventLoop seen;
+
+    HandChannel(MockTicker ticker) {
+        super(EmbeddedChannel.builder().ticker(ticker));
+        loop = new Loop(super.eventLoop());
+        seen = (EventLoop)
+                Proxy.newProxyInstance(EventLoop.class.getClassLoader(), new Class<?>[] {EventLoop.class}, loop);
+    }
+
+    @Override
+    public EventLoop eventLoop() {
+        // the constructor registers it
+        return seen == null ? super.eventLoop() : seen;
+    }
+
+    /** The event loop, as handlers see it. */
+    static final class Loop implements InvocationHandler {
+        private final EventLoop loop;
+
+        /** This thread is not the loop's. */
+        boolean isElsewhere;
+
+        boolean hasEnded;
+
+        /** Tasks cannot be handed to it, for want of memory. */
+        boolean fails;
+
+        private Loop(EventLoop loop) {
+            this.loop = loop;
+        }
+
+        @Override
+        public @Nullable Object invoke(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
+            switch (method.getName()) {
+                case "inEventLoop":
+                    return !isElsewhere && !hasEnded;
+                case "isShuttingDown":
+                    return hasEnded;
+                case "execute":
+                    if (hasEnded) {
+                        throw new RejectedExecutionException("the loop has ended");
+                    }
+                    if (fails) {
+                        throw new OutOfMemoryError("of the loop, in this test");
+                    }
+                    break;
+                default:
+                    break;
+            }
+            try {
+                return method.invoke(loop, arguments);
+            } catch (InvocationTargetException e) {
+                throw e.getCause();
+            }
+        }
+    }
+}
