@@ -658,6 +658,8 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
 
     /** The handler has not begun, and will not. Whoever cancels the call and the thread that comes to it may both say so. */
     private void leaveUnbegun() {
+        // before the handler is taken: where this fails, whoever ends the call takes it
+        long now = connection.nanoTime();
         AdmissionLimit counted;
         synchronized (this) {
             counted = admitted;
@@ -671,7 +673,7 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
             // what one connection has too much of says nothing of what others may have
             counted.leave();
         } else {
-            counted.leaveUnbegun(beganNanos, deadlineNanos, connection.nanoTime());
+            counted.leaveUnbegun(beganNanos, deadlineNanos, now);
         }
     }
 
