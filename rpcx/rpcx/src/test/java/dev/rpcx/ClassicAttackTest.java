@@ -48,6 +48,7 @@ class ClassicAttackTest {
 
     @RPCXServer("target")
     static final class Target {
+        final CountDownLatch entered = new CountDownLatch(1);
         final CountDownLatch release = new CountDownLatch(1);
         final CountDownLatch interrupted = new CountDownLatch(1);
 
@@ -63,6 +64,7 @@ class ClassicAttackTest {
 
         @Method
         String block() throws InterruptedException {
+            entered.countDown();
             try {
                 release.await();
             } catch (InterruptedException e) {
@@ -295,7 +297,8 @@ class ClassicAttackTest {
     void anIdTwiceUnderWayEndsTheConnectionAndItsHandlers() throws Exception {
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(request(7, "block"));
-            await().until(() -> server.running() == 1);
+            // a call counts before it begins, and one that is cancelled by then never does
+            target.entered.await();
             peer.send(request(7, "hello", RawPeer.text("a")));
             assertThat(end(peer).code()).isEqualTo(RPCXException.Code.PROTOCOL);
             target.interrupted.await();
@@ -308,7 +311,8 @@ class ClassicAttackTest {
     void callsOfAClientThatIsGoneAreCancelled() throws Exception {
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(request(7, "block"));
-            await().until(() -> server.running() == 1);
+            // a call counts before it begins, and one that is cancelled by then never does
+            target.entered.await();
         }
         target.interrupted.await();
         await().until(() -> server.running() == 0);
@@ -446,7 +450,8 @@ class ClassicAttackTest {
     void aStopWithACallThatDoesNotEndCutsItOff() throws Exception {
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(request(1, "block"));
-            await().until(() -> server.running() == 1);
+            // a call counts before it begins, and one that is cancelled by then never does
+            target.entered.await();
             server.stop(Duration.ofMillis(50));
             target.interrupted.await();
             await().until(() -> server.running() == 0);
