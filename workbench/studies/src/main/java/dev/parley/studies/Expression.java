@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
+import java.util.function.UnaryOperator;
 
 /**
  * A claim in the language that {@link ExpressionParser} reads. A comparison is decided only when the 95 % interval of
@@ -49,42 +50,16 @@ sealed interface Expression {
 
     record Not(Statement statement) implements Statement {}
 
-    record Both(boolean isAnd, Statement left, Statement right) implements Statement {}
-
-    /**
-     * Holds where enough of the combinations of values do.
-     *
-     * @param kind {@code every}, {@code some}, {@code most}: more than half, or a number: at least so many
-     */
-    record Each(String kind, List<Binding> bindings, Statement body) implements Statement {
-        public Each {
-            bindings = List.copyOf(bindings);
-        }
-
-        int combinations() {
-            return bindings.stream().mapToInt(b -> b.values().size()).reduce(1, (a, b) -> a * b);
-        }
-
-        private int needed() {
-            return switch (kind) {
-                case "every" -> combinations();
-                case "some" -> 1;
-                case "most" -> combinations() / 2 + 1;
-                default -> Integer.parseInt(kind);
-            };
-        }
-    }
-
-    /** A name, and the values that it stands for one after the other. */
-    record Binding(String name, List<String> values) {
-        public Binding {
-            values = List.copyOf(values);
+    /** Holds where at least {@code needed} of the statements do: of both sides of an {@code and} both, of those of an {@code or} one. */
+    record Count(int needed, List<Statement> statements) implements Statement {
+        public Count {
+            statements = List.copyOf(statements);
         }
     }
 
     static Judgement judge(Statement statement, Function<Cell, Measured> measurements) {
         List<Finding> findings = new ArrayList<>();
-        Said said = said(statement, measurements, Map.of(), findings);
+        Said said = said(statement, measurements, findings);
         return new Judgement(said.verdict(), said.verdict() != said.sure(), findings);
     }
 
@@ -103,14 +78,14 @@ sealed interface Expression {
         }
     }
 
-    static Measured figure(Figure figure, Function<Cell, Measured> measurements, Map<String, String> names) {
+    static Measured figure(Figure figure, Function<Cell, Measured> measurements) {
         return switch (figure) {
             case Number number -> Measured.number(number.value());
-            case Of of -> measurements.apply(bound(of.cell(), names));
+            case Of of -> measurements.apply(of.cell());
             case Arithmetic a ->
-                figure(a.left(), measurements, names)
+                figure(a.left(), measurements)
                         .with(
-                                figure(a.right(), measurements, names),
+                                figure(a.right(), measurements),
                                 switch (a.operator()) {
                                     case '+' -> (x, y) -> x + y;
                                     case '-' -> (x, y) -> x - y;
@@ -119,71 +94,39 @@ sealed interface Expression {
                                 });
             case Extreme extreme ->
                 extreme.among().stream()
-                        .map(one -> figure(one, measurements, names))
+                        .map(one -> figure(one, measurements))
                         .reduce((x, y) -> x.with(y, extreme.isLeast() ? Math::min : Math::max))
                         .orElseThrow();
         };
     }
 
-    private static Said said(
-            Statement statement,
-            Function<Cell, Measured> measurements,
-            Map<String, String> names,
-            List<Finding> findings) {
+    private static Said said(Statement statement, Function<Cell, Measured> measurements, List<Finding> findings) {
         return switch (statement) {
             case Order order -> {
-                Measured left = figure(order.left(), measurements, names);
-                Measured right = figure(order.right(), measurements, names);
+                Measured left = figure(order.left(), measurements);
+                Measured right = figure(order.right(), measurements);
                 double band = order.orEqual() ? 1 + TIE_BAND : 1;
                 double least = order.isLess() ? 0 : 1 / band;
                 double most = order.isLess() ? band : Double.POSITIVE_INFINITY;
-                yield add(findings, compared(bound(order.text(), names), left, right, least, most));
+                yield add(findings, compared(order.text(), left, right, least, most));
             }
             case Similar similar -> {
-                Measured left = figure(similar.left(), measurements, names);
-                Measured right = figure(similar.right(), measurements, names);
-                yield add(
-                        findings,
-                        compared(bound(similar.text(), names), left, right, 1 / similar.factor(), similar.factor()));
+                Measured left = figure(similar.left(), measurements);
+                Measured right = figure(similar.right(), measurements);
+                yield add(findings, compared(similar.text(), left, right, 1 / similar.factor(), similar.factor()));
             }
-            case Not not -> said(not.statement(), measurements, names, findings).not();
-            case Both both -> {
-                List<Said> sides = List.of(
-                        said(both.left(), measurements, names, findings),
-                        said(both.right(), measurements, names, findings));
-                yield counted(sides, both.isAnd() ? 2 : 1);
-            }
-            case Each each -> {
+            case Not not -> said(not.statement(), measurements, findings).not();
+            case Count count -> {
                 List<Said> all = new ArrayList<>();
-                for (Map<String, String> inner : combinations(each.bindings(), names)) {
-                    all.add(said(each.body(), measurements, inner, findings));
+                for (Statement one : count.statements()) {
+                    all.add(said(one, measurements, findings));
                 }
-                yield counted(all, each.needed());
+                // whether at least so many hold, whatever becomes of those that are not decided
+                yield new Said(
+                        kleene(all.stream().map(Said::verdict).toList(), count.needed()),
+                        kleene(all.stream().map(Said::sure).toList(), count.needed()));
             }
         };
-    }
-
-    private static List<Map<String, String>> combinations(List<Binding> bindings, Map<String, String> names) {
-        List<Map<String, String>> all = List.of(names);
-        for (Binding binding : bindings) {
-            List<Map<String, String>> more = new ArrayList<>();
-            for (Map<String, String> outer : all) {
-                for (String value : binding.values()) {
-                    Map<String, String> inner = new HashMap<>(outer);
-                    inner.put(binding.name(), value);
-                    more.add(inner);
-                }
-            }
-            all = more;
-        }
-        return all;
-    }
-
-    /** Whether at least {@code needed} hold, whatever becomes of those that are not decided. */
-    private static Said counted(List<Said> all, int needed) {
-        return new Said(
-                kleene(all.stream().map(Said::verdict).toList(), needed),
-                kleene(all.stream().map(Said::sure).toList(), needed));
     }
 
     private static Verdict kleene(List<Verdict> all, int needed) {
@@ -256,6 +199,55 @@ sealed interface Expression {
 
     private static Finding open(String what, Measured left, Measured right, Measured ratio, String why) {
         return new Finding(Verdict.NOT_DECIDED, false, what, left, right, ratio, why);
+    }
+
+    /** With the values of names in place of each {@code @name}, in cells and in what is told of them. */
+    static Statement bound(Statement statement, Map<String, String> names) {
+        return rewritten(statement, text -> bound(text, names), cell -> new Of(bound(cell, names)));
+    }
+
+    static Figure bound(Figure figure, Map<String, String> names) {
+        return rewritten(figure, cell -> new Of(bound(cell, names)));
+    }
+
+    /** With other figures in place of cells. */
+    static Statement rewritten(Statement statement, Function<Cell, Figure> cells) {
+        return rewritten(statement, text -> text, cells);
+    }
+
+    private static Statement rewritten(Statement statement, UnaryOperator<String> texts, Function<Cell, Figure> cells) {
+        return switch (statement) {
+            case Order o ->
+                new Order(
+                        rewritten(o.left(), cells),
+                        rewritten(o.right(), cells),
+                        o.isLess(),
+                        o.orEqual(),
+                        texts.apply(o.text()));
+            case Similar s ->
+                new Similar(rewritten(s.left(), cells), rewritten(s.right(), cells), s.factor(), texts.apply(s.text()));
+            case Not not -> new Not(rewritten(not.statement(), texts, cells));
+            case Count count ->
+                new Count(
+                        count.needed(),
+                        count.statements().stream()
+                                .map(one -> rewritten(one, texts, cells))
+                                .toList());
+        };
+    }
+
+    static Figure rewritten(Figure figure, Function<Cell, Figure> cells) {
+        return switch (figure) {
+            case Number number -> number;
+            case Of of -> cells.apply(of.cell());
+            case Arithmetic a -> new Arithmetic(a.operator(), rewritten(a.left(), cells), rewritten(a.right(), cells));
+            case Extreme extreme ->
+                new Extreme(
+                        extreme.isLeast(),
+                        extreme.among().stream()
+                                .map(one -> rewritten(one, cells))
+                                .toList());
+        };
     }
 
     private static Cell bound(Cell cell, Map<String, String> names) {

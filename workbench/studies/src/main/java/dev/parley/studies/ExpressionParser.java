@@ -4,6 +4,7 @@ import dev.parley.model.BadInput;
 import dev.parley.studies.Expression.Figure;
 import dev.parley.studies.Expression.Statement;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -68,17 +69,18 @@ final class ExpressionParser {
         Statement left = simple();
         while (true) {
             if (takeWord("and")) {
-                left = new Expression.Both(true, left, simple());
+                left = new Expression.Count(2, List.of(left, simple()));
             } else if (takeWord("or")) {
-                left = new Expression.Both(false, left, simple());
+                left = new Expression.Count(1, List.of(left, simple()));
             } else {
                 return left;
             }
         }
     }
 
+    /** The statement behind the sets, once for each combination of their values. */
     private Statement each(String kind) {
-        List<Expression.Binding> bindings = new ArrayList<>();
+        List<Map<String, String>> combinations = List.of(Map.of());
         do {
             String name = word("a name");
             needWord("in");
@@ -88,15 +90,31 @@ final class ExpressionParser {
                 values.add(until(",}"));
             } while (take(','));
             need('}');
-            bindings.add(new Expression.Binding(name, values));
+            combinations = combinations.stream()
+                    .flatMap(outer -> values.stream().map(value -> {
+                        Map<String, String> inner = new HashMap<>(outer);
+                        inner.put(name, value);
+                        return inner;
+                    }))
+                    .toList();
         } while (take(','));
         need(':');
-        Expression.Each each = new Expression.Each(kind, bindings, statement());
-        if (Character.isDigit(kind.charAt(0))
-                && (Integer.parseInt(kind) < 1 || Integer.parseInt(kind) > each.combinations())) {
-            throw new BadInput(place, kind + " of " + each.combinations(), "1 to " + each.combinations());
+        Statement body = statement();
+        int all = combinations.size();
+        int needed = switch (kind) {
+            case "every" -> all;
+            case "some" -> 1;
+            case "most" -> all / 2 + 1;
+            default -> Integer.parseInt(kind);
+        };
+        if (needed < 1 || needed > all) {
+            throw new BadInput(place, kind + " of " + all, "1 to " + all);
         }
-        return each;
+        return new Expression.Count(
+                needed,
+                combinations.stream()
+                        .map(names -> Expression.bound(body, names))
+                        .toList());
     }
 
     private Statement simple() {

@@ -259,9 +259,18 @@ public record Paper(
 
     /** What the paper's metric is in the workbench's own, in one cell: itself where it is one of them. */
     public Measured measured(Cell cell, Function<Cell, Measured> measurements) {
+        return Expression.figure(inOwnMetrics(cell), measurements);
+    }
+
+    /** A statement that asks for the workbench's own metrics in place of the paper's. */
+    Expression.Statement inOwnMetrics(Expression.Statement statement) {
+        return Expression.rewritten(statement, this::inOwnMetrics);
+    }
+
+    private Expression.Figure inOwnMetrics(Cell cell) {
         String meaning = metrics.get(cell.metric());
         if (meaning == null) {
-            return measurements.apply(cell);
+            return new Expression.Of(cell);
         }
         Map<String, String> pair = new LinkedHashMap<>();
         String[] technologies = cell.condition("technology").split("/", 2);
@@ -269,10 +278,9 @@ public record Paper(
             pair.put("first", technologies[0]);
             pair.put("second", technologies[1]);
         }
-        return Expression.figure(
-                ExpressionParser.figure(cell.metric(), meaning),
-                inner -> measured(inner.within(cell), measurements),
-                pair);
+        return Expression.rewritten(
+                Expression.bound(ExpressionParser.figure(cell.metric(), meaning), pair),
+                inner -> inOwnMetrics(inner.within(cell)));
     }
 
     /** What a criterion comes to for one technology, from whatever figures there are. */
@@ -280,17 +288,14 @@ public record Paper(
         Cell of = new Cell(criterion.name(), Map.of("technology", technology));
         return Expression.figure(
                 ExpressionParser.figure(criterion.name(), criterion.figure()),
-                inner -> measured(inner.within(of), measurements),
-                Map.of());
+                inner -> measured(inner.within(of), measurements));
     }
 
     /** The same from the paper's own figures, in its own units. */
     public Measured published(Criterion criterion, String technology) {
         Cell of = new Cell(criterion.name(), Map.of("technology", technology));
         return Expression.figure(
-                ExpressionParser.figure(criterion.name(), criterion.figure()),
-                inner -> published(inner.within(of)),
-                Map.of());
+                ExpressionParser.figure(criterion.name(), criterion.figure()), inner -> published(inner.within(of)));
     }
 
     /** The paper's own figure of a cell, in its unit. */

@@ -115,7 +115,7 @@ class ClaimsCanBeDecidedTest {
      */
     private static boolean isReached(Paper paper, Claim claim, Verdict verdict) {
         Random random = new Random(20261122);
-        Expression.Statement statement = ExpressionParser.statement(claim.id(), claim.expression());
+        Expression.Statement statement = paper.inOwnMetrics(ExpressionParser.statement(claim.id(), claim.expression()));
         Map<Cell, Double> figures = new HashMap<>();
         asked(paper, claim).forEach(cell -> figures.put(cell, possible(cell, 0)));
         List<Cell> cells = List.copyOf(figures.keySet());
@@ -131,7 +131,7 @@ class ClaimsCanBeDecidedTest {
                     changed.put(cell, possible(cell, Math.log(figures.get(cell)) + change));
                 }
             }
-            Judgement judged = judged(paper, statement, changed);
+            Judgement judged = Expression.judge(statement, cell -> Measured.number(changed.get(cell)));
             if (judged.verdict() == verdict) {
                 return true;
             }
@@ -149,10 +149,6 @@ class ClaimsCanBeDecidedTest {
 
     private static String value(Cell cell, String shared) {
         return shared.equals("metric") ? cell.metric() : cell.condition(shared);
-    }
-
-    private static Judgement judged(Paper paper, Expression.Statement statement, Map<Cell, Double> figures) {
-        return Expression.judge(statement, cell -> paper.measured(cell, inner -> Measured.number(figures.get(inner))));
     }
 
     /**
