@@ -5,7 +5,6 @@ import dev.parley.studies.Judgement.Verdict;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
@@ -146,47 +145,35 @@ sealed interface Expression {
     /** Whether the ratio lies between {@code least} and {@code most}. */
     private static Finding compared(String what, Measured left, Measured right, double least, double most) {
         Measured ratio = left.with(right, (x, y) -> x / y);
-        if (ratio.isMissing()) {
-            return open(what, left, right, ratio, ratio.missing());
-        }
-        if (!(left.value() >= 0) || !(right.value() > 0)) {
-            return open(what, left, right, ratio, "a ratio of figures that are not above nothing");
-        }
-        if (ratio.restarts() < Judgement.LEAST_RESTARTS) {
-            return open(
-                    what,
-                    left,
-                    right,
-                    ratio,
-                    ratio.restarts() + (ratio.restarts() == 1 ? " restart" : " restarts") + " of "
-                            + Judgement.LEAST_RESTARTS + " that a verdict needs");
-        }
-        if (!ratio.isOfMost()) {
-            return open(
-                    what,
-                    left,
-                    right,
-                    ratio,
-                    ratio.survivors() + " restarts count on both sides, and a verdict needs more than half");
-        }
+        double border = least > 0 && ratio.low() <= least ? least : most;
+        String none = none(left, right, ratio);
         boolean isWithin = isWithin(ratio.low(), ratio.high(), least, most);
         boolean isOutside = isOutside(ratio.low(), ratio.high(), least, most);
-        String interval = String.format(
-                Locale.ROOT, "ratio %.3g, 95 %% from %.3g to %.3g", ratio.value(), ratio.low(), ratio.high());
-        if (isWithin || isOutside) {
-            boolean isSure = isWithin
-                    ? isWithin(ratio.wideLow(), ratio.wideHigh(), least, most)
-                    : isOutside(ratio.wideLow(), ratio.wideHigh(), least, most);
-            return new Finding(
-                    isWithin ? Verdict.HOLDS : Verdict.DOES_NOT_HOLD, !isSure, what, left, right, ratio, interval);
+        if (!none.isEmpty() || !isWithin && !isOutside) {
+            return new Finding(Verdict.NOT_DECIDED, false, what, left, right, ratio, border, none);
         }
-        return open(
-                what,
-                left,
-                right,
-                ratio,
-                interval + ", which holds the border of "
-                        + String.format(Locale.ROOT, "%.3g", least > 0 && ratio.low() <= least ? least : most));
+        boolean isSure = isWithin
+                ? isWithin(ratio.wideLow(), ratio.wideHigh(), least, most)
+                : isOutside(ratio.wideLow(), ratio.wideHigh(), least, most);
+        return new Finding(
+                isWithin ? Verdict.HOLDS : Verdict.DOES_NOT_HOLD, !isSure, what, left, right, ratio, border, none);
+    }
+
+    /** Why a ratio decides nothing, whatever it is; empty where it may decide. */
+    private static String none(Measured left, Measured right, Measured ratio) {
+        if (ratio.isMissing()) {
+            return ratio.missing();
+        }
+        if (!(left.value() >= 0) || !(right.value() > 0)) {
+            return "a ratio of figures that are not above nothing";
+        }
+        if (ratio.restarts() < Judgement.LEAST_RESTARTS) {
+            return ratio.restarts() + (ratio.restarts() == 1 ? " restart" : " restarts") + " of "
+                    + Judgement.LEAST_RESTARTS + " that a verdict needs";
+        }
+        return ratio.isOfMost()
+                ? ""
+                : ratio.survivors() + " restarts count on both sides, and a verdict needs more than half";
     }
 
     private static boolean isWithin(double low, double high, double least, double most) {
@@ -195,10 +182,6 @@ sealed interface Expression {
 
     private static boolean isOutside(double low, double high, double least, double most) {
         return high < least || low > most;
-    }
-
-    private static Finding open(String what, Measured left, Measured right, Measured ratio, String why) {
-        return new Finding(Verdict.NOT_DECIDED, false, what, left, right, ratio, why);
     }
 
     /** With the values of names in place of each {@code @name}, in cells and in what is told of them. */

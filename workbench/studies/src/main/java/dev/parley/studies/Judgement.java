@@ -1,6 +1,7 @@
 package dev.parley.studies;
 
 import java.util.List;
+import java.util.Locale;
 
 /**
  * What measurements say about a claim.
@@ -37,7 +38,8 @@ public record Judgement(Verdict verdict, boolean isIndicative, List<Finding> fin
      * @param isIndicative decided, but not were the interval as wide as so few restarts ask for
      * @param what as the claim has it
      * @param ratio of left to right, with its 95 % interval; missing where a side was not measured
-     * @param why in words
+     * @param border what an interval that decides nothing lies across
+     * @param none why there is no interval that could decide; empty where there is one
      */
     public record Finding(
             Verdict verdict,
@@ -46,9 +48,22 @@ public record Judgement(Verdict verdict, boolean isIndicative, List<Finding> fin
             Measured left,
             Measured right,
             Measured ratio,
-            String why) {
+            double border,
+            String none) {
         public String words() {
             return Judgement.words(verdict, isIndicative);
+        }
+
+        /** Why this is the verdict. */
+        public String why() {
+            if (!none.isEmpty()) {
+                return none;
+            }
+            String interval = String.format(
+                    Locale.ROOT, "ratio %.3g, 95 %% from %.3g to %.3g", ratio.value(), ratio.low(), ratio.high());
+            return verdict == Verdict.NOT_DECIDED
+                    ? interval + String.format(Locale.ROOT, ", which holds the border of %.3g", border)
+                    : interval;
         }
     }
 

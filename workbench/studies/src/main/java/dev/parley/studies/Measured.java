@@ -1,6 +1,7 @@
 package dev.parley.studies;
 
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
@@ -21,6 +22,8 @@ public final class Measured {
 
     /** Enough for the ends of a 95 % interval to move by less than a percent of its width. */
     private static final int DRAWS = 2_000;
+
+    private static final SortedMap<Integer, Restart> NO_RESTARTS = Collections.emptySortedMap();
 
     private static final long SEED = 0x9E3779B97F4A7C15L;
 
@@ -86,11 +89,11 @@ public final class Measured {
     }
 
     public static Measured number(double value) {
-        return new Measured(new TreeMap<>(), false, value, CERTAIN, CERTAIN, "");
+        return new Measured(NO_RESTARTS, false, value, CERTAIN, CERTAIN, "");
     }
 
     public static Measured missing(String why) {
-        return new Measured(new TreeMap<>(), false, Double.NaN, 0, 0, why);
+        return new Measured(NO_RESTARTS, false, Double.NaN, 0, 0, why);
     }
 
     public boolean isMissing() {

@@ -15,7 +15,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -115,23 +115,29 @@ class ClaimsCanBeDecidedTest {
      */
     private static boolean isReached(Paper paper, Claim claim, Verdict verdict) {
         Random random = new Random(20261122);
-        Expression.Statement statement = paper.inOwnMetrics(ExpressionParser.statement(claim.id(), claim.expression()));
-        Map<Cell, Double> figures = new HashMap<>();
-        asked(paper, claim).forEach(cell -> figures.put(cell, possible(cell, 0)));
-        List<Cell> cells = List.copyOf(figures.keySet());
+        List<Cell> cells = List.copyOf(asked(paper, claim));
+        List<Possible> possible = cells.stream().map(Possible::of).toList();
+        // a place in the list for each cell: figures are looked up millions of times
+        Expression.Statement statement = Expression.rewritten(
+                paper.inOwnMetrics(ExpressionParser.statement(claim.id(), claim.expression())),
+                cell -> new Expression.Of(cells.get(cells.indexOf(cell))));
+        double[] figures = possible.stream().mapToDouble(one -> one.nearest(0)).toArray();
         long reached = -1;
         for (int tries = 0; tries < MAX_TRIES; tries++) {
             Cell one = cells.get(random.nextInt(cells.size()));
             String shared = SHARED.get(random.nextInt(SHARED.size()));
             // a long step finds the way, a short one the goal of a claim that asks for alike
             double change = (random.nextBoolean() ? 1.5 : 0.15) * random.nextGaussian();
-            Map<Cell, Double> changed = new HashMap<>(figures);
-            for (Cell cell : cells) {
-                if (cell.equals(one) || !shared.isEmpty() && value(cell, shared).equals(value(one, shared))) {
-                    changed.put(cell, possible(cell, Math.log(figures.get(cell)) + change));
+            Map<Cell, Measured> changed = new IdentityHashMap<>();
+            double[] next = figures.clone();
+            for (int i = 0; i < next.length; i++) {
+                Cell cell = cells.get(i);
+                if (cell == one || !shared.isEmpty() && value(cell, shared).equals(value(one, shared))) {
+                    next[i] = possible.get(i).nearest(Math.log(figures[i]) + change);
                 }
+                changed.put(cell, Measured.number(next[i]));
             }
-            Judgement judged = Expression.judge(statement, cell -> Measured.number(changed.get(cell)));
+            Judgement judged = Expression.judge(statement, changed::get);
             if (judged.verdict() == verdict) {
                 return true;
             }
@@ -141,7 +147,7 @@ class ClaimsCanBeDecidedTest {
                     .count();
             if (now >= reached) {
                 reached = now;
-                figures.putAll(changed);
+                figures = next;
             }
         }
         return false;
@@ -151,26 +157,30 @@ class ClaimsCanBeDecidedTest {
         return shared.equals("metric") ? cell.metric() : cell.condition(shared);
     }
 
-    /**
-     * The figure nearest to one of this logarithm that a cell can have; 0 is the logarithm of a figure that all metrics
-     * can have or come close to.
-     */
-    private static double possible(Cell cell, double logarithm) {
-        Metric metric = Metric.ofKey(cell.metric());
-        double least = switch (metric) {
-            // no process of a JVM, and none of a broker, holds less
-            case MEMORY_AFTER_BOOT, MEMORY_AFTER_LOAD, BROKER_MEMORY, DATABASE_MEMORY -> 10;
-            // kazanavicius, section 3.1: from 10 to 200
-            case CLIENTS_AT_BEST, CLIENTS_AT_LIMIT -> 10;
-            case USERS_AT_FIRST_FAILURE -> 1;
-            default -> 1e-3;
-        };
-        double most = switch (metric) {
-            case SUCCESS_SHARE, STEP_SUCCESS_SHARE -> 100;
-            case CLIENTS_AT_BEST, CLIENTS_AT_LIMIT -> 200;
-            default -> 1e6;
-        };
-        return Math.clamp(Math.exp(logarithm), least, most);
+    /** The figures that a cell can have. */
+    private record Possible(double least, double most) {
+        static Possible of(Cell cell) {
+            Metric metric = Metric.ofKey(cell.metric());
+            double least = switch (metric) {
+                // no process of a JVM, and none of a broker, holds less
+                case MEMORY_AFTER_BOOT, MEMORY_AFTER_LOAD, BROKER_MEMORY, DATABASE_MEMORY -> 10;
+                // kazanavicius, section 3.1: from 10 to 200
+                case CLIENTS_AT_BEST, CLIENTS_AT_LIMIT -> 10;
+                case USERS_AT_FIRST_FAILURE -> 1;
+                default -> 1e-3;
+            };
+            double most = switch (metric) {
+                case SUCCESS_SHARE, STEP_SUCCESS_SHARE -> 100;
+                case CLIENTS_AT_BEST, CLIENTS_AT_LIMIT -> 200;
+                default -> 1e6;
+            };
+            return new Possible(least, most);
+        }
+
+        /** The one nearest to one of this logarithm; 0 is that of a figure that all metrics can have or come close to. */
+        double nearest(double logarithm) {
+            return Math.clamp(Math.exp(logarithm), least, most);
+        }
     }
 
     /**
