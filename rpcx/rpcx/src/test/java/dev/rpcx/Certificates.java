@@ -70,7 +70,11 @@ final class Certificates {
         whole.add(Path.of(System.getProperty("java.home"), "bin", "keytool").toString());
         whole.addAll(List.of(command));
         whole.addAll(List.of("-alias", alias, "-storetype", "PKCS12", "-storepass", PASSWORD));
-        whole.addAll(List.of("-keystore", store.toString(), "-J-XX:TieredStopAtLevel=1"));
+        whole.addAll(List.of("-keystore", store.toString(), "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"));
+        // what makes a password hard to guess takes longer than all else, each time that the store is opened
+        for (String what : List.of("keyPbe", "certPbe", "mac")) {
+            whole.add("-J-Dkeystore.pkcs12." + what + "IterationCount=1");
+        }
         Process process = new ProcessBuilder(whole).redirectErrorStream(true).start();
         String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         if (process.waitFor() != 0) {
