@@ -47,10 +47,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Real processes on loopback, windows under a second. */
+/** Real processes on loopback, windows of a moment. */
 class LabTest {
-    private static final Duration WINDOW = Duration.ofMillis(600);
-
     @TempDir
     Path out;
 
@@ -88,7 +86,7 @@ class LabTest {
     void everyTrialLeavesItsRowsAndEveryBootItsFigures() throws InterruptedException {
         TinyRun.Listener listener = new TinyRun.Listener();
         Lab observed = new Lab(Catalog.read(), listener, Map.of(), true);
-        Lab.Ending ending = observed.run(TinyRun.rehearsed(List.of("grpc", "rpcx"), 1, WINDOW), out, "a test");
+        Lab.Ending ending = observed.run(TinyRun.rehearsed(List.of("grpc", "rpcx"), 1, TinyRun.WINDOW), out, "a test");
 
         assertThat(ending.finished()).isEqualTo(4);
         assertThat(ending.failed()).isZero();
@@ -171,7 +169,7 @@ class LabTest {
                 }
             }
         };
-        Lab.Ending ending = TinyRun.lab(listener).run(TinyRun.study(List.of("rpcx"), 1, WINDOW), out, "a test");
+        Lab.Ending ending = TinyRun.lab(listener).run(TinyRun.study(List.of("rpcx"), 1, TinyRun.WINDOW), out, "a test");
 
         assertThat(ending.failed()).isEqualTo(1);
         assertThat(ending.finished()).isEqualTo(1);
@@ -187,7 +185,7 @@ class LabTest {
 
     @Test
     void limitsHoldForTheServicesOfATrial() throws InterruptedException {
-        Study free = TinyRun.study(List.of("rpcx"), 1, WINDOW);
+        Study free = TinyRun.study(List.of("rpcx"), 1, TinyRun.WINDOW);
         Limits limits = new Limits(
                 new Limits.Share(Optional.of(1.0), Optional.of(600_000_000L)),
                 Map.of(),
@@ -223,8 +221,9 @@ class LabTest {
     @Test
     void aTakenPortIsReplacedByAnother() throws IOException, InterruptedException {
         TinyRun.Listener listener = new TinyRun.Listener();
-        Plan.Boot boot =
-                Plan.of(TinyRun.study(List.of("rpcx"), 1, WINDOW)).boots().getFirst();
+        Plan.Boot boot = Plan.of(TinyRun.study(List.of("rpcx"), 1, TinyRun.WINDOW))
+                .boots()
+                .getFirst();
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             Iterator<Integer> ports =
                     List.of(taken.getLocalPort(), Ports.free(), Ports.free()).iterator();
