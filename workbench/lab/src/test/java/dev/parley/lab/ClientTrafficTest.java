@@ -31,8 +31,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * What passes between clients and the first service of niswar, in its own topologies with its own messages, over real
- * processes and databases. With {@code -Dparley.long=true} over every technology that needs no broker, otherwise without {@code rest-jetty}:
- * the client and the server of {@code rest-h2}, over the HTTP version of {@code rest}.
+ * processes and databases. With {@code -Dparley.long=true} over every technology that needs no broker, otherwise
+ * without {@code rest-jetty}: the client and the server of {@code rest-h2}, over the HTTP version of {@code rest}.
  */
 class ClientTrafficTest {
     @TempDir

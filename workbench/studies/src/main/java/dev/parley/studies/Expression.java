@@ -49,7 +49,10 @@ sealed interface Expression {
 
     record Not(Statement statement) implements Statement {}
 
-    /** Holds where at least {@code needed} of the statements do: of both sides of an {@code and} both, of those of an {@code or} one. */
+    /**
+     * Holds where at least {@code needed} of the statements do: two of the sides of an {@code and}, one of those of an
+     * {@code or}.
+     */
     record Count(int needed, List<Statement> statements) implements Statement {
         public Count {
             statements = List.copyOf(statements);
