@@ -31,8 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * What passes between clients and the first service of niswar, in its own topologies with its own messages, over real
- * processes and databases. With {@code -Dparley.long=true} over every technology that needs no broker, otherwise
- * without {@code rest-jetty}: the client and the server of {@code rest-h2}, over the HTTP version of {@code rest}.
+ * processes and databases. With {@code -Dparley.long=true} over every technology that needs no broker.
  */
 class ClientTrafficTest {
     @TempDir
@@ -61,13 +60,11 @@ class ClientTrafficTest {
                 messages.computeIfAbsent(topology, _ -> new LinkedHashSet<>()).addAll(study.messages());
             }
         }
-        technologies.values().forEach(all -> {
-            if (Boolean.getBoolean("parley.long")) {
-                WireBytesTest.directTechnologies().forEach(all::add);
-            } else {
-                all.remove("rest-jetty");
-            }
-        });
+        if (Boolean.getBoolean("parley.long")) {
+            technologies
+                    .values()
+                    .forEach(all -> WireBytesTest.directTechnologies().forEach(all::add));
+        }
         for (Map.Entry<Topology, Set<MessageSpec>> one : messages.entrySet()) {
             one.getValue().forEach(message -> MESSAGES.add(message.toString()));
             measure(
@@ -154,7 +151,7 @@ class ClientTrafficTest {
                     .as(message)
                     .doesNotHaveDuplicates();
         }
-        assertThat(WIRE).containsKey("rest-h2 flat:2221");
+        assertThat(WIRE).containsKeys("rest-h2 flat:2221", "rest-jetty flat:2221");
         // payloads are of the first page, and bytes on the wire of twenty others
         WIRE.forEach(
                 (cell, bytes) -> assertThat(bytes).as(cell).isGreaterThan(0.97 * PAYLOADS.getOrDefault(cell, 0.0)));

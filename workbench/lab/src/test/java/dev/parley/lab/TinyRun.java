@@ -20,8 +20,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The smallest study of real processes. Its figures mean nothing; that they are there, and what is left when something goes wrong,
- * does: its loads, which take all of the processors there are, last a moment. As a {@code main()} it is a lab to be killed: it prints a line for each trial that ended.
+ * The smallest study of real processes. Its figures mean nothing; that they are there, and what is left when something
+ * goes wrong, does: its loads, which take all of the processors there are, last a moment. As a {@code main()} it is a
+ * lab to be killed: it prints a line for each trial that ended.
  */
 final class TinyRun {
     private TinyRun() {}
