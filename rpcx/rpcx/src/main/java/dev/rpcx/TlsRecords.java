@@ -7,6 +7,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandler;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.handler.ssl.NotSslRecordException;
+import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -14,7 +15,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Around the engine of a connection with TLS, on both sides. Before it: hands over whole records, one by one, and keeps
  * the begin of one whose end has not come. What is kept beyond a little is charged before that, as the begin of a frame
- * is, and has as long to become whole. Behind it, as {@link #opened}: sees whether a record has brought data.
+ * is, and has as long to become whole. Behind it, as {@link #opened}: sees whether a record has brought data, and makes the
+ * end of the peer's stream of TLS the connection's end.
  *
  * <p>What brings no data may stay with the engine: the begin of a message that goes on over several records, or all that
  * comes behind a close_notify. So it is charged too, until data shows that the engine has kept nothing. All of a
@@ -123,7 +125,26 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
                 hasOpened = true;
                 ctx.fireChannelRead(message);
             }
+
+            @Override
+            public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+                if (event instanceof SslCloseCompletionEvent end && end.isSuccess()) {
+                    endOfStream(ctx);
+                } else {
+                    ctx.fireUserEventTriggered(event);
+                }
+            }
         };
+    }
+
+    /**
+     * The peer has said close_notify, behind which nothing can come (RFC 8446, section 6.1): for those behind this the
+     * connection ends as it does without TLS at the end of TCP's stream, which need not follow. They are told before it
+     * is closed, since a peer that does not read keeps the engine's last word, and with it the close, for a while.
+     */
+    private static void endOfStream(ChannelHandlerContext ctx) {
+        ctx.fireChannelInactive();
+        ctx.close();
     }
 
     @Override

@@ -10,6 +10,9 @@ import java.security.KeyStore;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
 
 /** An authority and what it signs, made by the JDK's own keytool, as PEM files. */
 final class Certificates {
@@ -55,6 +58,25 @@ final class Certificates {
                 key,
                 pem("PRIVATE KEY", keys.getKey(file, PASSWORD.toCharArray()).getEncoded()));
         return new Pair(chain, key);
+    }
+
+    /** For sockets of the JDK, which show what {@link #make} has made under this name, and trust this authority. */
+    SSLContext context(String file) throws IOException, GeneralSecurityException {
+        KeyStore all = keys();
+        KeyStore shown = KeyStore.getInstance("PKCS12");
+        shown.load(null, null);
+        char[] password = PASSWORD.toCharArray();
+        shown.setKeyEntry(file, all.getKey(file, password), password, all.getCertificateChain(file));
+        KeyManagerFactory own = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        own.init(shown, password);
+        KeyStore trusted = KeyStore.getInstance("PKCS12");
+        trusted.load(null, null);
+        trusted.setCertificateEntry("authority", all.getCertificate("authority"));
+        TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trust.init(trusted);
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(own.getKeyManagers(), trust.getTrustManagers(), null);
+        return context;
     }
 
     private KeyStore keys() throws IOException, GeneralSecurityException {
