@@ -59,11 +59,6 @@ final class Account {
         return ledger.isHalfTaken(kind);
     }
 
-    /** How much of this all connections of the same address hold together, those that are gone among them. */
-    long heldOfAddress(Resource kind) {
-        return address == null ? 0 : address.held(kind);
-    }
-
     /** How many calls are under way on this connection, as its owner counts them; to be zero when all is quiet. */
     void watch(LongSupplier calls) {
         underWay = calls;

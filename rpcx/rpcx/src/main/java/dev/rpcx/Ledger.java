@@ -481,15 +481,17 @@ final class Ledger {
         private final Object key;
         private final AtomicLongArray held = new AtomicLongArray(KINDS);
 
+        /** Handlers that are counted, and go on when their connections are gone. */
+        final LeftBehind handlers = new LeftBehind();
+
+        /** The same of a pool's threads, and of what waits for one. */
+        final LeftBehind threads = new LeftBehind();
+
         /** Changed while the map's entry is locked. */
         private final AtomicInteger connections = new AtomicInteger();
 
         Address(Object key) {
             this.key = key;
-        }
-
-        long held(Resource kind) {
-            return held.get(kind.ordinal());
         }
 
         private boolean holdsNothing() {

@@ -4,26 +4,31 @@ import io.netty.channel.EventLoop;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Shares the threads of a pool among connections, as {@link AdmissionLimit} shares handlers: a connection may hold as
  * many as are still free then, and one more, so some are always left for who holds few. What may not begin yet waits in
  * the order in which it came. Connections have their turns one after the other, however much each of them has waiting.
- * What goes on when its connection is gone counts for every connection of its address: whoever comes again has it in
- * its share. Thread-safe.
+ * What goes on when its connection is gone is in the share of those connections of its address that come later: see
+ * {@link LeftBehind}. Thread-safe.
  *
  * <p>Whether a connection may begin something depends on two numbers alone: how many threads are free, and how many it
- * holds with its address. So those that wait stand in one queue for each number that they hold, and the next is the
- * first of the queues whose number is small enough, of which there are few however many connections wait. Those of one
- * address that hold equally many stand there together, since a thread more or less of their address moves them all.
+ * holds with what it has found left behind. So those that wait stand in one queue for each number that they hold, and
+ * the next is the first of the queues whose number is small enough, of which there are few however many connections
+ * wait. Those of one address that hold equally many, and have found as many, stand there together, since the end of
+ * what was left moves them all.
  *
  * <p>Nothing that may begin waits while a thread is free, but where no thread can be started. Then it waits for the end
  * of what runs, and is refused where nothing does.
@@ -51,11 +56,12 @@ final class PoolShares {
     private int running;
 
     /**
-     * By their address those of which tasks wait, or threads go on behind their connections; by itself who has none.
+     * Those of which tasks wait, by their address, or by itself who has none; and by what was left behind there when they
+     * came.
      */
-    private final Map<Object, Peers> peers = new HashMap<>();
+    private final Map<Object, TreeMap<Long, Peers>> peers = new HashMap<>();
 
-    /** The index is what they hold with their address, in threads. */
+    /** The index is what they hold with what they have found, in threads. */
     private final List<TurnHeap<Level>> byHeld = new ArrayList<>();
 
     /** The queues of {@link #byHeld} in which somebody stands. */
@@ -95,12 +101,13 @@ final class PoolShares {
 
     private List<Task> takeAll() {
         List<Task> left = new ArrayList<>();
-        for (Peers each : List.copyOf(peers.values())) {
-            each.shares().forEach(share -> {
-                left.addAll(share.waiting());
-                share.waiting().clear();
-                share.leaveTurn();
-            });
+        List<Share> all = new ArrayList<>();
+        peers.values().forEach(ofAddress -> ofAddress.values().forEach(each -> each.addShares(all)));
+        for (Share share : all) {
+            left.addAll(share.waiting());
+            share.dropped(share.waiting().size());
+            share.waiting().clear();
+            share.leaveTurn();
         }
         return left;
     }
@@ -159,6 +166,7 @@ final class PoolShares {
     private void waitOn(Turn turn, Throwable noThread) {
         List<Task> refused = List.of();
         synchronized (this) {
+            turn.share.came();
             turn.share.addWaiting(turn.task);
             if (running == 0) {
                 refused = takeAll();
@@ -175,12 +183,22 @@ final class PoolShares {
         }
     }
 
-    /** The connections of one address, as far as their tasks wait, or their threads go on behind them. */
-    private final class Peers {
-        private final Object address;
+    /** What is left behind at this address changes, and with it what those hold that have found some of it. */
+    private void changeLeft(Ledger.Address address, Consumer<LeftBehind> change) {
+        TreeMap<Long, Peers> all = peers.get(address);
+        Collection<Peers> moved = all == null
+                ? List.of()
+                : all.tailMap(address.threads.ended(), false).values();
+        moved.forEach(Peers::leaveTurns);
+        change.accept(address.threads);
+        moved.forEach(Peers::takeTurns);
+    }
 
-        /** Threads of connections that are gone. */
-        private int gone;
+    /** The connections of one address that have found as much left behind, as far as their tasks wait. */
+    private final class Peers {
+        private final Object key;
+        private final Ledger.@Nullable Address address;
+        private final long mark;
 
         /** The index is the number of threads that each of them holds; null where none has waited with so many. */
         private @Nullable Level[] byOwn = new Level[1];
@@ -188,8 +206,14 @@ final class PoolShares {
         /** Connections that wait. */
         private int waiting;
 
-        Peers(Object address) {
-            this.address = address;
+        Peers(Share one) {
+            this.key = one.key();
+            this.address = one.address;
+            this.mark = one.mark;
+        }
+
+        private int found() {
+            return address == null ? 0 : (int) address.threads.runningOf(mark);
         }
 
         private Level level(int own) {
@@ -203,45 +227,44 @@ final class PoolShares {
             return found;
         }
 
-        void countGone(int more) {
+        void leaveTurns() {
             for (Level each : byOwn) {
                 if (each != null) {
                     each.leaveTurn();
                 }
             }
-            gone += more;
+        }
+
+        void takeTurns() {
             for (Level each : byOwn) {
                 if (each != null) {
                     each.takeTurn();
                 }
             }
-            forgetIfUnused();
         }
 
         void countWaiting(int more) {
             waiting += more;
             waitingConnections += more;
-            forgetIfUnused();
-        }
-
-        private void forgetIfUnused() {
-            if (waiting == 0 && gone == 0) {
-                peers.remove(address);
+            if (waiting == 0) {
+                TreeMap<Long, Peers> ofAddress = Objects.requireNonNull(peers.get(key));
+                ofAddress.remove(mark);
+                if (ofAddress.isEmpty()) {
+                    peers.remove(key);
+                }
             }
         }
 
-        List<Share> shares() {
-            List<Share> all = new ArrayList<>();
+        void addShares(List<Share> all) {
             for (Level each : byOwn) {
                 if (each != null) {
                     each.shares.forEach(all::add);
                 }
             }
-            return all;
         }
     }
 
-    /** Connections of one address that wait and hold equally many threads: either of them may begin, or none. */
+    /** Of these peers those that wait and hold equally many threads: either of them may begin, or none. */
     private final class Level extends TurnHeap.Entry {
         private final Peers of;
         private final int own;
@@ -265,7 +288,7 @@ final class PoolShares {
         }
 
         private int held() {
-            return own + of.gone;
+            return own + of.found();
         }
 
         /** Before anything changes that its place depends on. */
@@ -299,12 +322,16 @@ final class PoolShares {
         private @Nullable LinkedHashSet<Task> waiting;
         private boolean isGone;
 
+        /** What of {@link Ledger.Address#threads} is in the share of this connection. */
+        private long mark;
+
         /** Where it stands while something waits. */
         private @Nullable Level among;
 
         private Share(EventLoop loop, Ledger.@Nullable Address address) {
             this.loop = loop;
             this.address = address;
+            this.mark = address == null ? 0 : address.threads.mark();
         }
 
         /**
@@ -320,6 +347,7 @@ final class PoolShares {
                 if (isClosed) {
                     throw new RejectedExecutionException("the server has stopped");
                 }
+                came();
                 if (isWaiting() || !mayBegin()) {
                     addWaiting(task);
                 } else {
@@ -346,6 +374,7 @@ final class PoolShares {
                 if (!isWaiting() || !waiting().remove(task)) {
                     return false;
                 }
+                dropped(1);
                 if (!isWaiting()) {
                     // a connection that is gone is held by nothing else
                     leaveTurn();
@@ -364,17 +393,31 @@ final class PoolShares {
         /** Once. What waits is run all the same, unless it is withdrawn. */
         void connectionGone() {
             synchronized (PoolShares.this) {
-                Level before = among;
-                if (before != null) {
-                    before.remove(this);
-                }
-                if (own > 0 && address != null) {
-                    peers().countGone(own);
-                }
+                boolean waits = isWaiting();
+                leaveTurn();
                 isGone = true;
-                if (before != null) {
+                if (address != null) {
+                    mark = LeftBehind.ALL;
+                    int tasks = waits ? waiting().size() : 0;
+                    changeLeft(address, left -> left.leave(own, tasks));
+                }
+                if (waits) {
                     takeTurn();
                 }
+            }
+        }
+
+        /** A task has come. */
+        private void came() {
+            if (isGone && address != null) {
+                changeLeft(address, left -> left.leave(0, 1));
+            }
+        }
+
+        /** So many tasks wait no longer, and are not run. */
+        private void dropped(int tasks) {
+            if (isGone && address != null) {
+                changeLeft(address, left -> left.drop(tasks));
             }
         }
 
@@ -395,7 +438,6 @@ final class PoolShares {
             if (among == null) {
                 turn = turns++;
                 takeTurn();
-                peers().countWaiting(1);
             }
         }
 
@@ -404,12 +446,14 @@ final class PoolShares {
         }
 
         private Peers peers() {
-            return peers.computeIfAbsent(key(), Peers::new);
+            return peers.computeIfAbsent(key(), key -> new TreeMap<>()).computeIfAbsent(mark, found -> new Peers(this));
         }
 
         private void takeTurn() {
-            among = peers().level(ofItself());
+            Peers of = peers();
+            among = of.level(ofItself());
             among.add(this);
+            of.countWaiting(1);
         }
 
         private void leaveTurn() {
@@ -421,19 +465,14 @@ final class PoolShares {
             }
         }
 
-        /** Threads that are not among those which its address has left behind. */
+        /** Threads that are not among those which are left behind. */
         private int ofItself() {
             return isGone && address != null ? 0 : own;
         }
 
         private boolean mayBegin() {
             int free = most - running;
-            return free > 0 && ofItself() + ofAddress() <= free;
-        }
-
-        private int ofAddress() {
-            Peers of = address == null || peers.isEmpty() ? null : peers.get(address);
-            return of == null ? 0 : of.gone;
+            return free > 0 && ofItself() + (address == null ? 0 : address.threads.runningOf(mark)) <= free;
         }
 
         /** The first that waits begins, and the next has its turn behind all others that wait now. */
@@ -464,7 +503,7 @@ final class PoolShares {
             own += begun;
             turn = newTurn;
             if (isGone && address != null) {
-                peers().countGone(begun);
+                changeLeft(address, begun > 0 ? LeftBehind::begin : LeftBehind::end);
             }
             if (before != null) {
                 Level now = before.own == ofItself() ? before : before.of.level(ofItself());

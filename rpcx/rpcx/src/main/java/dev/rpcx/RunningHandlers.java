@@ -5,17 +5,21 @@ import java.util.function.LongSupplier;
 
 /**
  * The handlers of one connection that run and are counted by their methods' limits, as its event loop knows it: in all
- * and of each method, since a connection has a share of both. Those that go on when the connection is gone count for its
- * address until they end: whoever comes again has them in its share. Event loop only; after the loop's end, whoever holds
- * the connection's lock.
+ * and of each method, since a connection has a share of both. Those that go on when the connection is gone are in
+ * the shares of those connections of its address that come later: see {@link LeftBehind}. Event loop only; after the
+ * loop's end, whoever holds the connection's lock.
  */
 final class RunningHandlers {
     /** Methods that are counted without a charge: no more than a connection holds at rest. */
     private static final int UNCHARGED_METHODS = 64;
 
-    private final Account account;
     private final LongSupplier clock;
     private final Charge orphans;
+    private final LeftBehind behind;
+
+    /** What of {@link #behind} is in the share of this connection. */
+    private long mark;
+
     private boolean isConnectionGone;
     private int all;
 
@@ -26,9 +30,10 @@ final class RunningHandlers {
 
     /** @param clock in nanoseconds, as calls are timed by */
     RunningHandlers(Account account, LongSupplier clock) {
-        this.account = account;
         this.clock = clock;
         this.orphans = account.charge(Resource.ORPHANS);
+        this.behind = account.address == null ? new LeftBehind() : account.address.handlers;
+        this.mark = behind.mark();
         this.table = account.charge(Resource.TABLE_BYTES);
     }
 
@@ -38,8 +43,9 @@ final class RunningHandlers {
         if (number >= ofMethod.length && !grow(2 * number)) {
             return false;
         }
-        int own = all + (int) account.heldOfAddress(Resource.ORPHANS);
-        if (!limit.enter(own, ofMethod[number])) {
+        // those of a connection that is gone are among what it has left
+        long own = behind.runningOf(mark) + (isConnectionGone ? 0 : all);
+        if (!limit.enter((int) own, ofMethod[number])) {
             limit.refused(clock.getAsLong());
             return false;
         }
@@ -47,6 +53,7 @@ final class RunningHandlers {
         ofMethod[number]++;
         if (isConnectionGone) {
             orphans.add(1);
+            behind.leave(1, 0);
         }
         return true;
     }
@@ -65,6 +72,7 @@ final class RunningHandlers {
         ofMethod[method.number()]--;
         if (isConnectionGone) {
             orphans.release(1);
+            behind.end();
             forgetMethods();
         }
     }
@@ -74,6 +82,8 @@ final class RunningHandlers {
         isConnectionGone = true;
         // there is no limit to these: they run already
         orphans.add(all);
+        behind.leave(all, 0);
+        mark = LeftBehind.ALL;
         forgetMethods();
     }
 

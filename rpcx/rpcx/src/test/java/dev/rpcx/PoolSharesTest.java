@@ -165,6 +165,78 @@ class PoolSharesTest {
         assertThat(threads).hasSize(5);
     }
 
+    /** To leave is no better a weapon than to stay: half of what the one holds that was there first. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whoWasThereBeforeHasAsMuchBesideWhatIsLeftBehindAsBesideOneThatStays(boolean isLeft) {
+        PoolShares.Share before = connection(1);
+        PoolShares.Share one = connection(1);
+        give(one, "one", 100);
+        assertThat(threads).hasSize(5);
+        if (isLeft) {
+            one.connectionGone();
+        }
+        give(before, "before", 100);
+        assertThat(threads).hasSize(7);
+    }
+
+    @Test
+    void whoComesAgainAndAgainNeverHasMoreThanOneShare() {
+        for (int i = 0; i < 20; i++) {
+            PoolShares.Share again = connection(1);
+            give(again, "left", 3);
+            again.connectionGone();
+            assertThat(threads).hasSizeLessThanOrEqualTo(5);
+        }
+        give(connection(2), "other", 100);
+        assertThat(threads).hasSize(7);
+    }
+
+    /** It begins where others end, and is not later than they: its connection has left it with them. */
+    @Test
+    void whatWaitedWhenItsConnectionWentIsInTheSharesOfThoseThatComeToo() {
+        List<Integer> running = new ArrayList<>();
+        PoolShares.Share left = connection(1);
+        giveCounted(left, "left", 20, running);
+        left.connectionGone();
+        PoolShares.Share again = connection(1);
+        giveCounted(again, "again", 100, running);
+        while (!threads.isEmpty()) {
+            runOne();
+        }
+        assertThat(running).hasSize(120).allMatch(count -> count <= 5);
+    }
+
+    /** @param running how many threads there are as each of the tasks begins */
+    private void giveCounted(PoolShares.Share to, String name, int count, List<Integer> running) {
+        for (int i = 0; i < count; i++) {
+            to.run(new Task(name) {
+                @Override
+                public void run() {
+                    super.run();
+                    running.add(threads.size() + 1);
+                }
+            });
+        }
+    }
+
+    @Test
+    void whatIsLeftIsInNoShareAnyMoreOnceItHasEnded() {
+        PoolShares.Share left = connection(1);
+        give(left, "left", 5);
+        left.connectionGone();
+        PoolShares.Share again = connection(1);
+        PoolShares.Share other = connection(1);
+        while (!threads.isEmpty()) {
+            runOne();
+        }
+        // left later than the other came
+        give(again, "again", 5);
+        again.connectionGone();
+        give(other, "other", 100);
+        assertThat(threads).hasSize(7);
+    }
+
     @Test
     void whatIsTakenBackIsNotRun() {
         PoolShares.Share share = connection(1);
@@ -336,6 +408,11 @@ class PoolSharesTest {
         private final SplittableRandom random;
         private final List<Connection> connections = new ArrayList<>();
         private final List<Task> expected = new ArrayList<>();
+
+        /** The index is the address: what its connections have left behind that are gone, and what has ended of that. */
+        private final int[] left = new int[6];
+
+        private final int[] ended = new int[6];
         private int running;
         private int turns;
         private int names;
@@ -351,12 +428,14 @@ class PoolSharesTest {
             final int address;
             final PoolShares.Share share;
             final ArrayDeque<Task> waiting = new ArrayDeque<>();
+            final int mark;
             int own;
             int turn;
             boolean isGone;
 
             Connection(int address) {
                 this.address = address;
+                mark = left[address];
                 share = connection(address);
             }
 
@@ -365,13 +444,17 @@ class PoolSharesTest {
                         .filter(each -> each.isGone && each.address == address)
                         .mapToInt(each -> each.own)
                         .sum();
+                int found = Math.min(gone, Math.max(0, mark - ended[address]));
                 int free = MOST - running;
-                return free > 0 && (isGone ? gone : own + gone) <= free;
+                return free > 0 && (isGone ? gone : own + found) <= free;
             }
 
             void count(int more) {
                 own += more;
                 running += more;
+                if (isGone && more < 0) {
+                    ended[address]++;
+                }
             }
         }
 
@@ -401,8 +484,12 @@ class PoolSharesTest {
             } else if (what < 80 && !one.waiting.isEmpty()) {
                 Task task = one.waiting.removeLast();
                 assertThat(one.share.withdraw(task)).isTrue();
+                if (one.isGone) {
+                    ended[one.address]++;
+                }
             } else if (what < 83 && !one.isGone) {
                 one.isGone = true;
+                left[one.address] += one.own + one.waiting.size();
                 one.share.connectionGone();
                 connections.add(new Connection(one.address));
             } else if (what >= 83 && !threads.isEmpty()) {

@@ -8,6 +8,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a connection pays for counting its handlers by method. */
 class RunningHandlersTest {
@@ -120,8 +122,11 @@ class RunningHandlersTest {
     @Test
     void whatAnAddressLeftRunningIsInTheShareOfItsNextConnection() {
         InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
-        Account before = Objects.requireNonNull(ledger.open(address));
-        before.charge(Resource.ORPHANS).add(3);
+        RunningHandlers before = of(address);
+        for (int i = 0; i < 3; i++) {
+            assertThat(before.enter(method(1), limit)).isTrue();
+        }
+        before.connectionGone();
         Account now = Objects.requireNonNull(ledger.open(address));
         RunningHandlers again = new RunningHandlers(now, () -> 0);
         // of four places two are free for whoever runs three already: one too few
@@ -136,6 +141,53 @@ class RunningHandlersTest {
         assertThat(again.enter(method(1), few)).isTrue();
         all.set(0);
         assertThat(again.enter(method(1), few)).isFalse();
+    }
+
+    /** To leave is no better a weapon than to stay: half of what the one holds that was there first. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whoWasThereBeforeHasAsMuchBesideWhatIsLeftBehindAsBesideOneThatStays(boolean isLeft) {
+        InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
+        AtomicInteger all = new AtomicInteger();
+        AdmissionLimit ofOne = new AdmissionLimit(8, all, 0, false);
+        AdmissionLimit ofOther = new AdmissionLimit(8, all, 0, false);
+        RunningHandlers before = of(address);
+        RunningHandlers one = of(address);
+        assertThat(entered(one, ofOne)).isEqualTo(5);
+        if (isLeft) {
+            one.connectionGone();
+        }
+        assertThat(entered(before, ofOther)).isEqualTo(2);
+    }
+
+    @Test
+    void whoComesAgainAndAgainNeverHasMoreThanOneShare() {
+        InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
+        AtomicInteger all = new AtomicInteger();
+        int entered = 0;
+        for (int i = 0; i < 20; i++) {
+            RunningHandlers again = of(address);
+            for (int k = 0; k < 3; k++) {
+                // a limit of its own, so that only the places of all methods count
+                entered += again.enter(method(1), new AdmissionLimit(8, all, 0, false)) ? 1 : 0;
+            }
+            again.connectionGone();
+            assertThat(entered).isLessThanOrEqualTo(5);
+        }
+        assertThat(entered).isEqualTo(5);
+    }
+
+    private RunningHandlers of(InetSocketAddress address) {
+        return new RunningHandlers(Objects.requireNonNull(ledger.open(address)), () -> 0);
+    }
+
+    private static int entered(RunningHandlers by, AdmissionLimit limit) {
+        ServerMethod called = method(1);
+        int entered = 0;
+        while (entered < 20 && by.enter(called, limit)) {
+            entered++;
+        }
+        return entered;
     }
 
     /** Places of all methods do not matter here: there is any number of them. */
