@@ -1283,7 +1283,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private boolean abandon(ServerCall call) {
         // the look comes before its stream ends, by which its handler may end here and now and recycle the call
         boolean handled = call.handling;
-        boolean hasBegun = handled ? cancel(call) && call.isExecuted() : call.hasBegun();
+        boolean hasBegun = handled ? cancel(call) : call.hasBegun();
         if (handled && withdraw(call)) {
             // nothing would end it but the thread for which it has waited
             handled = false;
@@ -1310,7 +1310,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             // it waits for a thread that will not run it
             uncount(call);
         }
-        return hasBegun;
+        // what stands before the method may have held it until now
+        return hasBegun && call.isExecuted();
     }
 
     private static void endStreams(ServerCall call) {

@@ -208,8 +208,8 @@ class StopTest {
         }
     }
 
-    @Test
-    void oneWayCallsThatAreNotDoneInItsTimeAreCutOffAndCountedInTheLog() {
+    /** What the server has logged at its end. */
+    private static List<String> logged(Runnable stop) {
         List<String> logged = new CopyOnWriteArrayList<>();
         Handler handler = new Handler() {
             @Override
@@ -226,15 +226,43 @@ class StopTest {
         Logger logger = Logger.getLogger(Server.class.getName());
         logger.addHandler(handler);
         logger.setUseParentHandlers(false);
-        List<Thread> others = handlerThreads();
-        server.start();
-        try (Client client = Client.standard()) {
-            note(client, Place.POOL);
-            await().until(() -> service.begun.get() == 3);
-            server.stop(Duration.ofMillis(50));
+        try {
+            stop.run();
         } finally {
             logger.removeHandler(handler);
             logger.setUseParentHandlers(true);
+        }
+        return logged;
+    }
+
+    @Test
+    void oneWayCallsWhoseInterceptorHasNotGoneOnAreCountedAsNotExecuted() {
+        Server held = Server.builder(RegistryServer.registry(service))
+                .host("127.0.0.1")
+                .interceptor((call, next) -> new CompletableFuture<>())
+                .build()
+                .start();
+        try (Client client = Client.standard()) {
+            StopClient calls = client.create(StopClient.class, "127.0.0.1", held.port());
+            for (int i = 0; i < NOTES; i++) {
+                Place.VIRTUAL.note(calls);
+            }
+            await().until(() -> held.running() == NOTES);
+            assertThat(logged(() -> held.stop(Duration.ofMillis(50))))
+                    .anyMatch(line -> line.contains(NOTES + " were not executed, 0 were interrupted"));
+        }
+        assertThat(service.begun).hasValue(0);
+    }
+
+    @Test
+    void oneWayCallsThatAreNotDoneInItsTimeAreCutOffAndCountedInTheLog() {
+        List<Thread> others = handlerThreads();
+        server.start();
+        List<String> logged;
+        try (Client client = Client.standard()) {
+            note(client, Place.POOL);
+            await().until(() -> service.begun.get() == 3);
+            logged = logged(() -> server.stop(Duration.ofMillis(50)));
         }
         assertThat(logged).anyMatch(line -> line.contains(NOTES - 3 + " were not executed, 3 were interrupted"));
         assertThat(service.done).hasValue(0);
