@@ -196,13 +196,7 @@ final class ClientMethod {
         for (int attempt = 1; ; attempt++) {
             ClientCall call;
             try {
-                ClientConnection beside = avoided == null ? null : route.readyBeside(List.of(avoided));
-                call = prepare(
-                        beside == null ? route.await(key, deadline, times, permit) : beside,
-                        arguments,
-                        null,
-                        metadata,
-                        deadline);
+                call = awaitSlot(key, avoided, arguments, metadata, deadline, permit);
             } catch (RPCXException unsent) {
                 throw mayHaveRun ? unsent.afterAnother() : unsent;
             }
@@ -246,6 +240,39 @@ final class ClientMethod {
             refusing = isRefusal(error) ? connection.address() : null;
             avoided = avoidedAfter(error, connection.address());
         }
+    }
+
+    /** Waits for a connection, and for another one as often as others fill it before this call has its slot. */
+    private ClientCall awaitSlot(
+            int key,
+            @Nullable ClientAddress avoided,
+            Object[] arguments,
+            Metadata metadata,
+            long deadline,
+            long permit) {
+        while (true) {
+            ClientConnection beside = avoided == null ? null : route.readyBeside(List.of(avoided));
+            ClientConnection on = beside == null ? route.await(key, deadline, times, permit) : beside;
+            try {
+                return prepare(on, arguments, null, metadata, deadline);
+            } catch (RPCXException refused) {
+                if (!isOvertaken(refused, key)) {
+                    throw refused;
+                }
+            }
+        }
+    }
+
+    /**
+     * Whether others have filled the connection of a call since it was chosen, and there is another one that takes it, or
+     * one more comes.
+     */
+    boolean isOvertaken(RPCXException refused, int key) {
+        if (refused.own() != RPCXException.Own.FULL) {
+            return false;
+        }
+        ClientConnection other = route.ready(key);
+        return other == null || !other.isFull();
     }
 
     /**
@@ -722,8 +749,17 @@ final class ClientMethod {
             if (future.isDone()) {
                 return;
             }
+            ClientCall call;
+            try {
+                call = method.prepare(on, arguments, encoded, metadata, deadlineNanos);
+            } catch (RPCXException refused) {
+                if (!method.isOvertaken(refused, key)) {
+                    throw refused;
+                }
+                attempt();
+                return;
+            }
             attempt++;
-            ClientCall call = method.prepare(on, arguments, encoded, metadata, deadlineNanos);
             long serial = call.serial;
             ClientConnection used = call.connection;
             StreamSender items = call.upload;

@@ -125,6 +125,21 @@ final class ClientStream implements Flow.Publisher<Object> {
             refused(GIVEN_UP);
         }
 
+        /** @return null if others have filled the connection, and another one may take the call */
+        private @Nullable ClientCall prepare(ClientConnection on) {
+            try {
+                return method.prepare(on, arguments, null, metadata, deadlineNanos);
+            } catch (RPCXException refused) {
+                if (!method.isOvertaken(refused, key)) {
+                    throw refused;
+                }
+                synchronized (this) {
+                    isSending = false;
+                }
+                return null;
+            }
+        }
+
         private void send(ClientConnection on) {
             if (cancelled) {
                 givenUp();
@@ -134,7 +149,11 @@ final class ClientStream implements Flow.Publisher<Object> {
                 isSending = true;
             }
             try {
-                ClientCall slot = method.prepare(on, arguments, null, metadata, deadlineNanos);
+                ClientCall slot = prepare(on);
+                if (slot == null) {
+                    findConnection();
+                    return;
+                }
                 long own = slot.serial;
                 ClientConnection used = slot.connection;
                 StreamSender items;

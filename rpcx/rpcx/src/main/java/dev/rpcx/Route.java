@@ -10,7 +10,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Where the calls of a proxy go: one address, or whichever of several instances is chosen for each. */
@@ -182,9 +181,22 @@ abstract class Route {
     final ClientConnection await(int key, long deadlineNanos, AnswerTimes times, long permit) {
         refuseBlocking();
         ClientConnection ready = ready(key);
-        if (ready != null) {
-            return ready;
+        while (ready == null) {
+            ClientConnection connected = awaitOne(key, deadlineNanos, times, permit);
+            ready = taken(key, connected);
         }
+        return ready;
+    }
+
+    /**
+     * What a call takes that has waited for this connection. Others that have waited too may have filled it: then that
+     * is another one, or this one, which refuses it; or null, where one more is coming.
+     */
+    private @Nullable ClientConnection taken(int key, ClientConnection connected) {
+        return connected.isFull() ? ready(key) : connected;
+    }
+
+    private ClientConnection awaitOne(int key, long deadlineNanos, AnswerTimes times, long permit) {
         Coming<ClientConnection> coming = connect(key);
         long left = deadlineNanos - ticker().nanoTime();
         try {
@@ -218,7 +230,18 @@ abstract class Route {
      */
     final @Nullable Wait await(
             int key, long deadlineNanos, AnswerTimes times, long permit, Then<ClientConnection> then) {
-        return await(() -> connect(key), deadlineNanos, times, permit, then);
+        Source<ClientConnection> source = new Source<>() {
+            @Override
+            public Coming<ClientConnection> connect() {
+                return Route.this.connect(key);
+            }
+
+            @Override
+            public @Nullable ClientConnection taken(ClientConnection connected) {
+                return Route.this.taken(key, connected);
+            }
+        };
+        return await(source, deadlineNanos, times, permit, then);
     }
 
     /** The same on the classic wire. */
@@ -227,24 +250,32 @@ abstract class Route {
         return await(this::connectClassic, deadlineNanos, times, permit, then);
     }
 
-    private <C> @Nullable Wait await(
-            Supplier<Coming<C>> connect, long deadlineNanos, AnswerTimes times, long permit, Then<C> then) {
-        // only what is counted behind it has a place: whatever fails before leaves none taken
-        Coming<C> coming = connect.get();
-        Waiting<C> call = new Waiting<>(coming, deadlineNanos, times, permit, then);
-        if (coming.add(call)) {
-            if (!call.takePlace()) {
-                call.refuse();
-                return null;
-            }
-            call.startTimer();
-            return call;
+    /** Where calls get their connections. */
+    @FunctionalInterface
+    private interface Source<C> {
+        /** One that is there or will be. */
+        Coming<C> connect();
+
+        /** What a call takes that has been told of this one; null if it waits for one more. */
+        default @Nullable C taken(C connected) {
+            return connected;
         }
-        coming.whenComplete(call::ended);
+    }
+
+    private <C> @Nullable Wait await(
+            Source<C> source, long deadlineNanos, AnswerTimes times, long permit, Then<C> then) {
+        // only what is counted behind it has a place: whatever fails before leaves none taken
+        Coming<C> coming = source.connect();
+        Waiting<C> call = new Waiting<>(source, coming, deadlineNanos, times, permit, then);
+        call.waitFor(coming);
         if (call.isOver()) {
             return null;
         }
-        // there was no memory for what to tell it
+        if (!call.takePlace()) {
+            call.refuse();
+            return null;
+        }
+        // also of a call that has not been told since there was no memory for it
         call.startTimer();
         return call;
     }
@@ -266,11 +297,12 @@ abstract class Route {
 
     /** A call that waits for a connection, until there is one, its time is over or nobody wants it any more. */
     private final class Waiting<C> implements Coming.Waiter<C>, Wait, Runnable {
-        private final Coming<C> coming;
+        private final Source<C> source;
         private final long deadlineNanos;
         private final long givenNanos;
         private final AnswerTimes times;
         private final long permit;
+        private volatile Coming<C> coming;
 
         // guarded by this
         /** Null once the wait is over: whoever has this object left holds nothing of the call. */
@@ -282,13 +314,24 @@ abstract class Route {
         /** The call is counted by {@link #waiting}. */
         private boolean hasPlace;
 
-        Waiting(Coming<C> coming, long deadlineNanos, AnswerTimes times, long permit, Then<C> then) {
+        Waiting(Source<C> source, Coming<C> coming, long deadlineNanos, AnswerTimes times, long permit, Then<C> then) {
+            this.source = source;
             this.coming = coming;
             this.deadlineNanos = deadlineNanos;
             this.givenNanos = deadlineNanos - ticker().nanoTime();
             this.times = times;
             this.permit = permit;
             this.then = then;
+        }
+
+        /** It may be there already, or the call be over: then there is no wait. */
+        void waitFor(Coming<C> next) {
+            coming = next;
+            if (!next.add(this)) {
+                next.whenComplete(this::ended);
+            } else if (isOver() && next.remove(this)) {
+                next.abandon();
+            }
         }
 
         /**
@@ -314,8 +357,9 @@ abstract class Route {
                     RPCXException.Executed.NOT_EXECUTED);
             if (coming.remove(this)) {
                 coming.abandon();
-                end(null, refused);
             }
+            // also where it is about to wait for another one
+            end(null, refused);
         }
 
         synchronized boolean isOver() {
@@ -376,8 +420,13 @@ abstract class Route {
             C found = connected == null ? coming.instead() : connected;
             if (found == null) {
                 endFailed(unreachable(failure));
+                return;
+            }
+            C taken = source.taken(found);
+            if (taken == null) {
+                waitFor(source.connect());
             } else {
-                end(found, null);
+                end(taken, null);
             }
         }
 

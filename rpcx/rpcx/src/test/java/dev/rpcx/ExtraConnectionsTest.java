@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.codec.Codecs;
 import io.netty.buffer.ByteBuf;
@@ -35,9 +36,11 @@ class ExtraConnectionsTest {
         }
 
         private final CompletableFuture<String> gate = new CompletableFuture<>();
+        private final AtomicInteger begun = new AtomicInteger();
 
         @Method
         CompletableFuture<String> held() {
+            begun.incrementAndGet();
             return gate;
         }
 
@@ -55,6 +58,9 @@ class ExtraConnectionsTest {
         CompletableFuture<String> echoLater(String text);
 
         CompletableFuture<String> held();
+
+        @Method("held")
+        String heldHere();
 
         Flow.Publisher<String> items(int n);
     }
@@ -85,9 +91,48 @@ class ExtraConnectionsTest {
         }
     }
 
+    /** More than one connection has to come for it, one behind the other, while its calls wait. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aBurstOfBlockingCallersFillsAllConnections(boolean isOfSeveral) throws Exception {
+        int callers = 40;
+        Service service = new Service();
+        Server server = Server.builder(RegistryServer.registry(service))
+                .host("127.0.0.1")
+                .maxCalls(10)
+                .build()
+                .start();
+        Queue<String> ends = new ConcurrentLinkedQueue<>();
+        try (Client client = Client.builder().connections(1, 4).build()) {
+            Calls calls = isOfSeveral
+                    ? client.create(Calls.class, Endpoints.of(new Endpoint("127.0.0.1", server.port())))
+                    : client.create(Calls.class, "127.0.0.1", server.port());
+            List<Thread> threads = new ArrayList<>();
+            for (int i = 0; i < callers; i++) {
+                Thread caller = new Thread(() -> {
+                    try {
+                        ends.add(calls.heldHere());
+                    } catch (RPCXException e) {
+                        ends.add(e.toString());
+                    }
+                });
+                caller.start();
+                threads.add(caller);
+            }
+            await().until(() -> service.begun.get() == callers || !ends.isEmpty());
+            service.gate.complete("y");
+            for (Thread caller : threads) {
+                caller.join();
+            }
+            assertThat(ends).hasSize(callers).containsOnly("y");
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
     /** A thread keeps to one connection while that takes its calls, and no longer. */
     @ParameterizedTest
-    @CsvSource({"4, 4, 40", "1, 2, 20", "2, 2, 20"})
+    @CsvSource({"4, 4, 40", "1, 2, 20", "2, 2, 20", "1, 4, 40", "2, 4, 40"})
     void aBurstOfOneThreadFillsAllConnections(int kept, int most, int burst) throws Exception {
         Service service = new Service();
         Server server = Server.builder(RegistryServer.registry(service))
@@ -111,6 +156,7 @@ class ExtraConnectionsTest {
             for (int i = 0; i < burst; i++) {
                 all.add(calls.held());
             }
+            await().until(() -> service.begun.get() == burst || all.stream().anyMatch(CompletableFuture::isDone));
             service.gate.complete("y");
             for (CompletableFuture<String> one : all) {
                 assertThat(one.get(20, TimeUnit.SECONDS)).isEqualTo("y");
