@@ -636,8 +636,9 @@ public final class Client implements AutoCloseable {
         /**
          * Connections to each address: {@code kept} of them always, up to {@code most} while a thousand calls are under
          * way on each, or three quarters of what the server takes on one; both 1 to 64. A call that finds all of them
-         * full waits as long as one more can come, in its own time. Those beyond {@code kept} are closed when they have had no call
-         * for 10 to 20 s and another one has room. Standard 1 to 4: one is fastest up to some hundred callers.
+         * full waits as long as one more can come, in its own time. Those beyond {@code kept} are closed when they have
+         * had no call for 10 to 20 s and another one has room. Standard 1 to 4: one is fastest up to some hundred
+         * callers.
          */
         public Builder connections(int kept, int most) {
             if (kept < 1 || most < kept || most > 64) {
