@@ -7,7 +7,6 @@ import java.security.Principal;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
@@ -116,6 +115,7 @@ public final class CallContext {
      * @throws IllegalArgumentException a time that is not 1 µs to 1 h
      */
     public static <T> T within(Duration time, Supplier<T> calls) {
+        Given.notNull(calls, "calls", "what makes them");
         CallContext outer = CURRENT.get();
         Ticker ticker = outer == null ? Ticker.systemTicker() : outer.ticker;
         long deadline = ticker.nanoTime() + Client.Builder.checked("time", time).toNanos();
@@ -195,6 +195,7 @@ public final class CallContext {
      * be used after the call has ended. Thread-safe.
      */
     public void run(Runnable task) {
+        Given.notNull(task, "task", "what runs");
         CallContext before = swap(this);
         try {
             task.run();
@@ -205,6 +206,7 @@ public final class CallContext {
 
     /** As {@link #run}, and gives what {@code calls} gives. */
     public <T> T call(Supplier<T> calls) {
+        Given.notNull(calls, "calls", "what makes them");
         CallContext before = swap(this);
         try {
             return calls.get();
@@ -219,7 +221,7 @@ public final class CallContext {
      * {@link RPCXFuture} need none: they have the context that they were attached in.
      */
     public Executor on(Executor place) {
-        Objects.requireNonNull(place);
+        Given.notNull(place, "place", "an Executor");
         return task -> place.execute(() -> run(task));
     }
 
@@ -253,7 +255,7 @@ public final class CallContext {
 
     /** For a server's interceptor, before it proceeds: this is who calls. */
     public void authenticate(Principal caller) {
-        principal = Objects.requireNonNull(caller);
+        principal = Given.notNull(caller, "caller", "who calls");
         if (whole != null) {
             whole.principal = caller;
         }
@@ -378,7 +380,7 @@ public final class CallContext {
      * later the call is over, whether its result comes or not. Thread-safe.
      */
     public void onCancel(Runnable task) {
-        Objects.requireNonNull(task);
+        Given.notNull(task, "task", "what runs");
         CallContext call = whole == null ? this : whole;
         synchronized (call) {
             if (!call.cancelled) {

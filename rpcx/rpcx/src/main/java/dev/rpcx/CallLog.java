@@ -43,9 +43,12 @@ public final class CallLog implements Interceptor {
         return new CallLog("server", 0);
     }
 
-    /** The same without the calls that ended well and sooner than this. */
+    /** The same without the calls that ended well and sooner than this, which is 0 to 365 days. */
     public CallLog slowerThan(Duration time) {
-        return new CallLog(side, time.toNanos());
+        return new CallLog(
+                side,
+                Given.time(time, "slowerThan", Duration.ZERO, Duration.ofDays(365), "0 to 365 days")
+                        .toNanos());
     }
 
     @Override

@@ -185,6 +185,7 @@ public final class Client implements AutoCloseable {
      * @throws IllegalStateException if the client is closed
      */
     public <T> T create(Class<T> type, Endpoints endpoints) {
+        Given.notNull(endpoints, "endpoints", "instances of the service");
         if (classic) {
             throw new IllegalArgumentException("several endpoints on the classic wire (expected: the native one)");
         }
@@ -588,16 +589,14 @@ public final class Client implements AutoCloseable {
          * standard 10 s. A silent connection is asked for a sign of life, at most three times in it.
          */
         public Builder keepAlive(Duration time) {
-            if (time.compareTo(Duration.ofMillis(100)) < 0) {
-                throw new IllegalArgumentException("keepAlive: " + time + " (expected: 100 ms to 1 h)");
-            }
-            keepAlive = checked("keepAlive", time);
+            keepAlive =
+                    micros(Given.time(time, "keepAlive", Duration.ofMillis(100), Duration.ofHours(1), "100 ms to 1 h"));
             return this;
         }
 
         /** How one of several instances is chosen for a call; standard {@link Choice#LEAST_LOADED}. */
         public Builder choice(Choice way) {
-            choice = way;
+            choice = Given.notNull(way, "choice", "one of Choice");
             return this;
         }
 
@@ -618,7 +617,7 @@ public final class Client implements AutoCloseable {
 
         /** Speaks TLS, to every server; standard: plain. */
         public Builder tls(Tls client) {
-            tls = client.checked(false);
+            tls = Tls.checked(client, false);
             return this;
         }
 
@@ -688,18 +687,30 @@ public final class Client implements AutoCloseable {
          * gives the same faults to the same frames in the same order.
          */
         public Builder faults(Faults badNetwork) {
-            faults = badNetwork;
+            faults = Given.notNull(badNetwork, "faults", "Faults.seeded(…)");
             return this;
         }
 
         /** Adds one around every call, inside those added before. */
         public Builder interceptor(Interceptor interceptor) {
-            interceptors.add(interceptor);
+            interceptors.add(Given.notNull(interceptor, "interceptor", "an Interceptor"));
             return this;
         }
 
-        /** Starts no thread and makes no connection: the first call does. */
+        /**
+         * Starts no thread and makes no connection: the first call does.
+         *
+         * @throws IllegalArgumentException faults on the classic wire
+         * @throws IllegalStateException two interceptors of {@link Tokens} that sign: a call carries one token
+         */
         public Client build() {
+            long signing = interceptors.stream()
+                    .filter(Tokens.Signing.class::isInstance)
+                    .count();
+            if (signing > 1) {
+                throw new IllegalStateException("Tokens.signing or forwarding: " + signing
+                        + " interceptors (expected: one, since a call carries one token)");
+            }
             if (faults != null && classic) {
                 throw new IllegalArgumentException("faults on the classic wire (expected: the native one)");
             }
@@ -707,9 +718,11 @@ public final class Client implements AutoCloseable {
         }
 
         static Duration checked(String name, Duration time) {
-            if (time.compareTo(Duration.ofNanos(1000)) < 0 || time.compareTo(Duration.ofHours(1)) > 0) {
-                throw new IllegalArgumentException(name + ": " + time + " (expected: 1 µs to 1 h)");
-            }
+            return micros(Given.time(time, name, Duration.ofNanos(1000), Duration.ofHours(1), "1 µs to 1 h"));
+        }
+
+        /** What the wire has no room for is cut off. */
+        private static Duration micros(Duration time) {
             return Duration.ofNanos(time.toNanos() / 1000 * 1000);
         }
     }

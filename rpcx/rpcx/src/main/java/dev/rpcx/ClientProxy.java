@@ -155,7 +155,8 @@ final class ClientProxy implements InvocationHandler {
     }
 
     static RPCXClient marked(Class<?> type) {
-        RPCXClient marked = type.getAnnotation(RPCXClient.class);
+        RPCXClient marked =
+                Given.notNull(type, "type", "an interface with @RPCXClient").getAnnotation(RPCXClient.class);
         if (!type.isInterface() || marked == null) {
             throw new IllegalArgumentException(type.getName() + " (expected: an interface with @RPCXClient)");
         }

@@ -78,6 +78,7 @@ sealed interface DnsQuestion {
         private static final int FIXED_BYTES = 6;
 
         public Services {
+            Given.notNull(name, "name", "as _greeter._tcp.example.org");
             String whole = (name.endsWith(".") ? name.substring(0, name.length() - 1) : name).toLowerCase(Locale.ROOT);
             boolean good = StandardCharsets.US_ASCII.newEncoder().canEncode(whole) && whole.length() <= MAX_NAME_BYTES;
             for (String label : whole.split("\\.", -1)) {

@@ -17,7 +17,7 @@ public record Endpoint(String host, int port, int weight) {
 
     /** Checks the ranges. */
     public Endpoint {
-        if (host.isEmpty()) {
+        if (Given.notNull(host, "host", "a name or an address").isEmpty()) {
             throw new IllegalArgumentException("host: empty (expected: a name or an address)");
         }
         if (host.length() > MAX_HOST_LENGTH) {
@@ -43,7 +43,7 @@ public record Endpoint(String host, int port, int weight) {
 
     /** Whether this can be the host of an endpoint: what a registry says may be anything. */
     public static boolean isHost(String text) {
-        return !text.isEmpty()
+        return !Given.notNull(text, "text", "a name or an address").isEmpty()
                 && text.length() <= MAX_HOST_LENGTH
                 && text.chars().noneMatch(c -> Character.isISOControl(c) || Character.isWhitespace(c));
     }

@@ -15,6 +15,8 @@ public interface Endpoints {
     /**
      * Begins to tell the listener, on any thread, until the watch is closed. Does not block, and does not throw because the registry
      * cannot be reached: that is told to the listener, and tried again.
+     *
+     * @return what ends it, never null: {@link Client#create(Class, Endpoints)} throws otherwise
      */
     Watch watch(Listener listener);
 
@@ -40,7 +42,7 @@ public interface Endpoints {
 
     /** These and no others. */
     static Endpoints of(Endpoint... instances) {
-        return new EndpointsFixed(Arrays.asList(instances));
+        return new EndpointsFixed(Arrays.asList(Given.noneNull(instances, "instances", "one Endpoint or more")));
     }
 
     /**

@@ -17,9 +17,7 @@ record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSocketAddre
     private static final Duration MAX_REFRESH = Duration.ofHours(1);
 
     EndpointsDns {
-        if (refresh.compareTo(MIN_REFRESH) < 0 || refresh.compareTo(MAX_REFRESH) > 0) {
-            throw new IllegalArgumentException("refresh: " + refresh + " (expected: 100 ms to 1 h)");
-        }
+        Given.time(refresh, "refresh", MIN_REFRESH, MAX_REFRESH, "100 ms to 1 h");
         nameServers = List.copyOf(nameServers);
     }
 

@@ -40,7 +40,10 @@ public interface Interceptor {
     /** The rest of the way. */
     @FunctionalInterface
     interface Next {
-        /** Goes on with the call, and gives its result; throws what it ends with. */
+        /**
+         * Goes on with the call, and gives its result; throws what it ends with, and a {@link NullPointerException}
+         * where it is given no call.
+         */
         @Nullable
         Object proceed(Invocation call) throws Throwable;
     }
@@ -93,7 +96,8 @@ public interface Interceptor {
 
         /** The same call with other arguments. */
         public Invocation withArguments(@Nullable Object... others) {
-            return new Invocation(service, method, others, metadata, handled);
+            return new Invocation(
+                    service, method, Given.notNull(others, "others", "an array, empty for none"), metadata, handled);
         }
 
         /** The same call with one more entry of metadata. */
@@ -120,6 +124,7 @@ public interface Interceptor {
      * logged, and changes nothing for the call: its result is there already.
      */
     static void aside(Runnable watching) {
+        Given.notNull(watching, "watching", "what runs");
         try {
             watching.run();
         } catch (Throwable t) {
@@ -129,14 +134,21 @@ public interface Interceptor {
 
     /** All of them in order, the first outermost. */
     static Next chain(Iterable<Interceptor> interceptors, Next end) {
-        Next next = end;
+        Given.notNull(end, "end", "what answers the call");
+        Next next = call -> end.proceed(given(call));
         ArrayDeque<Interceptor> reversed = new ArrayDeque<>();
-        interceptors.forEach(reversed::push);
+        for (Interceptor each : Given.notNull(interceptors, "interceptors", "those of a client or server")) {
+            reversed.push(Given.notNull(each, "interceptors", "none of them null"));
+        }
         for (Interceptor interceptor : reversed) {
             Next rest = next;
             Next step = call -> interceptor.intercept(call, rest);
-            next = call -> CallContext.proceed(call, step);
+            next = call -> CallContext.proceed(given(call), step);
         }
         return next;
+    }
+
+    private static Invocation given(Invocation call) {
+        return Given.notNull(call, "call", "the Invocation that came, or one made of it");
     }
 }

@@ -41,7 +41,8 @@ public final class Metadata {
 
     /** These entries and one more; a name that is there already gets the new value. */
     public Metadata with(String name, String value) {
-        if (name.isEmpty()) {
+        Given.notNull(value, "value", "a text");
+        if (Given.notNull(name, "name", "1 or more characters").isEmpty()) {
             throw new IllegalArgumentException("metadata name: empty (expected: 1 or more characters)");
         }
         Map<String, String> copy = new LinkedHashMap<>(entries);
@@ -55,6 +56,7 @@ public final class Metadata {
      * thread or on an event loop, so it may not block; what it throws ends that attempt.
      */
     public Metadata withEachAttempt(String name, Supplier<String> value) {
+        Given.notNull(value, "value", "what gives a text");
         Map<String, String> fixed = new LinkedHashMap<>(with(name, "").entries);
         fixed.remove(name);
         Map<String, Supplier<String>> copy = new LinkedHashMap<>(computed);
@@ -76,7 +78,7 @@ public final class Metadata {
      * value is another one than that of any request.
      */
     public @Nullable String get(String name) {
-        Supplier<String> value = computed.get(name);
+        Supplier<String> value = computed.get(Given.notNull(name, "name", "that of an entry"));
         return value == null ? entries.get(name) : value.get();
     }
 

@@ -100,7 +100,7 @@ public final class RPCXException extends RuntimeException {
     private final transient @Nullable Own own;
 
     /** For a handler: ends the call with this code and message. */
-    public RPCXException(Code code, String message) {
+    public RPCXException(Code code, @Nullable String message) {
         this(code, message, Executed.EXECUTED, null);
     }
 
@@ -109,21 +109,22 @@ public final class RPCXException extends RuntimeException {
      * that the handler was not executed. Once the handler has been entered it arrives as {@link Executed#EXECUTED},
      * whoever throws it.
      */
-    public static RPCXException refused(Code code, String message) {
+    public static RPCXException refused(Code code, @Nullable String message) {
         return new RPCXException(code, message, Executed.NOT_EXECUTED);
     }
 
-    RPCXException(Code code, String message, Executed executed) {
+    RPCXException(Code code, @Nullable String message, Executed executed) {
         this(code, message, executed, null);
     }
 
-    RPCXException(Code code, String message, Executed executed, @Nullable Throwable cause) {
+    RPCXException(Code code, @Nullable String message, Executed executed, @Nullable Throwable cause) {
         this(code, message, executed, cause, null);
     }
 
-    private RPCXException(Code code, String message, Executed executed, @Nullable Throwable cause, @Nullable Own own) {
+    private RPCXException(
+            Code code, @Nullable String message, Executed executed, @Nullable Throwable cause, @Nullable Own own) {
         super(message, cause, false, false);
-        this.code = Objects.requireNonNull(code);
+        this.code = Given.notNull(code, "code", "one of RPCXException.Code");
         this.executed = Objects.requireNonNull(executed);
         this.own = own;
     }
@@ -177,7 +178,7 @@ public final class RPCXException extends RuntimeException {
      * around it: 32 at most, since causes may go round in a circle.
      */
     public static Throwable cause(Throwable thrown) {
-        Throwable t = thrown;
+        Throwable t = Given.notNull(thrown, "thrown", "what a stage has failed with");
         for (int i = 0; i < MAX_CAUSES && t instanceof CompletionException; i++) {
             Throwable cause = t.getCause();
             if (cause == null) {

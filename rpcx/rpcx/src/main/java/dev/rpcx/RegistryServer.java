@@ -49,6 +49,7 @@ public final class RegistryServer {
      * @throws IllegalArgumentException no annotation, nothing published, a name published twice, or no services and no index
      */
     public static RegistryServer registry(Object... services) {
+        Given.noneNull(services, "services", "objects or classes with @RPCXServer");
         RegistryServer registry = new RegistryServer();
         for (Object service : services.length == 0 ? ServiceIndex.services().toArray() : services) {
             registry.add(service instanceof Class<?> type ? made(type) : service);
@@ -58,7 +59,8 @@ public final class RegistryServer {
 
     /** Of every class with {@link RPCXServer} in this package and those below it, found on the class path. */
     public static RegistryServer scan(String packageName) {
-        return registry(PackageScan.services(packageName).toArray());
+        return registry(PackageScan.services(Given.notNull(packageName, "packageName", "that of a package"))
+                .toArray());
     }
 
     private static Object made(Class<?> type) {

@@ -365,7 +365,8 @@ public final class Server implements AutoCloseable {
     }
 
     /** As much of it as a timer takes; no time where it is negative. */
-    private static long nanos(Duration time) {
+    private static long nanos(Duration given) {
+        Duration time = Given.notNull(given, "time", "from 0");
         long most = TimeUnit.DAYS.toNanos(MOST_STOP_DAYS);
         return time.isNegative() ? 0 : time.compareTo(Duration.ofNanos(most)) > 0 ? most : time.toNanos();
     }
@@ -597,12 +598,12 @@ public final class Server implements AutoCloseable {
         private int poolSize = Math.max(64, 8 * Runtime.getRuntime().availableProcessors());
 
         private Builder(RegistryServer registry) {
-            this.registry = registry;
+            this.registry = Given.notNull(registry, "registry", "a RegistryServer");
         }
 
         /** Address to listen on; standard all. */
         public Builder host(String address) {
-            host = address;
+            host = Given.notNull(address, "host", "an address to listen on");
             return this;
         }
 
@@ -668,7 +669,7 @@ public final class Server implements AutoCloseable {
 
         /** Speaks TLS and nothing else; standard: plain. */
         public Builder tls(Tls server) {
-            tls = server.checked(true);
+            tls = Tls.checked(server, true);
             return this;
         }
 
@@ -687,10 +688,7 @@ public final class Server implements AutoCloseable {
          * standard 60 s.
          */
         public Builder keepAlive(Duration time) {
-            if (time.compareTo(Duration.ofMillis(100)) < 0 || time.compareTo(Duration.ofHours(1)) > 0) {
-                throw new IllegalArgumentException("keepAlive: " + time + " (expected: 100 ms to 1 h)");
-            }
-            keepAlive = time;
+            keepAlive = Given.time(time, "keepAlive", Duration.ofMillis(100), Duration.ofHours(1), "100 ms to 1 h");
             return this;
         }
 
@@ -701,10 +699,8 @@ public final class Server implements AutoCloseable {
          * this time where it is less.
          */
         public Builder maxCallTime(Duration time) {
-            if (time.compareTo(Duration.ofMillis(1)) < 0 || time.compareTo(Duration.ofDays(365)) > 0) {
-                throw new IllegalArgumentException("maxCallTime: " + time + " (expected: 1 ms to 365 days)");
-            }
-            maxCallTime = time;
+            maxCallTime =
+                    Given.time(time, "maxCallTime", Duration.ofMillis(1), Duration.ofDays(365), "1 ms to 365 days");
             return this;
         }
 
@@ -746,7 +742,7 @@ public final class Server implements AutoCloseable {
 
         /** Adds one around every handler, inside those added before. */
         public Builder interceptor(Interceptor interceptor) {
-            interceptors.add(interceptor);
+            interceptors.add(Given.notNull(interceptor, "interceptor", "an Interceptor"));
             return this;
         }
 

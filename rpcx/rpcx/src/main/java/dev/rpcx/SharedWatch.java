@@ -134,7 +134,10 @@ final class SharedWatch implements Endpoints.Listener {
     private void begin() {
         synchronized (beginning) {
             if (watch == null) {
-                watch = endpoints.watch(this);
+                watch = Given.notNull(
+                        endpoints.watch(this),
+                        "watch of " + endpoints.getClass().getName(),
+                        "what ends it");
             }
         }
     }

@@ -15,6 +15,7 @@ import java.security.GeneralSecurityException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLSession;
 import javax.net.ssl.SSLSessionContext;
@@ -42,20 +43,33 @@ public final class Tls {
     private static final long NO_TICKETS_SECONDS = 604_801;
 
     private final boolean server;
-    private final @Nullable Path chain;
-    private final @Nullable Path key;
-    private final @Nullable Path trusted;
-    private final @Nullable String name;
+
+    // what is not asked for is empty, and never null: a null that somebody gives must not turn anything off
+    private final Optional<Own> own;
+    private final Optional<Path> trusted;
+    private final Optional<String> name;
+
     private volatile SslContext context;
 
-    private Tls(
-            boolean server, @Nullable Path chain, @Nullable Path key, @Nullable Path trusted, @Nullable String name) {
+    /** The certificate that this side shows, and its key. */
+    private record Own(Path chain, Path key) {}
+
+    private Tls(boolean server, Optional<Own> own, Optional<Path> trusted, Optional<String> name) {
         this.server = server;
-        this.chain = chain;
-        this.key = key;
+        this.own = own;
         this.trusted = trusted;
         this.name = name;
         this.context = read();
+    }
+
+    private static Optional<Own> own(Path chain, String chainName, Path key, String keyName) {
+        return Optional.of(new Own(
+                Given.notNull(chain, chainName, "a PEM file of certificates"),
+                Given.notNull(key, keyName, "a PEM file of an unencrypted PKCS#8 key")));
+    }
+
+    private static Optional<Path> authorities(Path file) {
+        return Optional.of(Given.notNull(file, "authorities", "a PEM file of certificates"));
     }
 
     /**
@@ -65,22 +79,24 @@ public final class Tls {
      *     certificate's
      */
     public static Tls server(Path chain, Path key) {
-        return new Tls(true, chain, key, null, null);
+        return new Tls(true, own(chain, "chain", key, "key"), Optional.empty(), Optional.empty());
     }
 
     /** A client that trusts the authorities of its JDK, and shows no certificate. */
     public static Tls client() {
-        return new Tls(false, null, null, null, null);
+        return new Tls(false, Optional.empty(), Optional.empty(), Optional.empty());
     }
 
     /**
      * For a server: a client needs a certificate of one of these authorities, otherwise its connection ends before its
      * first frame. A client's own certificate in this file is trusted too. What stands in this file is trusted also
      * after it has expired.
+     *
+     * @throws NullPointerException no authorities: a server that asks for no certificates is one without this
      */
     public Tls requiringClientsOf(Path authorities) {
         expect(true, "requiringClientsOf");
-        return new Tls(true, chain, key, authorities, null);
+        return new Tls(true, own, authorities(authorities), name);
     }
 
     /**
@@ -90,13 +106,13 @@ public final class Tls {
      */
     public Tls trusting(Path authorities) {
         expect(false, "trusting");
-        return new Tls(false, chain, key, authorities, name);
+        return new Tls(false, own, authorities(authorities), name);
     }
 
     /** For a client: shows this certificate to servers that ask for one. */
     public Tls as(Path ownChain, Path ownKey) {
         expect(false, "as");
-        return new Tls(false, ownChain, ownKey, trusted, name);
+        return new Tls(false, own(ownChain, "ownChain", ownKey, "ownKey"), trusted, name);
     }
 
     /**
@@ -105,17 +121,26 @@ public final class Tls {
      */
     public Tls expecting(String serverName) {
         expect(false, "expecting");
-        if (!Endpoint.isHost(serverName)) {
+        if (!Endpoint.isHost(Given.notNull(serverName, "serverName", "that of a server"))) {
             throw new IllegalArgumentException(
                     "name \"" + serverName + "\" (expected: that of a server, of 1 to 255 characters without spaces)");
         }
-        return new Tls(false, chain, key, trusted, serverName);
+        return new Tls(false, own, trusted, Optional.of(serverName));
     }
 
     private void expect(boolean wanted, String what) {
         if (server != wanted) {
-            throw new IllegalStateException(what + " on a " + (server ? "server's" : "client's") + " Tls");
+            throw new IllegalStateException(
+                    what + " on a " + side(server) + " Tls (expected: on a " + side(wanted) + ", " + way(wanted) + ")");
         }
+    }
+
+    private static String side(boolean isServer) {
+        return isServer ? "server's" : "client's";
+    }
+
+    private static String way(boolean isServer) {
+        return isServer ? "Tls.server(chain, key)" : "Tls.client()";
     }
 
     /**
@@ -133,27 +158,26 @@ public final class Tls {
     private SslContext read() {
         try {
             SslContextBuilder builder;
-            if (chain == null || key == null) {
+            if (own.isEmpty()) {
                 builder = SslContextBuilder.forClient();
             } else {
+                Own shown = own.get();
                 // read once: what is checked is what will be used, also while somebody changes the files
-                byte[] certificates = Files.readAllBytes(chain);
-                byte[] secret = Files.readAllBytes(key);
+                byte[] certificates = Files.readAllBytes(shown.chain);
+                byte[] secret = Files.readAllBytes(shown.key);
                 builder = server
                         ? SslContextBuilder.forServer(stream(certificates), stream(secret))
                         : SslContextBuilder.forClient().keyManager(stream(certificates), stream(secret));
                 if (!KeyPairs.fit(certificates, secret)) {
-                    throw new NoPair("key " + key + " is not that of certificate " + chain);
+                    throw new NoPair("key " + shown.key + " is not that of certificate " + shown.chain);
                 }
             }
             if (server) {
-                builder.clientAuth(trusted == null ? ClientAuth.NONE : ClientAuth.REQUIRE);
+                builder.clientAuth(trusted.isPresent() ? ClientAuth.REQUIRE : ClientAuth.NONE);
             } else {
                 builder.endpointIdentificationAlgorithm("HTTPS");
             }
-            if (trusted != null) {
-                builder.trustManager(trusted.toFile());
-            }
+            trusted.ifPresent(file -> builder.trustManager(file.toFile()));
             return builder.sslProvider(SslProvider.JDK)
                     .sessionTimeout(NO_TICKETS_SECONDS)
                     // Not 1.2: its clients may ask for another handshake as often as they like, 26 ms of an event loop
@@ -184,22 +208,22 @@ public final class Tls {
     /** The files that are read, and no others. */
     private String files() {
         List<String> files = new ArrayList<>();
-        if (chain != null) {
-            files.add("certificates " + chain);
-        }
-        if (key != null) {
-            files.add("key " + key);
-        }
-        if (trusted != null) {
-            files.add("authorities " + trusted);
-        }
+        own.ifPresent(shown -> {
+            files.add("certificates " + shown.chain);
+            files.add("key " + shown.key);
+        });
+        trusted.ifPresent(file -> files.add("authorities " + file));
         return files.isEmpty() ? "authorities of the JDK" : String.join(", ", files);
     }
 
-    /** For a server's {@code tls}: refuses a client's. */
-    Tls checked(boolean asServer) {
-        expect(asServer, "tls");
-        return this;
+    /** For the {@code tls} of builders. Refuses a client's for a server, and the other way round. */
+    static Tls checked(@Nullable Tls given, boolean asServer) {
+        String expected = "a " + side(asServer) + ", " + way(asServer);
+        Tls tls = Given.notNull(given, "tls", expected);
+        if (tls.server != asServer) {
+            throw new IllegalStateException("tls: a " + side(tls.server) + " Tls (expected: " + expected + ")");
+        }
+        return tls;
     }
 
     /**
@@ -209,7 +233,7 @@ public final class Tls {
      * @param recordNanos longest time for a record that is more than a little
      */
     void addTo(Channel channel, Account account, Endpoint remote, long recordNanos) {
-        String host = name == null ? remote.host() : name;
+        String host = name.orElse(remote.host());
         resumeNothing();
         add(
                 channel,

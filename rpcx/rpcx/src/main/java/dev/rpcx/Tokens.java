@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
@@ -36,6 +37,10 @@ public final class Tokens {
     /** Clocks of two hosts may differ by so much. */
     private static final Duration SKEW = Duration.ofSeconds(10);
 
+    private static final String NAME = "1 to 255 bytes of UTF-8 without control characters";
+    private static final String SECRET = "16 bytes or more";
+    private static final String VIA = "names of services";
+
     private static final SecureRandom RANDOM = new SecureRandom();
 
     /** Stands in for the secret of a principal that is not known: nobody has it. */
@@ -50,7 +55,8 @@ public final class Tokens {
     }
 
     /**
-     * For a client: signs every attempt of every call.
+     * For a client: signs every attempt of every call. A client has one interceptor that signs, this or one that
+     * forwards: {@link Client.Builder#build} refuses a second one.
      *
      * @param principal 1 to 255 bytes of UTF-8 without control characters
      * @param secret shared with the servers: 16 bytes or more, at random
@@ -61,9 +67,23 @@ public final class Tokens {
     }
 
     static Interceptor signing(String principal, byte[] secret, InstantSource clock) {
-        Token.checkedName("principal", principal);
-        SecretKeySpec key = Token.key(secret);
-        return (call, next) -> next.proceed(signed(call, principal, null, List.of(), key, clock));
+        Token.checkedName("principal", Given.notNull(principal, "principal", NAME));
+        SecretKeySpec key = Token.key(Given.notNull(secret, "secret", SECRET));
+        return new Signing(call -> signed(call, principal, null, List.of(), key, clock));
+    }
+
+    /** Signs calls. A class of its own, so that a client can tell how many it has. */
+    static final class Signing implements Interceptor {
+        private final UnaryOperator<Invocation> signer;
+
+        private Signing(UnaryOperator<Invocation> signer) {
+            this.signer = signer;
+        }
+
+        @Override
+        public @Nullable Object intercept(Invocation call, Next next) throws Throwable {
+            return next.proceed(signer.apply(call));
+        }
     }
 
     /**
@@ -86,30 +106,30 @@ public final class Tokens {
      * sent.
      */
     public static Interceptor forwardingOnly(String service, byte[] secret) {
-        Interceptor forwarding = forwarding(service, secret);
-        return (call, next) -> {
+        Signing forwarding = forwarding(service, secret, InstantSource.system());
+        return new Signing(call -> {
             if (CallContext.current().flatMap(CallContext::principal).isEmpty()) {
                 throw RPCXException.refused(
                         RPCXException.Code.UNAUTHENTICATED,
                         "no caller on this thread for whom " + service + " could sign");
             }
-            return forwarding.intercept(call, next);
-        };
+            return forwarding.signer.apply(call);
+        });
     }
 
-    static Interceptor forwarding(String service, byte[] secret, InstantSource clock) {
-        Token.checkedName("service", service);
-        SecretKeySpec key = Token.key(secret);
-        return (call, next) -> {
+    static Signing forwarding(String service, byte[] secret, InstantSource clock) {
+        Token.checkedName("service", Given.notNull(service, "service", NAME));
+        SecretKeySpec key = Token.key(Given.notNull(secret, "secret", SECRET));
+        return new Signing(call -> {
             Principal served =
                     CallContext.current().flatMap(CallContext::principal).orElse(null);
             if (served == null) {
-                return next.proceed(signed(call, service, null, List.of(), key, clock));
+                return signed(call, service, null, List.of(), key, clock);
             }
             List<String> via = served instanceof Caller caller ? caller.via() : List.of();
             checkForwarded(served.getName(), via);
-            return next.proceed(signed(call, service, served.getName(), via, key, clock));
-        };
+            return signed(call, service, served.getName(), via, key, clock);
+        });
     }
 
     private static void checkForwarded(String caller, List<String> via) {
@@ -187,7 +207,11 @@ public final class Tokens {
             Predicate<String> mayForward,
             OneUse used,
             InstantSource clock) {
-        return new Requiring(new Verifier(secrets, mayForward, used, clock));
+        return new Requiring(new Verifier(
+                Given.notNull(secrets, "secrets", "what knows the secret of a principal"),
+                Given.notNull(mayForward, "mayForward", "what says who may speak for others"),
+                Given.notNull(used, "used", "what remembers used tokens"),
+                clock));
     }
 
     /** Lets no call through without a valid token. A class of its own, so that a server can tell that it has one. */
@@ -222,7 +246,8 @@ public final class Tokens {
     public record Caller(String name, List<String> via) implements Principal {
         /** Keeps a copy. */
         public Caller {
-            via = List.copyOf(via);
+            Given.notNull(name, "name", "that of the caller");
+            via = List.of(Given.noneNull(Given.notNull(via, "via", VIA).toArray(new String[0]), "via", VIA));
         }
 
         @Override

@@ -1,6 +1,7 @@
 package dev.rpcx.testing;
 
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Random;
 
 /**
@@ -23,6 +24,7 @@ public record Faults(
         share("duplicate", duplicate);
         share("reorder", reorder);
         share("cut", cut);
+        Objects.requireNonNull(delayedBy, "delayedBy: null (expected: 0 to 1 min)");
         if (delayedBy.isNegative() || delayedBy.compareTo(Duration.ofMinutes(1)) > 0) {
             throw new IllegalArgumentException("delayedBy: " + delayedBy + " (expected: 0 to 1 min)");
         }
@@ -37,6 +39,7 @@ public record Faults(
 
     /** Of the next frame of a call, in one direction of one connection, whose own random numbers these are. */
     public Fate fate(Random random) {
+        Objects.requireNonNull(random, "random: null (expected: one of random(connection, up))");
         // all are drawn for every frame of a call: one fault more does not move the others
         return new Fate(
                 random.nextDouble() < delay,

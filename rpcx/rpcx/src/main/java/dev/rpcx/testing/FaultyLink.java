@@ -8,6 +8,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -50,6 +51,8 @@ public final class FaultyLink implements AutoCloseable {
      * @throws IOException no port is to be had
      */
     public static FaultyLink to(String host, int port, Faults faults) throws IOException {
+        Objects.requireNonNull(host, "host: null (expected: a name or an address)");
+        Objects.requireNonNull(faults, "faults: null (expected: Faults.seeded(…))");
         FaultyLink link = new FaultyLink(new InetSocketAddress(host, port), faults);
         start("rpcx-faulty-link", link::accept);
         return link;

@@ -1,0 +1,48 @@
+package dev.rpcx;
+
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Looks at what is given to the public API, where it is given: a null is a {@link NullPointerException} and a value out
+ * of its range an {@link IllegalArgumentException}, whose texts name the setting, the value and what was expected.
+ */
+final class Given {
+    private Given() {}
+
+    /**
+     * @param name of the setting or parameter
+     * @param expected what it takes
+     * @return the value
+     */
+    static <T> T notNull(@Nullable T value, String name, String expected) {
+        if (value == null) {
+            throw new NullPointerException(name + ": null (expected: " + expected + ")");
+        }
+        return value;
+    }
+
+    /** The same for an array and each of its elements. */
+    static <T> T[] noneNull(T @Nullable [] values, String name, String expected) {
+        T[] given = notNull(values, name, expected);
+        for (int i = 0; i < given.length; i++) {
+            if (given[i] == null) {
+                throw new NullPointerException(name + "[" + i + "]: null (expected: " + expected + ")");
+            }
+        }
+        return given;
+    }
+
+    /**
+     * A time of {@code least} to {@code most}.
+     *
+     * @param expected the two in words
+     */
+    static Duration time(@Nullable Duration value, String name, Duration least, Duration most, String expected) {
+        Duration time = notNull(value, name, expected);
+        if (time.compareTo(least) < 0 || time.compareTo(most) > 0) {
+            throw new IllegalArgumentException(name + ": " + time + " (expected: " + expected + ")");
+        }
+        return time;
+    }
+}
