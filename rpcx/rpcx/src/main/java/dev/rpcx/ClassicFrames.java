@@ -92,8 +92,7 @@ final class ClassicFrames {
         lengthBytes++;
         if (lengthBytes == LENGTH_BYTES) {
             if (length < 0 || length > maxPassedBytes) {
-                throw new WireFault(
-                        "classic frame of " + (length & 0xFFFF_FFFFL) + " bytes (expected: at most " + maxBytes + ")");
+                throw new WireFault("classic frame of " + length + " bytes (expected: 0 to " + maxPassedBytes + ")");
             }
             if (length > maxBytes) {
                 pass();

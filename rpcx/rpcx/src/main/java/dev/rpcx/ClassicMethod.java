@@ -42,7 +42,7 @@ final class ClassicMethod {
         this.name = name;
         for (Type type : method.getGenericParameterTypes()) {
             types.add(type.getTypeName());
-            parameters.add(codecs.value(type));
+            parameters.add(codecs.value(type, method));
         }
         this.result = codecs.result(method);
         this.timeoutNanos = timeoutNanos;
@@ -112,7 +112,7 @@ final class ClassicMethod {
                 route.counted(Health.Outcome.ANSWERED, permit);
                 read(bytes, future);
             } else {
-                RPCXException error = error(thrown);
+                RPCXException error = Health.named(error(thrown), route, service + "/" + name);
                 long left = deadline - route.ticker().nanoTime();
                 route.counted(Health.Outcome.of(error, times, deadline - sentNanos, left), permit);
                 future.fail(error);

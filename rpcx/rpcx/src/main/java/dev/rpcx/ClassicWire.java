@@ -93,7 +93,7 @@ final class ClassicWire {
 
     /** The bytes of a field, where they are: a field that comes again and again costs no memory. */
     private static ByteBuf bytes(ByteBuf in, int end) {
-        return in.readSlice(Varint.readLength(in, end - in.readerIndex()));
+        return in.readSlice(Varint.readLength(in, end - in.readerIndex(), "a field of a classic message"));
     }
 
     static Reply readReply(ByteBuf in) {

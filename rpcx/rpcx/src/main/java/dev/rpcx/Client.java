@@ -147,7 +147,8 @@ public final class Client implements AutoCloseable {
     /**
      * A proxy of the interface, which calls the server that its {@link RPCXClient} names. Does not connect: the first call does.
      *
-     * @throws IllegalArgumentException no interface, no annotation, no address in it, or a method that cannot be called remotely
+     * @throws IllegalArgumentException no interface, no annotation, no address in it, or a method that cannot be called remotely: one with
+     *     types that cannot be mapped ({@link dev.rpcx.schema.SchemaException}), or times that a call cannot have
      */
     public <T> T create(Class<T> type) {
         RPCXClient marked = ClientProxy.marked(type);

@@ -234,7 +234,8 @@ final class ClientMethod {
                 }
             }
             if (!mayTryAgain(error, attempt, upload)) {
-                throw mayHaveRun ? error.afterAnother() : error;
+                RPCXException told = Health.named(error, connection.address(), this);
+                throw mayHaveRun ? told.afterAnother() : told;
             }
             mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
             refusing = isRefusal(error) ? connection.address() : null;
@@ -825,7 +826,8 @@ final class ClientMethod {
                     end(e);
                 }
             } else {
-                end(error);
+                ClientAddress last = address();
+                end(last == null ? error : Health.named(error, last, method));
             }
         }
     }

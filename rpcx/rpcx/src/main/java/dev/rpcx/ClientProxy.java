@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codecs;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
@@ -10,6 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** Stands behind a client's interface. Everything about its methods is found when it is made. */
@@ -46,10 +48,14 @@ final class ClientProxy implements InvocationHandler {
             String name = marked == null || marked.value().isEmpty() ? method.getName() : marked.value();
             Duration standard =
                     Streams.brings(method) || Streams.itemsTaken(method) != null ? STREAM_TIMEOUT : callTimeout;
+            if (marked != null) {
+                checkTimes(method, marked);
+            }
             long timeoutNanos = marked == null || marked.timeoutMillis() == 0
                     ? standard.toNanos()
                     : Client.Builder.checked("timeoutMillis of " + method, Duration.ofMillis(marked.timeoutMillis()))
                             .toNanos();
+            checkHedge(method, marked, timeoutNanos);
             methods.put(
                     method,
                     classic
@@ -81,7 +87,7 @@ final class ClientProxy implements InvocationHandler {
                 route,
                 RouteKey.of(method, codecs),
                 marked(method),
-                items == null ? null : codecs.value(items));
+                items == null ? null : codecs.value(items, method));
         return interceptors.isEmpty()
                 ? arguments -> remote.call(arguments, Metadata.EMPTY)
                 : intercepted(
@@ -91,18 +97,35 @@ final class ClientProxy implements InvocationHandler {
     /** @return the annotation if it asks for something that is worth a look at every call */
     private static dev.rpcx.@Nullable Method marked(Method method) {
         dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
-        if (marked == null || !marked.idempotent() && marked.hedgeMillis() == 0) {
-            return null;
+        return marked == null || !marked.idempotent() && marked.hedgeMillis() == 0 ? null : marked;
+    }
+
+    /** What no method can have, neither a client's nor a service's. */
+    static void checkTimes(Method method, dev.rpcx.Method marked) {
+        checkTime(method, "timeoutMillis", marked.timeoutMillis());
+        checkTime(method, "hedgeMillis", marked.hedgeMillis());
+    }
+
+    private static void checkTime(Method method, String name, long millis) {
+        if (millis < 0) {
+            throw new IllegalArgumentException(method + ": " + name + " " + millis + " (expected: 0 or more)");
+        }
+    }
+
+    private static void checkHedge(Method method, dev.rpcx.@Nullable Method marked, long timeoutNanos) {
+        if (marked == null || marked.hedgeMillis() == 0) {
+            return;
         }
         ClientMethod.Kind kind = kind(method);
         boolean answered = kind == ClientMethod.Kind.BLOCKING || kind == ClientMethod.Kind.ASYNC;
-        if (marked.hedgeMillis() < 0
-                || marked.hedgeMillis() > 0
-                        && !(marked.idempotent() && answered && Streams.itemsTaken(method) == null)) {
+        if (!marked.idempotent() || !answered || Streams.itemsTaken(method) != null) {
             throw new IllegalArgumentException(method + ": hedgeMillis " + marked.hedgeMillis()
                     + " (expected: 0, or more for an idempotent method with a result and without streams)");
         }
-        return marked;
+        if (TimeUnit.MILLISECONDS.toNanos(marked.hedgeMillis()) >= timeoutNanos) {
+            throw new IllegalArgumentException(method + ": hedgeMillis " + marked.hedgeMillis()
+                    + " (expected: less than the call's time, " + Duration.ofNanos(timeoutNanos) + ")");
+        }
     }
 
     private Remote classic(
@@ -120,13 +143,30 @@ final class ClientProxy implements InvocationHandler {
     private static Remote intercepted(
             Method method, String service, String name, List<Interceptor> interceptors, Interceptor.Next end) {
         Interceptor.Next chain = Interceptor.chain(interceptors, end);
-        boolean isAsync = kind(method) == ClientMethod.Kind.ASYNC;
+        ClientMethod.Kind kind = kind(method);
+        boolean isAsync = kind == ClientMethod.Kind.ASYNC;
+        boolean hasResult = method.getReturnType() != void.class;
+        // what a call brings later is something to hang on, and so is never null
+        boolean takesNull =
+                kind == ClientMethod.Kind.BLOCKING && !method.getReturnType().isPrimitive();
+        Class<?> expected = MethodType.methodType(method.getReturnType()).wrap().returnType();
         return arguments -> {
             try {
-                return chain.proceed(new Interceptor.Invocation(
+                Object result = chain.proceed(new Interceptor.Invocation(
                         service, name, arguments == null ? new Object[0] : arguments, Metadata.EMPTY, null));
-            } catch (Exception e) {
-                Exception told = told(method, e);
+                if (hasResult && (result == null ? !takesNull : !expected.isInstance(result))) {
+                    throw failed(
+                            "it answers " + service + "/" + name + " with "
+                                    + (result == null
+                                            ? "null"
+                                            : result.getClass().getName()) + " (expected: "
+                                    + method.getGenericReturnType().getTypeName() + ")",
+                            null);
+                }
+                return result;
+            } catch (Throwable e) {
+                // an Error too: it belongs to this call, and whoever waits for a future looks for it there
+                Throwable told = told(method, e);
                 if (!isAsync) {
                     throw told;
                 }
@@ -138,8 +178,8 @@ final class ClientProxy implements InvocationHandler {
     }
 
     /** What an interceptor has thrown, as the caller of the method may meet it. */
-    private static Exception told(Method method, Exception thrown) {
-        if (thrown instanceof RuntimeException) {
+    private static Throwable told(Method method, Throwable thrown) {
+        if (thrown instanceof RuntimeException || thrown instanceof Error) {
             return thrown;
         }
         for (Class<?> declared : method.getExceptionTypes()) {
@@ -147,11 +187,15 @@ final class ClientProxy implements InvocationHandler {
                 return thrown;
             }
         }
+        return failed(RPCXException.words(thrown), thrown);
+    }
+
+    private static RPCXException failed(String how, @Nullable Throwable cause) {
         return new RPCXException(
                 RPCXException.Code.CANCELLED,
-                "an interceptor of this client has failed: " + RPCXException.words(thrown),
+                "an interceptor of this client has failed: " + how,
                 RPCXException.Executed.MAYBE,
-                thrown);
+                cause);
     }
 
     static RPCXClient marked(Class<?> type) {

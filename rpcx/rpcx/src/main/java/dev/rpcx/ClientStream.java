@@ -308,7 +308,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             if (!answered || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
                 count(error);
             }
-            receiver.end(error);
+            receiver.end(Health.named(error, method.route(), method));
         }
     }
 }

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import java.time.Duration;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,11 +27,19 @@ final class Given {
     static <T> T[] noneNull(T @Nullable [] values, String name, String expected) {
         T[] given = notNull(values, name, expected);
         for (int i = 0; i < given.length; i++) {
-            if (given[i] == null) {
-                throw new NullPointerException(name + "[" + i + "]: null (expected: " + expected + ")");
-            }
+            notNull(given[i], name + "[" + i + "]", expected);
         }
         return given;
+    }
+
+    /** The same for a list and each of its elements. @return a copy */
+    static <T> List<T> noneNull(@Nullable List<T> values, String name, String expected) {
+        List<T> given = notNull(values, name, expected);
+        int i = 0;
+        for (T value : given) {
+            notNull(value, name + "[" + i++ + "]", expected);
+        }
+        return List.copyOf(given);
     }
 
     /**

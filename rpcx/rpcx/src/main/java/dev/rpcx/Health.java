@@ -108,6 +108,13 @@ final class Health {
         }
     }
 
+    /** A server that has no such method says so without a name: that of the caller's is added, and whose word it is. */
+    static RPCXException named(RPCXException error, Route at, Object method) {
+        return error.code() == RPCXException.Code.NOT_FOUND && Outcome.isRefusal(error)
+                ? new RPCXException(error.code(), at + ": " + method + ": " + error.getMessage(), error.executed())
+                : error;
+    }
+
     /** Calls since a failure. */
     private static final class Window {
         private final long endNanos;

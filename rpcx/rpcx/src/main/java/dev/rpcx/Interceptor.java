@@ -32,7 +32,8 @@ public interface Interceptor {
      * Answers the call, as a rule with {@code next.proceed(call)}.
      *
      * @return what the method returns: its result, or a {@code CompletionStage} of it; the {@code Flow.Publisher} itself
-     *     for a method that brings a stream
+     *     for a method that brings a stream. At a client anything else, and null for a primitive type, a stage or a
+     *     stream, ends the call with an {@link RPCXException}
      */
     @Nullable
     Object intercept(Invocation call, Next next) throws Throwable;

@@ -136,6 +136,8 @@ public final class Metadata {
     private void writeEntries(ByteBuf out) {
         int bytes = 0;
         for (Map.Entry<String, String> entry : entries.entrySet()) {
+            refuseHalfPair(entry.getKey(), entry);
+            refuseHalfPair(entry.getValue(), entry);
             int entryBytes = entryBytes(entry);
             bytes += 1 + Varint.size(entryBytes) + entryBytes;
         }
@@ -160,6 +162,22 @@ public final class Metadata {
         }
     }
 
+    /** A surrogate without its other half has no UTF-8, and would be sent as another character. */
+    private static void refuseHalfPair(String text, Map.Entry<String, String> entry) {
+        for (int i = 0; i < text.length(); i++) {
+            if (Character.isSurrogate(text.charAt(i))) {
+                if (i + 1 == text.length() || !Character.isSurrogatePair(text.charAt(i), text.charAt(i + 1))) {
+                    throw new RPCXException(
+                            RPCXException.Code.INVALID,
+                            "the metadata entry \"" + entry.getKey()
+                                    + "\": half a surrogate pair, for which there is no UTF-8 (expected: a text)",
+                            RPCXException.Executed.NOT_EXECUTED);
+                }
+                i++;
+            }
+        }
+    }
+
     private static int entryBytes(Map.Entry<String, String> entry) {
         int key = ByteBufUtil.utf8Bytes(entry.getKey());
         int value = ByteBufUtil.utf8Bytes(entry.getValue());
@@ -174,7 +192,7 @@ public final class Metadata {
 
     /** Reads what {@link #write} wrote. The length is checked against what is there and against the limit first. */
     static Metadata read(ByteBuf in) {
-        int bytes = Varint.readLength(in, MAX_BYTES);
+        int bytes = Varint.readLength(in, MAX_BYTES, "metadata");
         int end = in.readerIndex() + bytes;
         Map<String, String> entries = new LinkedHashMap<>();
         int count = 0;
@@ -183,15 +201,15 @@ public final class Metadata {
             if (++count > MAX_ENTRIES) {
                 throw new WireFault("more than " + MAX_ENTRIES + " entries of metadata");
             }
-            int entryEnd = Varint.readLength(in, end - in.readerIndex()) + in.readerIndex();
+            int entryEnd = Varint.readLength(in, end - in.readerIndex(), "metadata entry") + in.readerIndex();
             String key = "";
             String value = "";
             while (in.readerIndex() < entryEnd) {
                 int tag = ProtoFields.tag(in);
                 if (tag == KEY_TAG) {
-                    key = ProtoFields.text(in, entryEnd);
+                    key = ProtoFields.text(in, entryEnd, "metadata name");
                 } else if (tag == VALUE_TAG) {
-                    value = ProtoFields.text(in, entryEnd);
+                    value = ProtoFields.text(in, entryEnd, "metadata value");
                 } else {
                     ProtoFields.skip(in, tag, entryEnd);
                 }

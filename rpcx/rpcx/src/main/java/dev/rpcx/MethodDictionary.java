@@ -46,7 +46,7 @@ final class MethodDictionary {
         while (in.isReadable()) {
             int tag = ProtoFields.tag(in);
             if (tag == ENTRY) {
-                int bytes = Varint.readLength(in, end - in.readerIndex());
+                int bytes = Varint.readLength(in, end - in.readerIndex(), "dictionary entry");
                 readEntry(in, in.readerIndex() + bytes, reader);
             } else {
                 ProtoFields.skip(in, tag, end);
@@ -55,8 +55,8 @@ final class MethodDictionary {
     }
 
     /** A name that no request could carry is refused: a client keeps all that a dictionary holds. */
-    private static String name(ByteBuf in, int end) {
-        int bytes = Varint.readLength(in, Math.min(Wire.MAX_NAME_BYTES, end - in.readerIndex()));
+    private static String name(ByteBuf in, int end, String what) {
+        int bytes = Varint.readLength(in, Math.min(Wire.MAX_NAME_BYTES, end - in.readerIndex()), what);
         return in.readCharSequence(bytes, StandardCharsets.UTF_8).toString();
     }
 
@@ -69,8 +69,8 @@ final class MethodDictionary {
             int tag = ProtoFields.tag(in);
             switch (tag) {
                 case NUMBER << 3 -> number = Varint.read(in);
-                case SERVICE << 3 | 2 -> service = name(in, end);
-                case METHOD << 3 | 2 -> method = name(in, end);
+                case SERVICE << 3 | 2 -> service = name(in, end, "dictionary, name of a service");
+                case METHOD << 3 | 2 -> method = name(in, end, "dictionary, name of a method");
                 case SHAPE << 3 | 5 -> {
                     if (end - in.readerIndex() < 4) {
                         throw new WireFault("a dictionary entry is cut off");

@@ -61,7 +61,7 @@ final class MethodShape {
     static int of(Method method, @Nullable Type items, Codecs codecs) {
         int shape = KNOWN;
         if (items != null) {
-            shape |= TAKES_STREAM | kinds(codecs.schema().value(items));
+            shape |= TAKES_STREAM | kinds(codecs.schema().value(items, method));
         } else {
             shape |= kinds(codecs.schema().parameters(method));
         }

@@ -7,8 +7,9 @@ import java.nio.charset.StandardCharsets;
 final class ProtoFields {
     private ProtoFields() {}
 
-    static String text(ByteBuf in, int end) {
-        int length = Varint.readLength(in, end - in.readerIndex());
+    /** @param what the text is, for the fault */
+    static String text(ByteBuf in, int end, String what) {
+        int length = Varint.readLength(in, end - in.readerIndex(), what);
         return in.readCharSequence(length, StandardCharsets.UTF_8).toString();
     }
 
@@ -42,7 +43,7 @@ final class ProtoFields {
         switch (tag & 7) {
             case 0 -> Varint.read(in);
             case 1 -> step(in, 8, end);
-            case 2 -> step(in, Varint.readLength(in, end - in.readerIndex()), end);
+            case 2 -> step(in, Varint.readLength(in, end - in.readerIndex(), "an unknown field"), end);
             case 5 -> step(in, 4, end);
             default -> throw new WireFault("field of wire type " + (tag & 7) + " (expected: 0, 1, 2 or 5)");
         }

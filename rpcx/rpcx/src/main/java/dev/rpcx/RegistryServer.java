@@ -7,7 +7,9 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.InaccessibleObjectException;
+import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -46,13 +48,14 @@ public final class RegistryServer {
      * compiled. The class path is not scanned for that: the processor wrote an index.
      *
      * @param services objects whose class has {@link RPCXServer}, or such classes, which are made with their constructor without parameters
-     * @throws IllegalArgumentException no annotation, nothing published, a name published twice, or no services and no index
+     * @throws IllegalArgumentException no annotation, nothing published, a name published twice, a class that cannot be made, a static
+     *     method, times below 0, or no services and no index
      */
     public static RegistryServer registry(Object... services) {
         Given.noneNull(services, "services", "objects or classes with @RPCXServer");
         RegistryServer registry = new RegistryServer();
         for (Object service : services.length == 0 ? ServiceIndex.services().toArray() : services) {
-            registry.add(service instanceof Class<?> type ? made(type) : service);
+            registry.add(service instanceof Class<?> type ? made(marked(type)) : service);
         }
         return registry;
     }
@@ -63,24 +66,40 @@ public final class RegistryServer {
                 .toArray());
     }
 
+    private static Class<?> marked(Class<?> type) {
+        if (!type.isAnnotationPresent(RPCXServer.class)) {
+            throw new IllegalArgumentException(type.getName() + " (expected: a class with @RPCXServer)");
+        }
+        return type;
+    }
+
     private static Object made(Class<?> type) {
+        String kind =
+                type.isInterface() ? "an interface" : Modifier.isAbstract(type.getModifiers()) ? "abstract" : null;
+        if (kind != null) {
+            throw new IllegalArgumentException(type.getName() + ": cannot be made, since it is " + kind
+                    + " (expected: a class that is neither, or an object)");
+        }
         try {
             Constructor<?> constructor = type.getDeclaredConstructor();
             constructor.setAccessible(true);
             return constructor.newInstance();
-        } catch (ReflectiveOperationException | InaccessibleObjectException e) {
+        } catch (InvocationTargetException e) {
+            Throwable thrown = e.getCause() == null ? e : e.getCause();
+            throw new IllegalArgumentException(
+                    type.getName() + ": its constructor has failed: " + RPCXException.words(thrown), thrown);
+        } catch (NoSuchMethodException e) {
             throw new IllegalArgumentException(
                     type.getName() + ": cannot be made (expected: a constructor without parameters, or an object)", e);
+        } catch (ReflectiveOperationException | InaccessibleObjectException e) {
+            throw new IllegalArgumentException(
+                    type.getName() + ": cannot be made (expected: its package open to dev.rpcx, or an object)", e);
         }
     }
 
     private void add(Object service) {
         Class<?> type = service.getClass();
-        RPCXServer marked = type.getAnnotation(RPCXServer.class);
-        if (marked == null) {
-            throw new IllegalArgumentException(type.getName() + " (expected: a class with @RPCXServer)");
-        }
-        String name = Names.checked(marked.value());
+        String name = Names.checked(marked(type).getAnnotation(RPCXServer.class).value());
         int before = methods.size();
         for (Class<?> c = type; c != null && c != Object.class; c = c.getSuperclass()) {
             Method[] declared = c.getDeclaredMethods();
@@ -99,6 +118,10 @@ public final class RegistryServer {
     }
 
     private void add(Object service, String serviceName, Method method, dev.rpcx.Method published) {
+        if (Modifier.isStatic(method.getModifiers())) {
+            throw new IllegalArgumentException(method + ": @Method on a static method (expected: one of the object)");
+        }
+        ClientProxy.checkTimes(method, published);
         String name = Names.checked(published.value().isEmpty() ? method.getName() : published.value());
         RunOn onMethod = method.getAnnotation(RunOn.class);
         RunOn onClass = service.getClass().getAnnotation(RunOn.class);
@@ -143,7 +166,7 @@ public final class RegistryServer {
             Type items = Streams.itemsTaken(entry.method);
             if (items == null) {
                 for (Type parameter : entry.method.getGenericParameterTypes()) {
-                    arguments.add(codecs.value(parameter));
+                    arguments.add(codecs.value(parameter, entry.method));
                 }
             }
             numbered.add(new ServerMethod(
@@ -157,7 +180,7 @@ public final class RegistryServer {
                     List.copyOf(arguments),
                     codecs.result(entry.method),
                     Streams.brings(entry.method),
-                    items == null ? null : codecs.value(items),
+                    items == null ? null : codecs.value(items, entry.method),
                     entry.handle,
                     interceptors.isEmpty()
                             ? null

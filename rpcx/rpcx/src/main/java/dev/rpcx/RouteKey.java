@@ -47,12 +47,12 @@ final class RouteKey {
             return new RouteKey(found, null);
         }
         Type type = method.getGenericParameterTypes()[found];
-        if (MessageType.holdsSetOrMap(codecs.schema().value(type))) {
+        if (MessageType.holdsSetOrMap(codecs.schema().value(type, method))) {
             throw new IllegalArgumentException(
                     method + ": @RouteBy on a type with a Set or a Map in it, whose order differs from"
                             + " process to process (expected: a type without)");
         }
-        return new RouteKey(found, codecs.value(type));
+        return new RouteKey(found, codecs.value(type, method));
     }
 
     /** Never 0, which stands for a method without such a parameter. */

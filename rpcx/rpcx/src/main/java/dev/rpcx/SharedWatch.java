@@ -164,7 +164,7 @@ final class SharedWatch implements Endpoints.Listener {
 
     @Override
     public void found(List<Endpoint> all) {
-        List<Endpoint> copy = List.copyOf(all);
+        List<Endpoint> copy = Given.noneNull(all, "found", "instances, or an empty list");
         News now;
         List<Told> told;
         synchronized (this) {
@@ -181,6 +181,7 @@ final class SharedWatch implements Endpoints.Listener {
 
     @Override
     public void failed(Throwable why) {
+        Given.notNull(why, "failed", "why the registry could not be asked");
         News now;
         List<Told> told;
         synchronized (this) {

@@ -95,8 +95,9 @@ public final class Tls {
      * @throws NullPointerException no authorities: a server that asks for no certificates is one without this
      */
     public Tls requiringClientsOf(Path authorities) {
+        Optional<Path> required = authorities(authorities);
         expect(true, "requiringClientsOf");
-        return new Tls(true, own, authorities(authorities), name);
+        return new Tls(true, own, required, name);
     }
 
     /**

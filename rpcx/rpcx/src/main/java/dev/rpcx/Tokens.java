@@ -39,7 +39,6 @@ public final class Tokens {
 
     private static final String NAME = "1 to 255 bytes of UTF-8 without control characters";
     private static final String SECRET = "16 bytes or more";
-    private static final String VIA = "names of services";
 
     private static final SecureRandom RANDOM = new SecureRandom();
 
@@ -247,7 +246,7 @@ public final class Tokens {
         /** Keeps a copy. */
         public Caller {
             Given.notNull(name, "name", "that of the caller");
-            via = List.of(Given.noneNull(Given.notNull(via, "via", VIA).toArray(new String[0]), "via", VIA));
+            via = Given.noneNull(via, "via", "names of services");
         }
 
         @Override

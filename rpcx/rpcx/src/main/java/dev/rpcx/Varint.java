@@ -47,11 +47,16 @@ final class Varint {
         throw new WireFault("a number of more than 10 bytes");
     }
 
-    /** A length of what follows: not negative, not above {@code max}, not above what is there. */
-    static int readLength(ByteBuf in, int max) {
+    /**
+     * A length of what follows: not negative, not above {@code max}, not above what is there.
+     *
+     * @param what it is the length of, for the fault
+     */
+    static int readLength(ByteBuf in, int max, String what) {
         long length = read(in);
         if (length < 0 || length > max || length > in.readableBytes()) {
-            throw new WireFault("length " + length + " (expected: at most " + Math.min(max, in.readableBytes()) + ")");
+            throw new WireFault(what + ": length " + Long.toUnsignedString(length) + " (expected: at most "
+                    + Math.min(max, in.readableBytes()) + ")");
         }
         return (int) length;
     }

@@ -29,7 +29,7 @@ final class WireError {
             int tag = ProtoFields.tag(in);
             switch (tag) {
                 case CODE << 3 -> code = Varint.read(in);
-                case TEXT << 3 | 2 -> text = ProtoFields.text(in, end);
+                case TEXT << 3 | 2 -> text = ProtoFields.text(in, end, "text of an error");
                 case EXECUTED << 3 -> executed = Varint.read(in);
                 default -> ProtoFields.skip(in, tag, end);
             }

@@ -6,9 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeoutException;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -22,6 +27,11 @@ class ClientInterceptorsTest {
         String hello(String name) {
             return "Hello " + name;
         }
+
+        @Method
+        int length(String name) {
+            return name.length();
+        }
     }
 
     @RPCXClient(remoteServerName = "plain")
@@ -33,6 +43,11 @@ class ClientInterceptorsTest {
 
         @Method("hello")
         CompletableFuture<String> later(String name);
+
+        int length(String name);
+
+        @Method("hello")
+        void unread(String name);
     }
 
     private final Server server = Server.builder(RegistryServer.registry(new Service()))
@@ -94,5 +109,77 @@ class ClientInterceptorsTest {
                 .hasRootCauseInstanceOf(TimeoutException.class);
         assertThatThrownBy(calls.later("unchecked")::join).hasCauseInstanceOf(IllegalStateException.class);
         assertThat(calls.later("x").join()).isEqualTo("Hello x");
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anErrorOfAnInterceptorEndsTheFutureTooAndComesFromABlockingMethod(boolean isClassic) {
+        AssertionError odd = new AssertionError("odd");
+        Calls calls = calls(isClassic, (call, next) -> {
+            throw odd;
+        });
+        CompletableFuture<String> later = calls.later("x");
+        assertThatThrownBy(later::join).hasCause(odd);
+        assertThatThrownBy(() -> calls.hello("x")).isSameAs(odd);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aResultThatTheMethodCannotReturnIsTheInterceptorsFailure(boolean isClassic) {
+        List<Object> answers = new ArrayList<>();
+        Calls calls = calls(isClassic, (call, next) -> answers.get(0));
+        answers.add(5);
+        assertFailed(() -> calls.hello("x"), "plain/hello with java.lang.Integer (expected: java.lang.String)");
+        assertThat(calls.length("x")).isEqualTo(5);
+        CompletableFuture<String> later = calls.later("x");
+        assertFailed(
+                later::join, "plain/hello with java.lang.Integer (expected: java.util.concurrent.CompletableFuture<");
+        // nobody looks at that of a void method
+        calls.unread("x");
+        answers.set(0, null);
+        assertThat(calls.hello("x")).isNull();
+        assertFailed(() -> calls.length("x"), "plain/length with null (expected: int)");
+        CompletableFuture<String> none = calls.later("x");
+        assertFailed(none::join, "plain/hello with null (expected: java.util.concurrent.CompletableFuture<");
+    }
+
+    private static void assertFailed(ThrowingCallable call, String text) {
+        assertThatThrownBy(() -> {
+                    try {
+                        call.call();
+                    } catch (CompletionException e) {
+                        throw RPCXException.cause(e);
+                    }
+                })
+                .isInstanceOfSatisfying(RPCXException.class, e -> {
+                    assertThat(e.code()).isEqualTo(RPCXException.Code.CANCELLED);
+                    assertThat(e.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+                })
+                .hasMessageContaining("an interceptor of this client has failed: it answers " + text);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatIsNoneIsNotGoneOnWith(boolean isClassic) {
+        Calls calls = calls(isClassic, (call, next) -> next.proceed(null));
+        assertThatThrownBy(() -> calls.hello("x"))
+                .isInstanceOf(NullPointerException.class)
+                .hasMessageStartingWith("call: null (expected: ");
+    }
+
+    @Test
+    void metadataWithHalfASurrogatePairIsRefusedAndAWholeOneIsSent() {
+        String[] text = {"a\ud83d\ude00b"};
+        Calls calls = calls(false, (call, next) -> next.proceed(call.with("note", text[0])));
+        assertThat(calls.hello("x")).isEqualTo("Hello x");
+        for (String half : new String[] {"a\ud800b", "a\udc00b", "a\ud800", "\udc00\ud800"}) {
+            text[0] = half;
+            assertThatThrownBy(() -> calls.hello("x"))
+                    .isInstanceOfSatisfying(RPCXException.class, e -> {
+                        assertThat(e.code()).isEqualTo(RPCXException.Code.INVALID);
+                        assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                    })
+                    .hasMessageContaining("the metadata entry \"note\": half a surrogate pair");
+        }
     }
 }

@@ -55,7 +55,7 @@ class DrainTest {
         ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel)).skipBytes(Wire.PREFACE_BYTES);
         List<Integer> types = new ArrayList<>();
         while (in.isReadable()) {
-            ByteBuf frame = in.readSlice(Varint.readLength(in, Wire.MAX_FRAME_BYTES));
+            ByteBuf frame = in.readSlice(Varint.readLength(in, Wire.MAX_FRAME_BYTES, "a frame"));
             types.add(frame.readUnsignedByte() & Wire.TYPE_MASK);
         }
         return types;

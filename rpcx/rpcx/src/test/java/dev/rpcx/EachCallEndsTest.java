@@ -38,7 +38,7 @@ class EachCallEndsTest {
         @Method("echo")
         CompletableFuture<String> echoLater(String text);
 
-        @Method(value = "echo", idempotent = true, hedgeMillis = 60_000)
+        @Method(value = "echo", idempotent = true, hedgeMillis = 60_000, timeoutMillis = 60_001)
         String echoHedged(String text);
 
         @Method(value = "echo", idempotent = true, hedgeMillis = 1, timeoutMillis = 100)
@@ -47,7 +47,7 @@ class EachCallEndsTest {
         @Method(value = "echo", timeoutMillis = 100)
         String echoSoon(String text);
 
-        @Method(value = "length", idempotent = true, hedgeMillis = 60_000)
+        @Method(value = "length", idempotent = true, hedgeMillis = 60_000, timeoutMillis = 60_001)
         CompletableFuture<Integer> lengthHedged(byte[] bytes);
 
         Flow.Publisher<String> stream(String text);

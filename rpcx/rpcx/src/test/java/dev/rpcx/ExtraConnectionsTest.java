@@ -174,7 +174,7 @@ class ExtraConnectionsTest {
         }
         List<Integer> ids = new ArrayList<>();
         while (said.isReadable()) {
-            int length = Varint.readLength(said, Wire.MAX_FRAME_BYTES);
+            int length = Varint.readLength(said, Wire.MAX_FRAME_BYTES, "a frame");
             int head = said.readUnsignedByte();
             int id = said.readInt();
             said.skipBytes(length - Wire.HEAD_BYTES);

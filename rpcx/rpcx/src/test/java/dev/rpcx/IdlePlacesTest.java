@@ -101,7 +101,7 @@ class IdlePlacesTest {
     private int answer(EmbeddedChannel channel) {
         send(channel, request(FIRST, "here"));
         ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
-        Varint.readLength(in, Wire.MAX_FRAME_BYTES);
+        Varint.readLength(in, Wire.MAX_FRAME_BYTES, "a frame");
         return in.readUnsignedByte() & Wire.TYPE_MASK;
     }
 

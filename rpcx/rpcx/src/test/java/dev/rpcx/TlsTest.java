@@ -81,6 +81,25 @@ class TlsTest {
         }
     }
 
+    @Test
+    void noAuthoritiesAreNotTakenForNobodyAskedFor() {
+        Tls plain = Tls.server(server.chain(), server.key());
+        assertThatThrownBy(() -> plain.requiringClientsOf(null))
+                .isInstanceOf(NullPointerException.class)
+                .hasMessageStartingWith("authorities: null (expected: ");
+        assertThatThrownBy(() -> Tls.client().trusting(servers.authority).trusting(null))
+                .hasMessageStartingWith("authorities: null (expected: ");
+        assertThatThrownBy(() -> Tls.server(server.chain(), null)).hasMessageStartingWith("key: null (expected: ");
+        assertThatThrownBy(() -> Tls.client().as(alice.chain(), null))
+                .hasMessageStartingWith("ownKey: null (expected: ");
+        assertThatThrownBy(() ->
+                        Server.builder(RegistryServer.registry(new Secret())).tls(Tls.client()))
+                .hasMessage("tls: a client's Tls (expected: a server's, Tls.server(chain, key))");
+        try (Server asking = serve(plain.requiringClientsOf(clients.authority))) {
+            assertRefused(Tls.client().trusting(servers.authority), asking.port());
+        }
+    }
+
     private static void assertRefused(Tls tls, int port) {
         assertThatThrownBy(() -> ask(tls, port)).isInstanceOfSatisfying(RPCXException.class, e -> {
             assertThat(e.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);

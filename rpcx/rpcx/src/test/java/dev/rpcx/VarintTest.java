@@ -94,12 +94,24 @@ class VarintTest {
 
     @Test
     void aLengthIsNeitherNegativeNorBeyondItsLimitNorBeyondWhatIsThere() {
-        assertThat(Varint.readLength(bytes(0), 0)).isZero();
-        assertThat(Varint.readLength(bytes(3, 1, 2, 3), 3)).isEqualTo(3);
-        assertThatThrownBy(() -> Varint.readLength(bytes(3, 1, 2, 3), 2)).hasMessageContaining("at most 2");
-        assertThatThrownBy(() -> Varint.readLength(bytes(3, 1, 2), 9)).hasMessageContaining("at most 2");
-        assertThatThrownBy(
-                        () -> Varint.readLength(bytes(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01), 100))
+        assertThat(Varint.readLength(bytes(0), 0, "a frame")).isZero();
+        assertThat(Varint.readLength(bytes(3, 1, 2, 3), 3, "a frame")).isEqualTo(3);
+        assertThatThrownBy(() -> Varint.readLength(bytes(3, 1, 2, 3), 2, "a frame"))
+                .hasMessageContaining("at most 2");
+        assertThatThrownBy(() -> Varint.readLength(bytes(3, 1, 2), 9, "a frame"))
+                .hasMessageContaining("at most 2");
+        assertThatThrownBy(() -> Varint.readLength(
+                        bytes(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01), 100, "a frame"))
                 .isInstanceOf(WireFault.class);
+    }
+
+    @Test
+    void aLengthThatCannotBeSaysOfWhat() {
+        assertThatThrownBy(() -> Metadata.read(bytes(0x81, 0x40)))
+                .hasMessage("metadata: length 8193 (expected: at most 0)");
+        assertThatThrownBy(() -> Metadata.read(bytes(3, 0x0A, 0x7F, 0)))
+                .hasMessage("metadata entry: length 127 (expected: at most 1)");
+        assertThatThrownBy(() -> MethodDictionary.read(bytes(0x0A, 3, 0x12, 0x80, 2), (name, number, shape) -> {}))
+                .hasMessage("dictionary, name of a service: length 256 (expected: at most 0)");
     }
 }

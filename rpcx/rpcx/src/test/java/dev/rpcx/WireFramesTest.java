@@ -189,7 +189,7 @@ class WireFramesTest {
         ByteBuf all = Unpooled.wrappedBuffer(HandPlatform.written(channel));
         List<Frame> frames = new ArrayList<>();
         while (all.isReadable()) {
-            int length = Varint.readLength(all, Wire.MAX_FRAME_BYTES);
+            int length = Varint.readLength(all, Wire.MAX_FRAME_BYTES, "a frame");
             frames.add(new Frame(
                     all.readUnsignedByte(),
                     all.readInt(),

@@ -211,7 +211,7 @@ class WireServingTest {
             greeted = true;
         }
         while (said.isReadable()) {
-            int length = Varint.readLength(said, Wire.MAX_FRAME_BYTES);
+            int length = Varint.readLength(said, Wire.MAX_FRAME_BYTES, "a frame");
             Frame frame = new Frame(said.readUnsignedByte(), said.readInt(), new byte[length - Wire.HEAD_BYTES]);
             said.readBytes(frame.payload());
             frames.add(frame);

@@ -106,6 +106,15 @@ public final class Codecs {
         return values.computeIfAbsent(type, found -> new Top<>(codec(schema.value(found))));
     }
 
+    /**
+     * Codec of one value of a method: a parameter by itself, or an item of the stream that it takes.
+     *
+     * @throws SchemaException the type cannot be mapped; its text names the method
+     */
+    public Codec<Object> value(Type type, Method of) {
+        return values.computeIfAbsent(type, found -> new Top<>(codec(schema.value(found, of))));
+    }
+
     /** Hash that is equal where parameters and result have the same bytes: numbers and wire forms, no names. */
     public long schemaHash(Method method) {
         return SchemaHash.of(List.of(schema.parameters(method), schema.result(method)));

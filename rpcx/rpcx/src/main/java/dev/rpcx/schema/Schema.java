@@ -116,7 +116,7 @@ public final class Schema {
     /** The message that a call of this method sends. */
     public synchronized MessageType parameters(Method method) {
         Parameter[] parameters = method.getParameters();
-        String where = method.getDeclaringClass().getName() + "." + method.getName();
+        String where = where(method);
         if (parameters.length == 1
                 && parameters[0].getType() != Flow.Publisher.class
                 && !nullable(parameters[0], parameters[0].getAnnotatedType())) {
@@ -151,7 +151,7 @@ public final class Schema {
      * item of a stream.
      */
     public synchronized MessageType result(Method method) {
-        String where = "result of " + method.getDeclaringClass().getName() + "." + method.getName();
+        String where = "result of " + where(method);
         Use use = Use.of(method.getGenericReturnType(), Map.of(), where);
         boolean nullable = nullable(method, method.getAnnotatedReturnType());
         if (use.args().size() == 1
@@ -167,8 +167,25 @@ public final class Schema {
 
     /** The message that carries one value of this type. */
     public synchronized MessageType value(Type type) {
-        Use use = unboxed(Use.of(type, Map.of(), type.getTypeName()));
-        return message(use, false, use.simpleName() + "Value", type.getTypeName());
+        return value(type, type.getTypeName());
+    }
+
+    /**
+     * The same for a value of a method: a parameter by itself, or an item of the stream that it takes.
+     *
+     * @throws SchemaException the type cannot be mapped; its text names the method
+     */
+    public synchronized MessageType value(Type type, Method of) {
+        return value(type, where(of));
+    }
+
+    private MessageType value(Type type, String where) {
+        Use use = unboxed(Use.of(type, Map.of(), where));
+        return message(use, false, use.simpleName() + "Value", where);
+    }
+
+    private static String where(Method method) {
+        return method.getDeclaringClass().getName() + "." + method.getName();
     }
 
     /**

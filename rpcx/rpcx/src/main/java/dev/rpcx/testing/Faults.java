@@ -67,6 +67,7 @@ public record Faults(
 
     /** These, and frames that wait. */
     public Faults delaying(double share, Duration by) {
+        Objects.requireNonNull(by, "by: null (expected: 0 to 1 min)");
         return new Faults(seed, share, by, loss, duplicate, reorder, cut);
     }
 

@@ -77,7 +77,7 @@ record PublishedService(String name, List<Rpc> rpcs) {
                     && parameter.getParameterizedType() instanceof ParameterizedType publisher) {
                 // what opens the stream has no place in a .proto: a call of many requests begins with the first of them
                 Type item = publisher.getActualTypeArguments()[0];
-                request = schema.value(item);
+                request = schema.value(item, method);
                 streamsIn = true;
             }
         }
