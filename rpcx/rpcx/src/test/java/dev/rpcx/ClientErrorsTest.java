@@ -179,13 +179,15 @@ class ClientErrorsTest {
         for (boolean own : new boolean[] {true, false}) {
             Client.Builder builder = Client.builder().maxClose(Duration.ofMillis(100));
             Client stuck = (own ? builder.eventLoops(1) : builder).build();
-            stuck.create(Calls.class, "127.0.0.1", server.port()).evenLater(2).thenAccept(even -> {
+            Calls remote = stuck.create(Calls.class, "127.0.0.1", server.port());
+            // on a loop, so that it is a loop's thread which the callback keeps, however soon the reply is there
+            stuck.execute(() -> remote.evenLater(2).thenAccept(even -> {
                 blocked.countDown();
                 // spins, since a loop that waits is what the whole suite looks for
                 while (free.getCount() > 0) {
                     Thread.onSpinWait();
                 }
-            });
+            }));
             blocked.await();
             CompletableFuture.runAsync(stuck::close).get(30, TimeUnit.SECONDS);
         }
