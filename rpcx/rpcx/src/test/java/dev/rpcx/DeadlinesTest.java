@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -119,10 +120,15 @@ class DeadlinesTest {
 
     @Test
     void theTimeSpentConnectingIsTakenOff() throws Exception {
-        CompletableFuture<String> blocking = CompletableFuture.supplyAsync(() -> calls.blocking("x"));
+        CountDownLatch begun = new CountDownLatch(1);
+        CompletableFuture<String> blocking = CompletableFuture.supplyAsync(() -> {
+            begun.countDown();
+            return calls.blocking("x");
+        });
         CompletableFuture<String> later = calls.later("y");
-        // the server greets them after a while
-        assertThatThrownBy(() -> later.get(200, TimeUnit.MILLISECONDS))
+        begun.await();
+        // the server greets them after a while, of which the other thread may need some to make its call
+        assertThatThrownBy(() -> later.get(500, TimeUnit.MILLISECONDS))
                 .isInstanceOf(java.util.concurrent.TimeoutException.class);
         try (RawServer.Peer peer = server.accept(8)) {
             for (int i = 0; i < 2; i++) {

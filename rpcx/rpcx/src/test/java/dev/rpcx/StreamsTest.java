@@ -125,8 +125,10 @@ class StreamsTest {
 
         @Method
         Flow.Publisher<String> count(int n) {
-            last = new Made<>(n, i -> "item " + i);
-            return last;
+            // not what the field has by now: calls run beside each other
+            Made<String> made = new Made<>(n, i -> "item " + i);
+            last = made;
+            return made;
         }
 
         @Method
