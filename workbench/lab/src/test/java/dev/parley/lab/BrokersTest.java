@@ -10,6 +10,7 @@ import dev.parley.process.Ports;
 import dev.parley.spi.Location;
 import dev.parley.store.RunStore;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -71,7 +72,7 @@ class BrokersTest {
         TinyRun.needPackages();
         Lab.Ending ending;
         try {
-            ending = TinyRun.lab(listener).run(TinyRun.study(List.of(name), 1, TinyRun.WINDOW), out, "a test");
+            ending = TinyRun.lab(listener).run(TinyRun.study(List.of(name), 1, Duration.ofMillis(600)), out, "a test");
         } catch (LabException e) {
             Assumptions.abort(e.getMessage());
             throw e;

@@ -84,7 +84,7 @@ class ClientTrafficTest {
                 messages,
                 List.of(new Load.Closed(1)),
                 new Study.Effort(
-                        "own", 1, Duration.ZERO, Duration.ofMillis(10), Duration.ofMillis(10), Duration.ofMillis(50)),
+                        "own", 1, Duration.ZERO, Duration.ofMillis(10), Duration.ofMillis(10), Duration.ofMillis(300)),
                 1,
                 Duration.ofSeconds(20),
                 7,

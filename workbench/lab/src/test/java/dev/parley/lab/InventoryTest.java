@@ -17,6 +17,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -80,7 +81,7 @@ class InventoryTest {
                 ProcessHandle.current().descendants().forEach(process -> noteClassPath(process, classPaths));
             }
         };
-        TinyRun.lab(listener).run(TinyRun.study(List.of("grpc"), 1, TinyRun.WINDOW), out, "a test");
+        TinyRun.lab(listener).run(TinyRun.study(List.of("grpc"), 1, Duration.ofMillis(600)), out, "a test");
 
         assertThat(classPaths).containsKeys("m1", "m2");
         try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {

@@ -47,8 +47,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Real processes on loopback, windows of a moment. */
+/** Real processes on loopback, windows under a second. */
 class LabTest {
+    private static final Duration WINDOW = Duration.ofMillis(600);
+
     @TempDir
     Path out;
 
@@ -86,7 +88,7 @@ class LabTest {
     void everyTrialLeavesItsRowsAndEveryBootItsFigures() throws InterruptedException {
         TinyRun.Listener listener = new TinyRun.Listener();
         Lab observed = new Lab(Catalog.read(), listener, Map.of(), true);
-        Lab.Ending ending = observed.run(TinyRun.rehearsed(List.of("grpc", "rpcx"), 1, TinyRun.WINDOW), out, "a test");
+        Lab.Ending ending = observed.run(TinyRun.rehearsed(List.of("grpc", "rpcx"), 1, WINDOW), out, "a test");
 
         assertThat(ending.finished()).isEqualTo(4);
         assertThat(ending.failed()).isZero();
@@ -169,7 +171,7 @@ class LabTest {
                 }
             }
         };
-        Lab.Ending ending = TinyRun.lab(listener).run(TinyRun.study(List.of("rpcx"), 1, TinyRun.WINDOW), out, "a test");
+        Lab.Ending ending = TinyRun.lab(listener).run(TinyRun.study(List.of("rpcx"), 1, WINDOW), out, "a test");
 
         assertThat(ending.failed()).isEqualTo(1);
         assertThat(ending.finished()).isEqualTo(1);
@@ -185,7 +187,7 @@ class LabTest {
 
     @Test
     void limitsHoldForTheServicesOfATrial() throws InterruptedException {
-        Study free = TinyRun.study(List.of("rpcx"), 1, TinyRun.WINDOW);
+        Study free = TinyRun.study(List.of("rpcx"), 1, WINDOW);
         Limits limits = new Limits(
                 new Limits.Share(Optional.of(1.0), Optional.of(600_000_000L)),
                 Map.of(),
@@ -221,9 +223,8 @@ class LabTest {
     @Test
     void aTakenPortIsReplacedByAnother() throws IOException, InterruptedException {
         TinyRun.Listener listener = new TinyRun.Listener();
-        Plan.Boot boot = Plan.of(TinyRun.study(List.of("rpcx"), 1, TinyRun.WINDOW))
-                .boots()
-                .getFirst();
+        Plan.Boot boot =
+                Plan.of(TinyRun.study(List.of("rpcx"), 1, WINDOW)).boots().getFirst();
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             Iterator<Integer> ports =
                     List.of(taken.getLocalPort(), Ports.free(), Ports.free()).iterator();

@@ -20,14 +20,11 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The smallest study of real processes. Its figures mean nothing; that they are there, and what is left when something
- * goes wrong, does: its loads, which take all of the processors there are, last a moment. As a {@code main()} it is a
- * lab to be killed: it prints a line for each trial that ended.
+ * The smallest study of real processes. Its figures mean nothing; that they are there, and what is left when something goes wrong,
+ * does. As a {@code main()} it is a lab to be killed: it prints a line for each trial that ended.
  */
 final class TinyRun {
     private TinyRun() {}
-
-    static final Duration WINDOW = Duration.ofMillis(250);
 
     /** Without a rehearsal, which is load like a window's: for tests of what a run leaves, not of how it warms up. */
     static Study study(List<String> technologies, int restarts, Duration window) {
@@ -35,7 +32,7 @@ final class TinyRun {
     }
 
     static Study rehearsed(List<String> technologies, int restarts, Duration window) {
-        return study(technologies, restarts, Duration.ofMillis(300), window);
+        return study(technologies, restarts, Duration.ofMillis(800), window);
     }
 
     private static Study study(List<String> technologies, int restarts, Duration rehearsal, Duration window) {
@@ -46,7 +43,7 @@ final class TinyRun {
                 "messages",
                 List.of(MessageSpec.parse("text:10")),
                 List.of(new Load.Closed(1), new Load.Closed(2)),
-                new Effort("own", restarts, rehearsal, Duration.ofMillis(50), Duration.ofMillis(100), window),
+                new Effort("own", restarts, rehearsal, Duration.ofMillis(200), Duration.ofMillis(400), window),
                 restarts,
                 Duration.ofSeconds(1),
                 7,
