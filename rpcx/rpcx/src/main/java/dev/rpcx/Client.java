@@ -147,8 +147,9 @@ public final class Client implements AutoCloseable {
     /**
      * A proxy of the interface, which calls the server that its {@link RPCXClient} names. Does not connect: the first call does.
      *
-     * @throws IllegalArgumentException no interface, no annotation, no address in it, or a method that cannot be called remotely: one with
-     *     types that cannot be mapped ({@link dev.rpcx.schema.SchemaException}), or times that a call cannot have
+     * @throws IllegalArgumentException no interface, no annotation, no address in it, or a method that cannot be called
+     *     remotely: one with types that cannot be mapped ({@link dev.rpcx.schema.SchemaException}), or times that a
+     *     call cannot have
      */
     public <T> T create(Class<T> type) {
         RPCXClient marked = ClientProxy.marked(type);
@@ -603,7 +604,8 @@ public final class Client implements AutoCloseable {
 
         /**
          * Breaks the circuit to a service when this share of its calls in the last 10 s, at least 20, could not be made, were refused or
-         * not answered in time: for 1 s calls fail at once, not executed, then one is tried. What a handler that has run answers counts
+         * not answered in time: for 1 s calls fail at once, not executed, then one is tried each
+         * second until one is answered. What a handler that has run answers counts
          * as an answer, whatever its code. A call that was given less than nine tenths
          * of what its method gives, and less than twice what answers to that method lately took, says nothing when it gets none.
          * Above 0, at most 1; standard: never.

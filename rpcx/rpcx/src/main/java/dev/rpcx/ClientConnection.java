@@ -217,7 +217,10 @@ final class ClientConnection extends WireConnection {
         return (int) UNDER_WAY.getOpaque(this) + underWayHere;
     }
 
-    /** As many calls are under way as the server takes, those among them that the loop has not seen yet: no more can begin. */
+    /**
+     * As many calls are under way as the server takes, those among them that the loop has not seen yet: no more can
+     * begin.
+     */
     boolean isFull() {
         return slots.isFull();
     }

@@ -265,8 +265,8 @@ final class ClientMethod {
     }
 
     /**
-     * Whether others have filled the connection of a call since it was chosen, and there is another one that takes it, or
-     * one more comes.
+     * Whether others have filled the connection of a call since it was chosen, and there is another one that takes it,
+     * or one more comes.
      */
     boolean isOvertaken(RPCXException refused, int key) {
         if (refused.own() != RPCXException.Own.FULL) {
@@ -632,7 +632,10 @@ final class ClientMethod {
 
         private volatile @Nullable ClientConnection connection;
 
-        /** The stream that the latest attempt sends, if any. It is set before that attempt is sent, and read once it has ended. */
+        /**
+         * The stream that the latest attempt sends, if any. It is set before that attempt is sent, and read once it has
+         * ended.
+         */
         private @Nullable StreamSender upload;
 
         /** Has the same call under way already, or has had the attempt before this one. */

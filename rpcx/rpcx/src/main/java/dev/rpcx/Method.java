@@ -7,8 +7,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Publishes a method of a service, or says which published method a client's method calls. On a service's method only the
- * name counts: how long a call may take, and whether it is made again, its client says.
+ * Publishes a method of a service, or says which published method a client's method calls. On a service's method only
+ * the name counts: how long a call may take, and whether it is made again, its client says.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)
@@ -37,9 +37,9 @@ public @interface Method {
     boolean idempotent() default false;
 
     /**
-     * On a client's idempotent method: a call without an answer after so many milliseconds is made a second time, at another instance where
-     * there is one, and whichever is answered first counts; 0 for never. Less than the call's time. A value near the slowest hundredth of the answers costs little
-     * and cuts that hundredth short.
+     * On a client's idempotent method: a call without an answer after so many milliseconds is made a second time, at
+     * another instance where there is one, and whichever is answered first counts; 0 for never. Less than the call's
+     * time. A value near the slowest hundredth of the answers costs little and cuts that hundredth short.
      */
     long hedgeMillis() default 0;
 }

@@ -56,8 +56,8 @@ final class PoolShares {
     private int running;
 
     /**
-     * Those of which tasks wait, by their address, or by itself who has none; and by what was left behind there when they
-     * came.
+     * Those of which tasks wait, by their address, or by itself who has none; and by what was left behind there when
+     * they came.
      */
     private final Map<Object, TreeMap<Long, Peers>> peers = new HashMap<>();
 
@@ -264,7 +264,7 @@ final class PoolShares {
         }
     }
 
-    /** Of these peers those that wait and hold equally many threads: either of them may begin, or none. */
+    /** Those of some peers that wait and hold equally many threads: each of them may begin something, or none may. */
     private final class Level extends TurnHeap.Entry {
         private final Peers of;
         private final int own;

@@ -48,8 +48,8 @@ public final class RegistryServer {
      * compiled. The class path is not scanned for that: the processor wrote an index.
      *
      * @param services objects whose class has {@link RPCXServer}, or such classes, which are made with their constructor without parameters
-     * @throws IllegalArgumentException no annotation, nothing published, a name published twice, a class that cannot be made, a static
-     *     method, times below 0, or no services and no index
+     * @throws IllegalArgumentException no annotation, nothing published, a name published twice, a class that cannot be
+     *     made, a static method, times below 0, or no services and no index
      */
     public static RegistryServer registry(Object... services) {
         Given.noneNull(services, "services", "objects or classes with @RPCXServer");

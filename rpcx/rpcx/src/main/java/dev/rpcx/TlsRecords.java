@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Around the engine of a connection with TLS, on both sides. Before it: hands over whole records, one by one, and keeps
  * the begin of one whose end has not come. What is kept beyond a little is charged before that, as the begin of a frame
- * is, and has as long to become whole. Behind it, as {@link #opened}: sees whether a record has brought data, and makes the
- * end of the peer's stream of TLS the connection's end.
+ * is, and has as long to become whole. Behind it, as {@link #opened}: sees whether a record has brought data, and makes
+ * the end of the peer's stream of TLS the connection's end.
  *
  * <p>What brings no data may stay with the engine: the begin of a message that goes on over several records, or all that
  * comes behind a close_notify. So it is charged too, until data shows that the engine has kept nothing. All of a

@@ -10,9 +10,10 @@
  *
  * <p>Threads: a connection belongs to one event loop. Whatever is not marked as callable from anywhere is touched by that loop only.
  *
- * <p>Settings: what is given to a builder, a factory or a method of this API is looked at there. A null for what is not {@code @Nullable} is a
- * {@link java.lang.NullPointerException}, another bad value an {@link java.lang.IllegalArgumentException}; the text names the setting or parameter,
- * the value, and what was expected.
+ * <p>Settings: what is given to a builder, a factory or a method of this API is looked at there. A null for what is not
+ * {@code @Nullable} is a {@link java.lang.NullPointerException}, another bad value an
+ * {@link java.lang.IllegalArgumentException}; the text names the setting or parameter, the value, and what was
+ * expected.
  *
  * <p>Never imports anything but the JDK, Netty's buffers and channels, and {@code dev.rpcx.codec}.
  */

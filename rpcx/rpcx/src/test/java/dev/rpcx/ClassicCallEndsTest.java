@@ -30,8 +30,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * How calls of the classic wire end, without sockets and threads: a test says when a handler runs, on which thread it is
- * as the connection sees it, what time it is, and what fails.
+ * How calls of the classic wire end, without sockets and threads: a test says when a handler runs, on which thread it
+ * is as the connection sees it, what time it is, and what fails.
  */
 @Timeout(60)
 class ClassicCallEndsTest {

@@ -71,7 +71,9 @@ class ClassicClientConnectionTest {
                 Unpooled.wrappedBuffer(ClassicWire.reply(to, Unpooled.buffer().writeByte(value), null)));
     }
 
-    /** A server that stops says so in its replies; calls that go on meeting it would fail for as long as any call lasts. */
+    /**
+     * A server that stops says so in its replies; calls that go on meeting it would fail for as long as any call lasts.
+     */
     @Test
     void whatIsRefusedAsUnavailableLeavesTheConnectionToTheCallsThatAreLeft() {
         RPCXFuture<byte[]> first = send(HOUR_NANOS);

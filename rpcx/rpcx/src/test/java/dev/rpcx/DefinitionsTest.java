@@ -14,7 +14,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Services, client interfaces and settings that cannot be: each is refused at the start, by a text that says what and where. */
+/**
+ * Services, client interfaces and settings that cannot be: each is refused at the start, by a text that says what and
+ * where.
+ */
 @Timeout(60)
 class DefinitionsTest {
     @RPCXServer("s")

@@ -409,7 +409,9 @@ class PoolSharesTest {
         private final List<Connection> connections = new ArrayList<>();
         private final List<Task> expected = new ArrayList<>();
 
-        /** The index is the address: what its connections have left behind that are gone, and what has ended of that. */
+        /**
+         * The index is the address: what its connections have left behind that are gone, and what has ended of that.
+         */
         private final int[] left = new int[6];
 
         private final int[] ended = new int[6];

@@ -177,7 +177,9 @@ class ClaimsCanBeDecidedTest {
             return new Possible(least, most);
         }
 
-        /** The one nearest to one of this logarithm; 0 is that of a figure that all metrics can have or come close to. */
+        /**
+         * The one nearest to one of this logarithm; 0 is that of a figure that all metrics can have or come close to.
+         */
         double nearest(double logarithm) {
             return Math.clamp(Math.exp(logarithm), least, most);
         }
