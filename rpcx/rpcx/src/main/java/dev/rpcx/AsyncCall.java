@@ -47,6 +47,9 @@ abstract class AsyncCall {
     /** An item of the stream is there. */
     void arrived() {}
 
+    /** The call has failed, and is about to lose the slot that says of it that it has not ended. */
+    void losesSlot() {}
+
     /**
      * Ends it, once. What the user's code throws when it is told is not the connection's affair, whose other calls go
      * on.

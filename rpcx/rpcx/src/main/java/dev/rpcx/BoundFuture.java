@@ -3,7 +3,10 @@ package dev.rpcx;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
@@ -17,6 +20,34 @@ class BoundFuture<T> extends CompletableFuture<T> {
     @Override
     public <U> CompletableFuture<U> newIncompleteFuture() {
         return new BoundFuture<>();
+    }
+
+    /** A future that an event loop waits for is one that the same loop may have to complete, and no deadline ends that. */
+    private void refuseToBlock(String what) {
+        if (!isDone()) {
+            LoopThread.refuse(what + " of a future that has not ended", "a dependent, such as thenApply");
+        }
+    }
+
+    /** @throws IllegalStateException on an event loop, before the future has ended */
+    @Override
+    public T join() {
+        refuseToBlock("join");
+        return super.join();
+    }
+
+    /** @throws IllegalStateException as {@link #join} */
+    @Override
+    public T get() throws InterruptedException, ExecutionException {
+        refuseToBlock("get");
+        return super.get();
+    }
+
+    /** @throws IllegalStateException as {@link #join} */
+    @Override
+    public T get(long timeout, TimeUnit unit) throws InterruptedException, ExecutionException, TimeoutException {
+        refuseToBlock("get");
+        return super.get(timeout, unit);
     }
 
     /** Attaches what needs no context, and must not hold one. */

@@ -101,7 +101,10 @@ public final class CallContext {
             @Nullable CallContext whole) {
         this.ticker = ticker;
         this.whole = whole;
-        this.principal = principal;
+        if (principal != null) {
+            // a volatile store costs a fence
+            this.principal = principal;
+        }
         this.arrivedNanos = arrivedNanos;
         this.deadlineNanos = deadlineNanos;
         this.asked = asked;

@@ -20,44 +20,44 @@ final class CallList {
     }
 
     boolean contains(ServerCall call) {
-        return call.list == this;
+        return call.onLoop.list == this;
     }
 
     /** Adds a call behind the last one. */
     void add(ServerCall call) {
-        if (call.list != null) {
+        if (call.onLoop.list != null) {
             throw new IllegalStateException("a call that is in a list already (expected: in none)");
         }
         ServerCall before = last;
-        call.list = this;
-        call.previous = before;
+        call.onLoop.list = this;
+        call.onLoop.previous = before;
         if (before == null) {
             first = call;
         } else {
-            before.following = call;
+            before.onLoop.following = call;
         }
         last = call;
     }
 
     /** Takes a call out of this list, if it is there. */
     void remove(ServerCall call) {
-        if (call.list != this) {
+        if (call.onLoop.list != this) {
             return;
         }
-        ServerCall before = call.previous;
-        ServerCall after = call.following;
+        ServerCall before = call.onLoop.previous;
+        ServerCall after = call.onLoop.following;
         if (before == null) {
             first = after;
         } else {
-            before.following = after;
+            before.onLoop.following = after;
         }
         if (after == null) {
             last = before;
         } else {
-            after.previous = before;
+            after.onLoop.previous = before;
         }
-        call.list = null;
-        call.previous = null;
-        call.following = null;
+        call.onLoop.list = null;
+        call.onLoop.previous = null;
+        call.onLoop.following = null;
     }
 }

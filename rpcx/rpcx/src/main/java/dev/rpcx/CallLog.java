@@ -2,9 +2,12 @@ package dev.rpcx;
 
 import java.security.Principal;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,12 +21,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@code leftMicros} is what was left of the caller's time when the call ended, {@code executed} and {@code error} stand there for one that
  * failed, {@code trace} where a W3C {@code traceparent} came with it. A server's call whose caller has gone and whose future has not ended
- * within a second of that is CANCELLED. Arguments and results are never written. What a server refuses before
+ * within a second of that is CANCELLED. A call that brings a stream has its line at the end of that: a client's for each subscription, and
+ * CANCELLED where the subscriber has given it up. Arguments and results are never written. What a server refuses before
  * its handlers (overload, an unknown method) does not come by here: its clients' logs have it.
  */
 public final class CallLog implements Interceptor {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");
     private static final int MOST_TEXT = 500;
+    private static final String SERVER = "server";
 
     private final String side;
     private final long leastNanos;
@@ -40,7 +45,7 @@ public final class CallLog implements Interceptor {
 
     /** For {@code Server.builder(…).interceptor}: the time in the handler. */
     public static CallLog ofServer() {
-        return new CallLog("server", 0);
+        return new CallLog(SERVER, 0);
     }
 
     /** The same without the calls that ended well and sooner than this, which is 0 to 365 days. */
@@ -65,10 +70,76 @@ public final class CallLog implements Interceptor {
         Named named = named(call);
         if (result instanceof CompletionStage<?> stage) {
             stage.whenComplete((value, thrown) -> write(named, context, begin, thrown));
+        } else if (result instanceof Flow.Publisher<?> stream) {
+            return logged(stream, named, context, begin);
         } else {
             write(named, context, begin, null);
         }
         return result;
+    }
+
+    /** The same stream, of which each subscription has its line when it ends. */
+    private <T> Flow.Publisher<T> logged(
+            Flow.Publisher<T> stream, Named named, @Nullable CallContext context, long begin) {
+        boolean isServer = side.equals(SERVER);
+        // a client's call begins with its subscription
+        return subscriber ->
+                stream.subscribe(new Logged<>(subscriber, named, context, isServer ? begin : System.nanoTime()));
+    }
+
+    /** Passes all on, and writes the line at the first end that there is. */
+    private final class Logged<T> implements Flow.Subscriber<T> {
+        private final Flow.Subscriber<? super T> subscriber;
+        private final Named named;
+        private final @Nullable CallContext context;
+        private final long begin;
+        private final AtomicBoolean isWritten = new AtomicBoolean();
+
+        Logged(Flow.Subscriber<? super T> subscriber, Named named, @Nullable CallContext context, long begin) {
+            this.subscriber = Objects.requireNonNull(subscriber);
+            this.named = named;
+            this.context = context;
+            this.begin = begin;
+        }
+
+        private void end(@Nullable Throwable thrown) {
+            if (isWritten.compareAndSet(false, true)) {
+                write(named, context, begin, thrown);
+            }
+        }
+
+        @Override
+        public void onSubscribe(Flow.Subscription subscription) {
+            subscriber.onSubscribe(new Flow.Subscription() {
+                @Override
+                public void request(long items) {
+                    subscription.request(items);
+                }
+
+                @Override
+                public void cancel() {
+                    end(new CancellationException());
+                    subscription.cancel();
+                }
+            });
+        }
+
+        @Override
+        public void onNext(T item) {
+            subscriber.onNext(item);
+        }
+
+        @Override
+        public void onError(Throwable thrown) {
+            end(thrown);
+            subscriber.onError(thrown);
+        }
+
+        @Override
+        public void onComplete() {
+            end(null);
+            subscriber.onComplete();
+        }
     }
 
     /** What a line says of a call: a stage that outlasts the call holds this, and neither arguments nor results. */

@@ -21,12 +21,6 @@ final class CallSlots {
     private volatile int limit = Wire.MAX_SLOTS;
 
     /**
-     * The last slot has been taken. Apart from {@link #free}, which each call changes: this is read before each call
-     * and seldom written. Where it is told late, the next end of a call tells it anew.
-     */
-    private volatile boolean isFull;
-
-    /**
      * Set behind {@link ClientCall#orphan} and {@link ClientCall#unreleased}, by one store: a thread whose stack or
      * memory is at its end can call nothing. The event loop then looks through the slots.
      */
@@ -42,7 +36,6 @@ final class CallSlots {
     /** How many calls the server takes at once. */
     void limit(int calls) {
         limit = Math.max(1, Math.min(calls, Wire.MAX_SLOTS));
-        isFull = false;
     }
 
     int limit() {
@@ -50,11 +43,11 @@ final class CallSlots {
     }
 
     /**
-     * Whether all slots that the server allows are in use, or were a moment ago: {@link #acquire} would throw. From any
-     * thread, on the way of every call.
+     * Whether all slots that the server allows are in use: {@link #acquire} would throw. From any thread, on the way of
+     * every call, which changes what this reads. While the free slots are being trimmed nobody knows, and it says no.
      */
     boolean isFull() {
-        return isFull;
+        return (int) free.get() == 0 && made.get() >= limit && (trims & 1) == 0;
     }
 
     /** @throws RPCXException {@link RPCXException.Code#OVERLOADED} if all slots that the server allows are in use */
@@ -193,12 +186,7 @@ final class CallSlots {
                 return null;
             }
             ClientCall call = calls[slot];
-            int nextFree = call.nextFree;
-            boolean isLast = nextFree == 0 && made.get() >= limit;
-            if (free.compareAndSet(top, next(top, nextFree))) {
-                if (isLast) {
-                    isFull = true;
-                }
+            if (free.compareAndSet(top, next(top, call.nextFree))) {
                 return call;
             }
         }
@@ -214,9 +202,6 @@ final class CallSlots {
             ClientCall call = new ClientCall(connection, slot);
             if (made.compareAndSet(slot, slot + 1)) {
                 calls[slot] = call;
-                if (slot + 1 >= limit) {
-                    isFull = true;
-                }
                 return call;
             }
         }
@@ -228,9 +213,6 @@ final class CallSlots {
             long top = free.get();
             call.nextFree = (int) top;
             if (free.compareAndSet(top, next(top, call.slot + 1))) {
-                if (isFull) {
-                    isFull = false;
-                }
                 return;
             }
         }

@@ -280,12 +280,24 @@ abstract class Chooser {
             places = new long[Arrays.stream(all).mapToInt(a -> count(a, each)).sum()];
             int at = 0;
             for (int i = 0; i < all.length; i++) {
-                int start = all[i].endpoint.key().hashCode();
+                String name = all[i].endpoint.key();
+                // names that meet in one of the two would have each place in common
+                int one = fnv(name);
+                int other = name.hashCode();
                 for (int place = count(all[i], each); place > 0; place--) {
-                    places[at++] = (long) mixed(start ^ mixed(place)) << 32 | i;
+                    places[at++] = (long) mixed(one ^ mixed(other + place)) << 32 | i;
                 }
             }
             Arrays.sort(places);
+        }
+
+        /** Source: Fowler, Noll and Vo, FNV-1a of 32 bits; here over characters. */
+        private static int fnv(String text) {
+            int hash = 0x811C9DC5;
+            for (int i = 0; i < text.length(); i++) {
+                hash = (hash ^ text.charAt(i)) * 0x01000193;
+            }
+            return hash;
         }
 
         private static int count(ClientAddress address, double each) {

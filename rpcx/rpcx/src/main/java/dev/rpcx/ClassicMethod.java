@@ -125,8 +125,7 @@ final class ClassicMethod {
         try {
             codec.write(value, out);
         } catch (CodecException e) {
-            throw new RPCXException(
-                    RPCXException.Code.INVALID, String.valueOf(e.getMessage()), RPCXException.Executed.NOT_EXECUTED, e);
+            throw ClientMethod.unusable(e);
         }
         return ByteBufUtil.getBytes(out);
     }

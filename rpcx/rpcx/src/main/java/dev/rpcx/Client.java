@@ -170,7 +170,7 @@ public final class Client implements AutoCloseable {
     ClientAddress address(String host, int port) {
         Endpoint endpoint = new Endpoint(host, port);
         return addresses.computeIfAbsent(
-                endpoint.key(), key -> new ClientAddress(this, endpoint, connections, mostConnections, null));
+                endpoint.key(), key -> new ClientAddress(this, endpoint, connections, mostConnections));
     }
 
     /**

@@ -1,6 +1,5 @@
 package dev.rpcx;
 
-import java.util.ArrayDeque;
 import java.util.List;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -51,8 +50,8 @@ final class ClientAddress extends Route {
     private volatile int weight;
 
     // guarded by this
-    /** Connections that are being left and still have calls under way, or are about to close; the oldest first. */
-    private final ArrayDeque<ClientConnection> left = new ArrayDeque<>();
+    /** Of this instance, however often a registry has named it anew. */
+    private final LeftConnections left;
 
     /** In a row; a connection that the server left or ended at once is one. */
     private int failures;
@@ -75,8 +74,20 @@ final class ClientAddress extends Route {
         return client.calls(publishedName);
     }
 
-    ClientAddress(Client client, Endpoint endpoint, int kept, int most, @Nullable ClientCluster cluster) {
+    ClientAddress(Client client, Endpoint endpoint, int kept, int most) {
+        this(client, endpoint, kept, most, null, new LeftConnections());
+    }
+
+    /** Of a member of a cluster, which knows what is left of its instance. */
+    ClientAddress(
+            Client client,
+            Endpoint endpoint,
+            int kept,
+            int most,
+            @Nullable ClientCluster cluster,
+            LeftConnections left) {
         super(client);
+        this.left = left;
         this.client = client;
         this.health = new Health(ticker());
         this.endpoint = endpoint;
@@ -509,13 +520,7 @@ final class ClientAddress extends Route {
 
     /** A connection may have calls under way while it is being left. Only so many of them stay. */
     private void left(ClientConnection connection) {
-        ClientConnection oldest = null;
-        synchronized (this) {
-            left.add(connection);
-            if (left.size() > connections.length() + MORE_LEFT) {
-                oldest = left.remove();
-            }
-        }
+        ClientConnection oldest = left.add(connection, connections.length() + MORE_LEFT);
         if (oldest != null) {
             oldest.endLeft();
         }
@@ -523,9 +528,7 @@ final class ClientAddress extends Route {
 
     /** A connection is over: nothing of it is held any longer. */
     void forget(ClientConnection connection) {
-        synchronized (this) {
-            left.remove(connection);
-        }
+        left.remove(connection);
         for (int index = 0; index < connections.length(); index++) {
             Attempt<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {

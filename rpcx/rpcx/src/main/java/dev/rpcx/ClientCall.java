@@ -768,6 +768,9 @@ final class ClientCall extends Outbound {
         error = outcome;
         AsyncCall call = async;
         if (call != null) {
+            if (outcome != null) {
+                losesSlot(call);
+            }
             async = null;
         }
         // read first: once the state says so the slot may be another caller's
@@ -793,6 +796,15 @@ final class ClientCall extends Outbound {
         } finally {
             // also where the memory is at its end, and what has been called fails: nobody else will end the call
             end(call, caller, bits, outcome);
+        }
+    }
+
+    private static void losesSlot(AsyncCall call) {
+        try {
+            call.losesSlot();
+        } catch (Throwable noMemory) {
+            // the call ends all the same
+            Threads.report(noMemory);
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -72,6 +73,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     /** No longer members; each leaves when it has been told so. */
     private Set<ClientAddress> ended = new LinkedHashSet<>();
+
+    /** Of each member, and of those that were members, by their endpoints' keys: until nothing is left of those. */
+    private final Map<String, LeftConnections> left = new HashMap<>();
 
     /** When the instances changed last; null before the first time. */
     private @Nullable Long takenNanos;
@@ -454,7 +458,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                 }
                 ClientAddress held = members.get(endpoint.key());
                 if (held == null) {
-                    held = new ClientAddress(client, endpoint, kept, most, this);
+                    LeftConnections before = left.computeIfAbsent(endpoint.key(), first -> new LeftConnections());
+                    held = new ClientAddress(client, endpoint, kept, most, this, before);
                     held.failedAs = --nowUntried;
                 } else {
                     isWeighedAnew |= held.weigh(endpoint.weight());
@@ -477,6 +482,11 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             Chooser nowChooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]), client.platform());
             String nowName = named(now.keySet());
             takenNanos = client.platform().ticker().nanoTime();
+            // those that end now are left in a moment
+            left.entrySet()
+                    .removeIf(of -> of.getValue().isEmpty()
+                            && !now.containsKey(of.getKey())
+                            && !members.containsKey(of.getKey()));
             // all that may fail has been done: the list is taken as a whole, or it is still there to be taken
             members = now;
             byFailure = nowByFailure;

@@ -12,6 +12,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -246,30 +247,33 @@ final class ClientMethod {
     /** Waits for a connection, and for another one as often as others fill it before this call has its slot. */
     private ClientCall awaitSlot(
             int key,
-            @Nullable ClientAddress avoided,
+            @Nullable ClientAddress avoidedFirst,
             Object[] arguments,
             Metadata metadata,
             long deadline,
             long permit) {
+        ClientAddress avoided = avoidedFirst;
         while (true) {
             ClientConnection beside = avoided == null ? null : route.readyBeside(List.of(avoided));
             ClientConnection on = beside == null ? route.await(key, deadline, times, permit) : beside;
             try {
                 return prepare(on, arguments, null, metadata, deadline);
             } catch (RPCXException refused) {
-                if (!isOvertaken(refused, key)) {
+                if (!isOvertaken(refused, key, deadline)) {
                     throw refused;
                 }
+                // there may be room with that instance alone
+                avoided = null;
             }
         }
     }
 
     /**
      * Whether others have filled the connection of a call since it was chosen, and there is another one that takes it,
-     * or one more comes.
+     * or one more comes, while the call has time.
      */
-    boolean isOvertaken(RPCXException refused, int key) {
-        if (refused.own() != RPCXException.Own.FULL) {
+    boolean isOvertaken(RPCXException refused, int key, long deadline) {
+        if (refused.own() != RPCXException.Own.FULL || deadline - route.ticker().nanoTime() <= 0) {
             return false;
         }
         ClientConnection other = route.ready(key);
@@ -516,7 +520,7 @@ final class ClientMethod {
     }
 
     /** The arguments as they are now, for a call that leaves later. */
-    private ByteBuf encoded(Object[] arguments) {
+    ByteBuf encoded(Object[] arguments) {
         if (items != null) {
             needStream(arguments);
         }
@@ -584,7 +588,7 @@ final class ClientMethod {
                 RPCXException.Executed.NOT_EXECUTED);
     }
 
-    private static RPCXException unusable(CodecException e) {
+    static RPCXException unusable(CodecException e) {
         return new RPCXException(
                 e.code() == CodecException.Code.TOO_LARGE ? RPCXException.Code.TOO_LARGE : RPCXException.Code.INVALID,
                 e.getMessage() == null ? e.code().name() : e.getMessage(),
@@ -624,11 +628,17 @@ final class ClientMethod {
         private int key;
         private long permit = CircuitBreaker.GIVEN;
 
+        /** See {@link #closesBehind}. Before the call is sent, or as its attempt ends. */
+        private boolean isWaitedFor;
+
         /** An earlier attempt may have been executed; so the call may have been, whatever becomes of this one. */
         private boolean mayHaveRun;
 
         /** The instance that has refused the attempt before this one; null if none has. */
         private @Nullable ClientAddress refusing;
+
+        private static final AtomicReferenceFieldUpdater<Async, @Nullable ClientConnection> CONNECTION =
+                AtomicReferenceFieldUpdater.newUpdater(Async.class, ClientConnection.class, "connection");
 
         private volatile @Nullable ClientConnection connection;
 
@@ -696,14 +706,18 @@ final class ClientMethod {
 
         private RPCXFuture<@Nullable Object> attempt() {
             ClientConnection ready = method.route.readyElsewhere(key, avoided);
-            if (ready != null) {
-                trySendOn(ready);
-            } else if (keepsArguments()) {
+            while (ready != null) {
+                if (trySendOn(ready)) {
+                    return future;
+                }
+                ready = method.route.ready(key);
+            }
+            if (keepsArguments()) {
                 Route.Wait wait = method.route.await(key, deadlineNanos, method.times, permit, (connected, failure) -> {
-                    if (connected != null) {
-                        trySendOn(connected);
-                    } else {
+                    if (connected == null) {
                         end(java.util.Objects.requireNonNull(failure));
+                    } else if (!trySendOn(connected)) {
+                        attempt();
                     }
                 });
                 if (wait != null) {
@@ -720,48 +734,66 @@ final class ClientMethod {
          * @return false if the call has ended, since they cannot be kept
          */
         private boolean keepsArguments() {
+            if (method.kind == Kind.ONE_WAY) {
+                closesBehind();
+            }
             if (encoded != null || attempt > 0) {
                 return true;
             }
             try {
                 ByteBuf made = method.encoded(arguments);
-                method.route.holdWaiting(made.capacity(), future);
+                Route.WaitingBytes held = method.route.waitingBytes();
+                future.onEnd(held);
+                held.hold(made.capacity());
                 encoded = made;
             } catch (Throwable e) {
                 end(e);
                 return false;
             }
-            if (method.kind == Kind.ONE_WAY) {
+            return true;
+        }
+
+        /** The client's end waits for this call, which has no slot that would say so. */
+        private void closesBehind() {
+            if (!isWaitedFor) {
+                isWaitedFor = true;
                 method.route.closesBehind(future);
             }
-            return true;
+        }
+
+        @Override
+        void losesSlot() {
+            if (method.kind == Kind.ONE_WAY) {
+                closesBehind();
+            }
         }
 
         private void end(Throwable failure) {
             future.fail(mayHaveRun && failure instanceof RPCXException known ? known.afterAnother() : failure);
         }
 
-        private void trySendOn(ClientConnection ready) {
+        /** @return false if others have filled the connection, and another one may take the call; true also if it has ended */
+        private boolean trySendOn(ClientConnection ready) {
             try {
-                sendOn(ready);
+                return sendOn(ready);
             } catch (Throwable e) {
                 end(e);
+                return true;
             }
         }
 
-        private void sendOn(ClientConnection on) {
+        private boolean sendOn(ClientConnection on) {
             if (future.isDone()) {
-                return;
+                return true;
             }
             ClientCall call;
             try {
                 call = method.prepare(on, arguments, encoded, metadata, deadlineNanos);
             } catch (RPCXException refused) {
-                if (!method.isOvertaken(refused, key)) {
+                if (!method.isOvertaken(refused, key, deadlineNanos)) {
                     throw refused;
                 }
-                attempt();
-                return;
+                return false;
             }
             attempt++;
             long serial = call.serial;
@@ -769,7 +801,8 @@ final class ClientMethod {
             StreamSender items = call.upload;
             boolean isHeld = true;
             try {
-                connection = used;
+                // seen by whoever sees the action that is stored next
+                CONNECTION.lazySet(this, used);
                 upload = items;
                 future.onCancel(() -> call.cancel(serial));
                 call.sendAsync(this);
@@ -787,6 +820,7 @@ final class ClientMethod {
                 // before it had anything to stop
                 call.cancel(serial);
             }
+            return true;
         }
 
         private void ended(@Nullable RPCXException error) {

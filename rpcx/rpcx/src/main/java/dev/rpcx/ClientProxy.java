@@ -1,16 +1,21 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codecs;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -19,9 +24,19 @@ final class ClientProxy implements InvocationHandler {
     /** A stream lasts until one side ends it, in either direction, unless the method says otherwise. */
     private static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
 
+    private static final Object[] NO_ARGUMENTS = {};
+
     private final Class<?> type;
     private final Route route;
     private final Map<Method, Remote> methods = new HashMap<>();
+
+    /**
+     * The same by the objects that the proxy's class has for them, which are others than those that the interface gives:
+     * a look by identity compares neither names nor types. A new map replaces it where one comes that it does not have.
+     */
+    private volatile Map<Method, Remote> known = new IdentityHashMap<>();
+
+    private final Map<Method, MethodHandle> defaults = new ConcurrentHashMap<>();
 
     /** All that stands between the proxy and the wire, composed once. */
     private interface Remote {
@@ -40,12 +55,18 @@ final class ClientProxy implements InvocationHandler {
             Client client) {
         this.type = type;
         this.route = route;
+        Map<String, Method> named = new HashMap<>();
         for (Method method : type.getMethods()) {
             if (Modifier.isStatic(method.getModifiers()) || method.isDefault()) {
                 continue;
             }
             dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
             String name = marked == null || marked.value().isEmpty() ? method.getName() : marked.value();
+            Method same = named.putIfAbsent(name, method);
+            if (same != null && !Arrays.equals(same.getGenericParameterTypes(), method.getGenericParameterTypes())) {
+                throw new IllegalArgumentException(method + ": calls " + service + "/" + name + ", as " + same
+                        + " does with other parameters (expected: another name, by @Method)");
+            }
             Duration standard =
                     Streams.brings(method) || Streams.itemsTaken(method) != null ? STREAM_TIMEOUT : callTimeout;
             if (marked != null) {
@@ -218,19 +239,52 @@ final class ClientProxy implements InvocationHandler {
         if (Streams.brings(method)) {
             return ClientMethod.Kind.STREAM;
         }
-        return CompletionStage.class.isAssignableFrom(result) ? ClientMethod.Kind.ASYNC : ClientMethod.Kind.BLOCKING;
+        if (!CompletionStage.class.isAssignableFrom(result)) {
+            return ClientMethod.Kind.BLOCKING;
+        }
+        if (!result.isAssignableFrom(RPCXFuture.class)) {
+            throw new IllegalArgumentException(
+                    method + ": " + result.getName() + " (expected: CompletionStage, CompletableFuture or RPCXFuture)");
+        }
+        return ClientMethod.Kind.ASYNC;
     }
 
     @Override
     public @Nullable Object invoke(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
-        Remote remote = methods.get(method);
+        Remote remote = known.get(method);
+        if (remote == null) {
+            remote = learn(method);
+        }
         return remote == null ? local(proxy, method, arguments) : remote.call(arguments);
+    }
+
+    private @Nullable Remote learn(Method method) {
+        Remote remote = methods.get(method);
+        Map<Method, Remote> before = known;
+        if (remote != null && before.size() < methods.size()) {
+            Map<Method, Remote> more = new IdentityHashMap<>(before);
+            more.put(method, remote);
+            known = more;
+        }
+        return remote;
+    }
+
+    /** A default method's own code. {@link InvocationHandler#invokeDefault} calls those of public interfaces alone. */
+    private MethodHandle ofInterface(Method method) throws IllegalAccessException {
+        MethodHandle found = defaults.get(method);
+        if (found == null) {
+            Class<?> owner = method.getDeclaringClass();
+            ClientProxy.class.getModule().addReads(owner.getModule());
+            found = MethodHandles.privateLookupIn(owner, MethodHandles.lookup()).unreflectSpecial(method, owner);
+            defaults.put(method, found);
+        }
+        return found;
     }
 
     /** Methods that never leave the process: the interface's own default methods, and Object's. */
     private @Nullable Object local(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
         if (method.isDefault()) {
-            return InvocationHandler.invokeDefault(proxy, method, arguments);
+            return ofInterface(method).bindTo(proxy).invokeWithArguments(arguments == null ? NO_ARGUMENTS : arguments);
         }
         return switch (method.getName()) {
             case "equals" -> arguments != null && proxy == arguments[0];

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import io.netty.buffer.ByteBuf;
 import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
@@ -58,6 +59,12 @@ final class ClientStream implements Flow.Publisher<Object> {
         /** Set where no connection was ready. */
         private volatile Route.@Nullable Wait wait;
 
+        /** The arguments as they were when the call was made, while it waits for a connection; null otherwise. */
+        private @Nullable ByteBuf encoded;
+
+        /** What is charged for {@link #encoded}. */
+        private final Route.WaitingBytes held;
+
         private long deadlineNanos;
         private int key;
         private long permit = CircuitBreaker.GIVEN;
@@ -71,6 +78,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         Call(ClientMethod method) {
             super(method);
             receiver = new StreamReceiver(method.result(), this);
+            held = method.route().waitingBytes();
         }
 
         void start(Flow.Subscriber<? super Object> subscriber) {
@@ -95,15 +103,18 @@ final class ClientStream implements Flow.Publisher<Object> {
         private void findConnection() {
             try {
                 ClientConnection ready = method.route().ready(key);
-                if (ready != null) {
-                    send(ready);
-                    return;
+                while (ready != null) {
+                    if (send(ready)) {
+                        return;
+                    }
+                    ready = method.route().ready(key);
                 }
+                keepArguments();
                 wait = method.route().await(key, deadlineNanos, method.times(), permit, (connected, failure) -> {
-                    if (connected != null) {
-                        send(connected);
-                    } else {
+                    if (connected == null) {
                         refused(java.util.Objects.requireNonNull(failure));
+                    } else if (!send(connected)) {
+                        findConnection();
                     }
                 });
                 if (cancelled) {
@@ -114,7 +125,22 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
+        /** Of a call that waits for its first connection: the caller may change them from now on. */
+        private void keepArguments() {
+            if (encoded == null && attempt == 0) {
+                ByteBuf made = method.encoded(arguments);
+                held.hold(made.capacity());
+                encoded = made;
+            }
+        }
+
+        private void forgetArguments() {
+            encoded = null;
+            held.giveBack();
+        }
+
         private void refused(Throwable failure) {
+            forgetArguments();
             method.route().over(permit);
             receiver.end(failure);
             receiver.open();
@@ -128,9 +154,9 @@ final class ClientStream implements Flow.Publisher<Object> {
         /** @return null if others have filled the connection, and another one may take the call */
         private @Nullable ClientCall prepare(ClientConnection on) {
             try {
-                return method.prepare(on, arguments, null, metadata, deadlineNanos);
+                return method.prepare(on, arguments, encoded, metadata, deadlineNanos);
             } catch (RPCXException refused) {
-                if (!method.isOvertaken(refused, key)) {
+                if (!method.isOvertaken(refused, key, deadlineNanos)) {
                     throw refused;
                 }
                 synchronized (this) {
@@ -140,10 +166,11 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        private void send(ClientConnection on) {
+        /** @return false if others have filled the connection, and another one may take the call; true also if it has ended */
+        private boolean send(ClientConnection on) {
             if (cancelled) {
                 givenUp();
-                return;
+                return true;
             }
             synchronized (this) {
                 isSending = true;
@@ -151,8 +178,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             try {
                 ClientCall slot = prepare(on);
                 if (slot == null) {
-                    findConnection();
-                    return;
+                    return false;
                 }
                 long own = slot.serial;
                 ClientConnection used = slot.connection;
@@ -174,6 +200,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                         used.slots.hasOrphans = true;
                     }
                 }
+                forgetArguments();
                 ClientMethod.subscribe(items, arguments);
                 if (cancelled) {
                     now.cancel();
@@ -184,7 +211,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                 }
             } catch (Throwable e) {
                 refused(e);
-                return;
+                return true;
             }
             boolean again;
             synchronized (this) {
@@ -195,6 +222,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             if (again) {
                 sendAgain();
             }
+            return true;
         }
 
         /**
@@ -251,7 +279,7 @@ final class ClientStream implements Flow.Publisher<Object> {
 
         @Override
         @Nullable
-        Object decode(io.netty.buffer.ByteBuf reply) {
+        Object decode(ByteBuf reply) {
             return null;
         }
 
@@ -285,6 +313,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         @Override
         void endAnyway(@Nullable Object value, @Nullable RPCXException error) {
             isOver = true;
+            held.giveBack();
             receiver.end(error);
             // an attempt to send it again may have ended half way
             receiver.open();

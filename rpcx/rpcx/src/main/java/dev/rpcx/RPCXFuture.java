@@ -5,6 +5,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -18,7 +19,8 @@ import org.jspecify.annotations.Nullable;
  * {@link Method#idempotent}, or where its server was closing. Who changes them meanwhile changes what is sent then.
  *
  * <p>What depends on it, or on a future that its methods give, runs in the {@link CallContext} that was current where it was
- * attached: calls that it makes have that call's time, and {@link Tokens#forwarding} signs them for its caller.
+ * attached: calls that it makes have that call's time, and {@link Tokens#forwarding} signs them for its caller. Not so what depends on
+ * {@link #minimalCompletionStage}, which the JDK makes.
  *
  * <p>Where a handler returns one, and its own caller gives up, the future is cancelled if its call was made for that caller, and nobody
  * else waits for it: no other call, no dependent, no thread. One that is kept for the callers to come has to be made for nobody, or
@@ -28,6 +30,10 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
     @SuppressWarnings("rawtypes")
     private static final AtomicIntegerFieldUpdater<RPCXFuture> OWN =
             AtomicIntegerFieldUpdater.newUpdater(RPCXFuture.class, "own");
+
+    @SuppressWarnings("rawtypes")
+    private static final AtomicReferenceFieldUpdater<RPCXFuture, @Nullable Runnable> ON_CANCEL =
+            AtomicReferenceFieldUpdater.newUpdater(RPCXFuture.class, Runnable.class, "onCancel");
 
     private volatile @Nullable Runnable onCancel;
 
@@ -40,7 +46,9 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
     /** For a call that is made here. */
     RPCXFuture() {
         CallContext here = CallContext.here();
-        this.maker = here == null ? null : here.whole();
+        if (here != null) {
+            maker = here.whole();
+        }
     }
 
     @Override
@@ -62,16 +70,22 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
      * it was made.
      */
     boolean bring(@Nullable T value) {
-        maker = null;
-        onCancel = null;
+        letGo();
         return complete(value);
     }
 
     /** The same for a call that has failed. */
     boolean fail(Throwable thrown) {
-        maker = null;
-        onCancel = null;
+        letGo();
         return completeExceptionally(thrown);
+    }
+
+    /** Without a fence of its own for each: all of it is seen by whoever sees the end, which is told behind it. */
+    private void letGo() {
+        if (maker != null) {
+            maker = null;
+        }
+        ON_CANCEL.lazySet(this, null);
     }
 
     /** Called before the call is sent: a cancel that came first finds nothing to stop, and the caller looks for it afterwards. */

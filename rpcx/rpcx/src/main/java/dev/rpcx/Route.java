@@ -61,35 +61,38 @@ abstract class Route {
     }
 
     /**
-     * Charges what a call keeps of its request while it waits for a connection, until it ends.
-     *
-     * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too much of that
+     * For what a call keeps of its request while it waits for a connection. Whoever gives it back has to know it before
+     * anything is charged: where the caller's stack ends in that, nothing is held that nobody gives back.
      */
-    final void holdWaiting(int bytes, RPCXFuture<?> call) {
-        // before anything is taken: where the caller's stack ends in this, nothing is held that nobody gives back
-        WaitingBytes held = new WaitingBytes(client.waiting);
-        call.onEnd(held);
-        if (!client.waiting.take(Resource.REQUEST_BYTES, bytes)) {
-            throw new RPCXException(
-                    RPCXException.Code.OVERLOADED,
-                    this + ": too many bytes of requests wait for a connection (expected: fewer large ones at once)",
-                    RPCXException.Executed.NOT_EXECUTED);
-        }
-        held.hold(bytes);
+    final WaitingBytes waitingBytes() {
+        return new WaitingBytes(this);
     }
 
     /** What a waiting call holds: nothing yet, so many bytes, or {@link #ENDED}. */
-    private static final class WaitingBytes extends AtomicInteger implements BiConsumer<Object, Throwable> {
+    static final class WaitingBytes extends AtomicInteger implements BiConsumer<Object, Throwable> {
         private static final int ENDED = -1;
 
+        private final Route route;
         private final Account account;
 
-        WaitingBytes(Account account) {
-            this.account = account;
+        WaitingBytes(Route route) {
+            this.route = route;
+            this.account = route.client.waiting;
         }
 
-        /** Gives back what has been taken, when the call ends, or at once where it has ended. */
+        /**
+         * Charges so many bytes, until they are given back; where they have been already, not at all.
+         *
+         * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too much of that
+         */
         void hold(int bytes) {
+            if (!account.take(Resource.REQUEST_BYTES, bytes)) {
+                throw new RPCXException(
+                        RPCXException.Code.OVERLOADED,
+                        route
+                                + ": too many bytes of requests wait for a connection (expected: fewer large ones at once)",
+                        RPCXException.Executed.NOT_EXECUTED);
+            }
             if (!compareAndSet(0, bytes)) {
                 account.give(Resource.REQUEST_BYTES, bytes);
             }
@@ -97,6 +100,11 @@ abstract class Route {
 
         @Override
         public void accept(@Nullable Object value, @Nullable Throwable thrown) {
+            giveBack();
+        }
+
+        /** A second time does nothing. */
+        void giveBack() {
             int held = getAndSet(ENDED);
             if (held > 0) {
                 account.give(Resource.REQUEST_BYTES, held);

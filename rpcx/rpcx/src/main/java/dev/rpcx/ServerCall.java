@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awaited.Call, CallThreads.Call {
     private final ServerConnection connection;
-    private final Account account;
+    final OnLoop onLoop = new OnLoop();
 
     private static final VarHandle ENDED;
 
@@ -46,15 +46,8 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
      */
     private boolean entered;
 
-    // these belong to the event loop alone
-    boolean receiving;
-    boolean handling;
-
     /** What was given to a thread to run this call: it may do something else first. Event loop only. */
     PoolShares.@Nullable Task handed;
-
-    /** Says whether the call is counted among its connection's running handlers. */
-    boolean running;
 
     boolean notice;
 
@@ -79,18 +72,11 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
      */
     private int orphan;
 
-    /** The call is over but for the threads that {@link CallThreads} runs for it. */
-    boolean isOverButThreads;
-
     /** Says that a future which was given up keeps this call's place. */
     boolean isPlaceLeft;
 
     /** What the call is charged for; null for as long as no call with this object has been charged for anything. */
     private @Nullable CallCharges charges;
-
-    /** The request or the item of which the event loop waits for the rest; null where all that has begun is whole. */
-    @Nullable
-    UnfinishedMessage unfinished;
 
     /**
      * The limit counts the handler; it is null where the handler is not counted. It is set before the handler starts
@@ -106,31 +92,11 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
     @Nullable
     StreamSender sender;
 
-    /** The credit was given before there was a sender. */
-    long credit;
-
-    /** These are the list in which the call is, and its neighbours there. {@link CallList} alone writes them. */
-    @Nullable
-    CallList list;
-
-    @Nullable
-    ServerCall previous;
-
-    @Nullable
-    ServerCall following;
-
-    /** The connection looks at this call at this time, while it has no slot. */
-    long awayUntilNanos;
-
-    /** The caller has its final frame already: whatever the handler brings is dropped. */
-    boolean abandoned;
-
     /** The flag is set by who sends the final frame, where a handler's thread may be first to do it. */
     private volatile boolean ended;
 
-    ServerCall(ServerConnection connection, Account account) {
+    ServerCall(ServerConnection connection) {
         this.connection = connection;
-        this.account = account;
     }
 
     void begin(int callId, ServerMethod called, Metadata given, long now, long deadline, boolean oneWay) {
@@ -145,19 +111,16 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
         if (called.chain() != null) {
             context.goesOnBy(connection.callThreads.stepsOf(this));
         }
-        receiving = false;
-        handling = false;
+        onLoop.begin();
         handed = null;
-        abandoned = false;
         waits = false;
         begun = false;
-        ended = false;
+        // seen by the handler's thread, which is told of the call behind this
+        ENDED.setRelease(this, false);
         entered = false;
         asksToWait = false;
         receiver = null;
         sender = null;
-        credit = 0;
-        unfinished = null;
         if (orphan != 0) {
             orphan = 0;
         }
@@ -196,7 +159,7 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
     CallCharges charges() {
         CallCharges made = charges;
         if (made == null) {
-            made = charges = new CallCharges(account);
+            made = charges = new CallCharges(connection.account);
         }
         return made;
     }
@@ -298,7 +261,7 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
     @Override
     public void threadsEnded(CallContext of) {
         // otherwise this object serves another call
-        if (context == of && isOverButThreads && !hasThreads()) {
+        if (context == of && onLoop.isOverButThreads && !hasThreads()) {
             connection.recycle(this);
         }
     }
@@ -353,10 +316,10 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
      * Says whether nobody will end this call. The event loop asks, after it has sent what was queued.
      */
     boolean isLost() {
-        if (isOverButThreads) {
+        if (onLoop.isOverButThreads) {
             return !hasThreads();
         }
-        if (!handling) {
+        if (!onLoop.handling) {
             return false;
         }
         Awaited result;
@@ -503,11 +466,11 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
             admitted = null;
             counted.leave();
         }
-        handling = false;
+        onLoop.handling = false;
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
         List<OwnStage> seen = context().giveUp();
-        isPlaceLeft = result.leave(account, seen, charged, requestLength, metadataCost);
+        isPlaceLeft = result.leave(connection.account, seen, charged, requestLength, metadataCost);
         if (!seen.isEmpty()) {
             connection.callThreads.tell(this, List.copyOf(seen));
         }
@@ -526,7 +489,7 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
         }
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
-        isPlaceLeft = Awaited.leaveOwn(account, seen, charged, requestLength, metadataCost);
+        isPlaceLeft = Awaited.leaveOwn(connection.account, seen, charged, requestLength, metadataCost);
         connection.callThreads.tell(this, List.copyOf(seen));
     }
 
@@ -834,7 +797,7 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
     @Override
     boolean leaving() {
         connection.handled(this);
-        if (abandoned) {
+        if (onLoop.abandoned) {
             connection.recycle(this);
             return false;
         }
@@ -867,8 +830,8 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
     @Override
     void lost() {
         // a reply that had begun to leave was recycled when the connection ended
-        if (handling) {
-            handling = false;
+        if (onLoop.handling) {
+            onLoop.handling = false;
             connection.recycle(this);
         }
     }

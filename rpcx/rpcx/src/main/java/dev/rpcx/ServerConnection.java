@@ -483,8 +483,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         calls[slot] = call;
         underWay++;
         if (more) {
-            call.receiving = true;
-            call.unfinished = new UnfinishedMessage(now);
+            call.onLoop.receiving = true;
+            call.onLoop.unfinished = new UnfinishedMessage(now);
             if (holdCounted(call, payload)) {
                 watch(due(call, now), now);
             }
@@ -544,7 +544,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private ServerCall newCall() {
         boolean isMade = false;
         try {
-            ServerCall made = new ServerCall(this, account);
+            ServerCall made = new ServerCall(this);
             isMade = true;
             return made;
         } finally {
@@ -575,12 +575,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call == null || call.begun) {
             return;
         }
-        UnfinishedMessage unfinished = call.unfinished;
+        UnfinishedMessage unfinished = call.onLoop.unfinished;
         if (unfinished != null) {
             unfinished.newBytes += payload.readableBytes();
             unfinished.allBytes += payload.readableBytes();
             if ((head & Wire.MORE) == 0) {
-                call.unfinished = null;
+                call.onLoop.unfinished = null;
             }
         }
         StreamReceiver stream = call.receiver;
@@ -591,7 +591,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             return;
         }
-        if (!call.receiving) {
+        if (!call.onLoop.receiving) {
             throw new WireFault("a part of a message that has not begun");
         }
         if (call.body.readableBytes() + payload.readableBytes()
@@ -604,7 +604,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         if ((head & Wire.MORE) == 0) {
-            call.receiving = false;
+            call.onLoop.receiving = false;
             call.isWhole(nanoTime());
             dispatch(call, call.body);
         }
@@ -644,7 +644,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         int id = call.id;
-        call.handling = true;
+        call.onLoop.handling = true;
         call.handleInLoop(request);
         // most have ended here; what brings its result later has its time as others have
         if (call(id) == call || away.contains(call)) {
@@ -655,7 +655,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** The caller's slot is free, whatever becomes of the call. */
     private void takeNotice(ServerCall call) {
         freeSlot(call);
-        call.abandoned = true;
+        call.onLoop.abandoned = true;
         try {
             addAway(call, call.deadlineNanos());
             watch(call.deadlineNanos());
@@ -675,7 +675,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @return false if the call has ended
      */
     boolean start(ServerCall call, PoolShares.Task run) {
-        call.handling = true;
+        call.onLoop.handling = true;
         call.handed = run;
         try {
             threads.run(call.method().place(), run);
@@ -697,7 +697,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         int id = call.id;
         call.leave();
         handled(call);
-        if (call.abandoned) {
+        if (call.onLoop.abandoned) {
             if (call.notice) {
                 noticeFailed(call.method(), RPCXException.refused(RPCXException.Code.UNAVAILABLE, why));
             }
@@ -738,12 +738,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void entered(ServerCall call, AdmissionLimit admission) {
         call.admitted = admission;
-        call.running = true;
+        call.onLoop.running = true;
     }
 
     /** The event loop hears that a call's handler has ended. A second time does nothing. */
     void handled(ServerCall call) {
-        call.handling = false;
+        call.onLoop.handling = false;
         uncount(call);
     }
 
@@ -754,8 +754,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void uncountNow(ServerCall call) {
-        if (call.running) {
-            call.running = false;
+        if (call.onLoop.running) {
+            call.onLoop.running = false;
             running.left(call.method());
         }
     }
@@ -773,7 +773,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             endOverLargeItem(call);
         } else if (stream.isReceiving() && call.receiver == stream) {
             long now = nanoTime();
-            call.unfinished = new UnfinishedMessage(now);
+            call.onLoop.unfinished = new UnfinishedMessage(now);
             watch(due(call, now), now);
         }
     }
@@ -799,7 +799,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call == null || call.begun) {
             return;
         }
-        if (call.receiving) {
+        if (call.onLoop.receiving) {
             throw new WireFault("the end of a stream within a request");
         }
         StreamReceiver stream = call.receiver;
@@ -816,7 +816,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         long items = Streams.credit(payload);
         StreamSender sender = call.sender;
         if (sender == null) {
-            call.credit = Math.min(Long.MAX_VALUE - items, call.credit) + items;
+            call.onLoop.credit = Math.min(Long.MAX_VALUE - items, call.onLoop.credit) + items;
         } else {
             sender.onCredit(items);
         }
@@ -860,9 +860,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private long due(ServerCall call, long now) {
         StreamReceiver items = call.receiver;
-        UnfinishedMessage unfinished = call.unfinished;
+        UnfinishedMessage unfinished = call.onLoop.unfinished;
         long left = call.deadlineNanos() - now;
-        if (unfinished != null && !call.begun && (call.receiving || items != null && items.isReceiving())) {
+        if (unfinished != null && !call.begun && (call.onLoop.receiving || items != null && items.isReceiving())) {
             left = Math.min(left, unfinished.lookedNanos + stallNanos - now);
             long whole = ALLOWED_STALLS * stallNanos
                     + unfinished.allBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
@@ -941,7 +941,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             if (call == null) {
                 continue;
             }
-            UnfinishedMessage unfinished = call.unfinished;
+            UnfinishedMessage unfinished = call.onLoop.unfinished;
             if (unfinished != null
                     && now - unfinished.lookedNanos >= stallNanos
                     && unfinished.newBytes >= MIN_BYTES_PER_LOOK) {
@@ -973,12 +973,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Says what a call has run out of that is {@link #due}. */
     private String whyOver(ServerCall call, long now) {
-        UnfinishedMessage unfinished = call.unfinished;
+        UnfinishedMessage unfinished = call.onLoop.unfinished;
         boolean isLate = call.deadlineNanos() - now <= 0;
-        if (unfinished == null || isLate && !call.receiving) {
+        if (unfinished == null || isLate && !call.onLoop.receiving) {
             return "the time of the call is over";
         }
-        String what = (call.receiving ? "the request" : "an item") + " did not come to its end in time";
+        String what = (call.onLoop.receiving ? "the request" : "an item") + " did not come to its end in time";
         if (isLate) {
             return what;
         }
@@ -997,8 +997,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         long next = Long.MAX_VALUE / 2;
         ServerCall call = away.first();
         while (call != null) {
-            ServerCall following = call.following;
-            long left = call.awayUntilNanos - now;
+            ServerCall following = call.onLoop.following;
+            long left = call.onLoop.awayUntilNanos - now;
             if (left > 0) {
                 next = Math.min(next, left);
             } else if (call.isCancelled()) {
@@ -1044,7 +1044,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void addAway(ServerCall call, long until) {
-        call.awayUntilNanos = until;
+        call.onLoop.awayUntilNanos = until;
         if (!away.contains(call)) {
             dropped.remove(call);
             away.add(call);
@@ -1053,7 +1053,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Nobody waits for the call any more, and its handler will end it. */
     private void dropped(ServerCall call) {
-        if (call.handling && call.list == null) {
+        if (call.onLoop.handling && call.onLoop.list == null) {
             dropped.add(call);
         }
     }
@@ -1115,12 +1115,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             if (isLost) {
                 endLost(call);
             }
-            call = isLost ? list.first() : call.following;
+            call = isLost ? list.first() : call.onLoop.following;
         }
     }
 
     private void endLost(ServerCall call) {
-        if (call.isOverButThreads) {
+        if (call.onLoop.isOverButThreads) {
             recycle(call);
             return;
         }
@@ -1129,7 +1129,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         boolean hasBegun = call.hasBegun();
         call.leaveStages();
         handled(call);
-        if (call.abandoned) {
+        if (call.onLoop.abandoned) {
             call.leave();
             recycle(call);
             return;
@@ -1189,11 +1189,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void startStream(ServerCall call, Flow.Publisher<Object> publisher) {
-        call.handling = false;
+        call.onLoop.handling = false;
         if (call.resumed) {
             postponedStreams.resumedHasEnded(call);
         }
-        if (call.abandoned || isClosed()) {
+        if (call.onLoop.abandoned || isClosed()) {
             opened();
             recycle(call);
             return;
@@ -1216,8 +1216,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         self.set(sender);
         call.sender = sender;
         call.giveUpBody();
-        if (call.credit > 0) {
-            sender.onCredit(call.credit);
+        if (call.onLoop.credit > 0) {
+            sender.onCredit(call.onLoop.credit);
         }
         sender.subscribeTo(publisher, this::opened);
         // the stream may go on for long, and its handler's place is free
@@ -1271,7 +1271,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private boolean drop(ServerCall call) {
         recall(call);
         freeSlot(call);
-        call.abandoned = true;
+        call.onLoop.abandoned = true;
         return abandon(call);
     }
 
@@ -1282,7 +1282,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private boolean abandon(ServerCall call) {
         // the look comes before its stream ends, by which its handler may end here and now and recycle the call
-        boolean handled = call.handling;
+        boolean handled = call.onLoop.handling;
         boolean hasBegun = handled ? cancel(call) : call.hasBegun();
         if (handled && withdraw(call)) {
             // nothing would end it but the thread for which it has waited
@@ -1405,12 +1405,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Ends the use of a call that neither its handler nor its reply needs any more. */
     void recycle(ServerCall call) {
         handled(call);
-        CallList in = call.list;
+        CallList in = call.onLoop.list;
         if (in != null) {
             in.remove(call);
         }
-        call.isOverButThreads = !call.endUnlessThreads();
-        if (call.isOverButThreads) {
+        call.onLoop.isOverButThreads = !call.endUnlessThreads();
+        if (call.onLoop.isOverButThreads) {
             dropped.add(call);
             return;
         }
@@ -1553,8 +1553,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         calls = new ServerCall[0];
         lastIds = new int[0];
         slotBytes.release();
-        for (ServerCall call = away.first(); call != null && !loop().isShuttingDown(); call = call.following) {
-            watch(call.awayUntilNanos);
+        for (ServerCall call = away.first(); call != null && !loop().isShuttingDown(); call = call.onLoop.following) {
+            watch(call.onLoop.awayUntilNanos);
         }
         if (!dropped.isEmpty() && !loop().isShuttingDown()) {
             watch(nanoTime() + LOST_LOOK_NANOS);

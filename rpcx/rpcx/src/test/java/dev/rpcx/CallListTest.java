@@ -42,7 +42,7 @@ class CallListTest {
     }
 
     private ServerCall call() {
-        return new ServerCall(connection, account);
+        return new ServerCall(connection);
     }
 
     private List<ServerCall> calls(int count) {
@@ -57,8 +57,8 @@ class CallListTest {
     private List<ServerCall> inOrder() {
         List<ServerCall> found = new ArrayList<>();
         ServerCall before = null;
-        for (ServerCall call = list.first(); call != null; call = call.following) {
-            assertThat(call.previous).isSameAs(before);
+        for (ServerCall call = list.first(); call != null; call = call.onLoop.following) {
+            assertThat(call.onLoop.previous).isSameAs(before);
             assertThat(list.contains(call)).isTrue();
             found.add(call);
             before = call;
@@ -101,12 +101,12 @@ class CallListTest {
     void whatIsTakenOutHasItsNeighboursLookedAtAndNoOther() {
         List<ServerCall> calls = calls(7);
         // whoever goes along the list from either end, or from the call, never comes back from here
-        calls.get(1).following = calls.get(1);
-        calls.get(1).previous = calls.get(1);
-        calls.get(5).following = calls.get(5);
-        calls.get(5).previous = calls.get(5);
+        calls.get(1).onLoop.following = calls.get(1);
+        calls.get(1).onLoop.previous = calls.get(1);
+        calls.get(5).onLoop.following = calls.get(5);
+        calls.get(5).onLoop.previous = calls.get(5);
         list.remove(calls.get(3));
-        assertThat(calls.get(2).following).isSameAs(calls.get(4));
-        assertThat(calls.get(4).previous).isSameAs(calls.get(2));
+        assertThat(calls.get(2).onLoop.following).isSameAs(calls.get(4));
+        assertThat(calls.get(4).onLoop.previous).isSameAs(calls.get(2));
     }
 }

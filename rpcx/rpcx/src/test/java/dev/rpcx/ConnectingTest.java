@@ -167,7 +167,7 @@ class ConnectingTest {
 
     @Test
     void aThreadWhoseOwnConnectionIsNotThereUsesAnotherWhileItsOwnIsMadeAnew() throws Exception {
-        ClientAddress address = new ClientAddress(client(2), new Endpoint("strict", 1), 2, 2, null);
+        ClientAddress address = new ClientAddress(client(2), new Endpoint("strict", 1), 2, 2);
         address.connect(0);
         greet(hand.opened.get(0));
         ClientConnection first = connection(hand.opened.get(0));
@@ -186,7 +186,7 @@ class ConnectingTest {
 
     @Test
     void callsThatWaitForAConnectionWhichCannotBeMadeTakeAnother() throws Exception {
-        ClientAddress address = new ClientAddress(client(2), new Endpoint("strict", 1), 2, 2, null);
+        ClientAddress address = new ClientAddress(client(2), new Endpoint("strict", 1), 2, 2);
         long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         AtomicReference<@Nullable Thread> blocked = new AtomicReference<>();
         CompletableFuture<@Nullable Object> blocking = onOther(() -> {

@@ -125,7 +125,7 @@ class WaitingCallsTest {
 
     @Test
     void anAttemptToConnectKnowsOnlyOfCallsThatStillWait() {
-        ClientAddress address = new ClientAddress(client, new Endpoint("peer", 1), 1, 1, null);
+        ClientAddress address = new ClientAddress(client, new Endpoint("peer", 1), 1, 1);
         CompletableFuture<ClientConnection> attempt = address.connect(0);
         hand.settle(hand.opened.get(0));
         int own = attempt.getNumberOfDependents();
@@ -149,7 +149,7 @@ class WaitingCallsTest {
 
     @Test
     void eachCallThatWaitsIsToldOnceAlsoBehindOneThatFails() {
-        ClientAddress address = new ClientAddress(client, new Endpoint("peer", 1), 1, 1, null);
+        ClientAddress address = new ClientAddress(client, new Endpoint("peer", 1), 1, 1);
         CompletableFuture<ClientConnection> attempt = address.connect(0);
         List<Integer> told = new ArrayList<>();
         long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
