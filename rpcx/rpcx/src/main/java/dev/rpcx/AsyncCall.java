@@ -47,8 +47,11 @@ abstract class AsyncCall {
     /** An item of the stream is there. */
     void arrived() {}
 
-    /** The call has failed, and is about to lose the slot that says of it that it has not ended. */
-    void losesSlot() {}
+    /**
+     * The call has failed, and is about to lose the slot that says of it that it has not ended. Where nothing of it has left,
+     * the request is still there.
+     */
+    void losesSlot(ClientCall slot, RPCXException error) {}
 
     /**
      * Ends it, once. What the user's code throws when it is told is not the connection's affair, whose other calls go

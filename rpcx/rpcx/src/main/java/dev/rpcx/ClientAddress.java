@@ -119,13 +119,8 @@ final class ClientAddress extends Route {
         return isOther;
     }
 
-    /**
-     * A call has ended here.
-     *
-     * @param permit what {@link Route#called} has said of the call
-     */
-    void ended(Health.Outcome outcome, long permit) {
-        (cluster == null ? this : cluster).counted(outcome, permit);
+    /** An attempt at a call has ended here. */
+    void ended(Health.Outcome outcome) {
         boolean isTooMuch = health.ended(outcome);
         if (isTooMuch && cluster != null) {
             cluster.eject(this);

@@ -109,6 +109,9 @@ final class ClientCall extends Outbound {
 
     private int timeBytes;
 
+    /** Index of the arguments in the request. */
+    int argumentsAt;
+
     /**
      * The thread that waits for this call may read the reply itself: a virtual one would hold up the others of its
      * carrier.
@@ -769,7 +772,7 @@ final class ClientCall extends Outbound {
         AsyncCall call = async;
         if (call != null) {
             if (outcome != null) {
-                losesSlot(call);
+                losesSlot(call, outcome);
             }
             async = null;
         }
@@ -799,9 +802,14 @@ final class ClientCall extends Outbound {
         }
     }
 
-    private static void losesSlot(AsyncCall call) {
+    /** The arguments of a request of which nothing has left. Event loop only, until the slot is free. */
+    ByteBuf arguments() {
+        return body.slice(argumentsAt, body.writerIndex() - argumentsAt);
+    }
+
+    private void losesSlot(AsyncCall call, RPCXException outcome) {
         try {
-            call.losesSlot();
+            call.losesSlot(this, outcome);
         } catch (Throwable noMemory) {
             // the call ends all the same
             Threads.report(noMemory);

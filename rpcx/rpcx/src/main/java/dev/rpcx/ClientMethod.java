@@ -204,6 +204,7 @@ final class ClientMethod {
             long serial = call.serial;
             ClientConnection connection = call.connection;
             RPCXException error;
+            Health.Outcome outcome;
             StreamSender upload = call.upload;
             boolean isHeld = true;
             try {
@@ -212,12 +213,13 @@ final class ClientMethod {
                     subscribe(upload, arguments);
                 }
                 error = call.await();
-                Health.Outcome outcome = outcome(error, call.givenNanos, deadline, serial);
-                connection.address().ended(outcome, permit);
+                outcome = outcome(error, call.givenNanos, deadline, serial);
+                connection.address().ended(outcome);
                 if (refusing != null) {
                     compare(refusing, connection.address(), outcome);
                 }
                 if (error == null) {
+                    route.counted(outcome, permit);
                     try {
                         return decode(call.body);
                     } finally {
@@ -235,6 +237,7 @@ final class ClientMethod {
                 }
             }
             if (!mayTryAgain(error, attempt, upload)) {
+                route.counted(outcome, permit);
                 RPCXException told = Health.named(error, connection.address(), this);
                 throw mayHaveRun ? told.afterAnother() : told;
             }
@@ -491,11 +494,13 @@ final class ClientMethod {
                 if ((head & Wire.TIME) == 0) {
                     head |= Wire.TIME;
                     insert(out, timeAt, micros);
+                    prelude += Varint.size(micros);
                 }
                 call.timeAt(timeAt, Varint.size(micros));
                 call.holdRequest(HeapArray.taken(out));
             }
             call.head = head;
+            call.argumentsAt = prelude;
             if (items != null) {
                 needStream(arguments);
                 call.upload = upload(connection, call, items);
@@ -627,6 +632,9 @@ final class ClientMethod {
 
         private int key;
         private long permit = CircuitBreaker.GIVEN;
+
+        /** Why the arguments could not be kept for the next attempt; null if they could, or had not to be. */
+        private @Nullable RPCXException unkept;
 
         /** See {@link #closesBehind}. Before the call is sent, or as its attempt ends. */
         private boolean isWaitedFor;
@@ -762,10 +770,26 @@ final class ClientMethod {
         }
 
         @Override
-        void losesSlot() {
-            if (method.kind == Kind.ONE_WAY) {
-                closesBehind();
+        void losesSlot(ClientCall slot, RPCXException error) {
+            if (method.kind != Kind.ONE_WAY) {
+                return;
             }
+            closesBehind();
+            if (error.own() == RPCXException.Own.LEFT && encoded == null) {
+                // its caller has nothing that says until when the arguments may not change
+                try {
+                    encoded = kept(slot.arguments());
+                } catch (RPCXException noRoom) {
+                    unkept = noRoom;
+                }
+            }
+        }
+
+        private ByteBuf kept(ByteBuf bytes) {
+            Route.WaitingBytes held = method.route.waitingBytes();
+            future.onEnd(held);
+            held.hold(bytes.readableBytes());
+            return Unpooled.copiedBuffer(bytes);
         }
 
         private void end(Throwable failure) {
@@ -823,20 +847,22 @@ final class ClientMethod {
             return true;
         }
 
-        private void ended(@Nullable RPCXException error) {
+        private Health.Outcome ended(@Nullable RPCXException error) {
             ClientConnection used = connection;
-            if (used != null) {
-                Health.Outcome outcome = outcome(error, deadlineNanos);
-                used.address().ended(outcome, permit);
-                if (refusing != null) {
-                    method.compare(refusing, used.address(), outcome);
-                }
+            if (used == null) {
+                return Health.Outcome.UNTOLD;
             }
+            Health.Outcome outcome = outcome(error, deadlineNanos);
+            used.address().ended(outcome);
+            if (refusing != null) {
+                method.compare(refusing, used.address(), outcome);
+            }
+            return outcome;
         }
 
         @Override
         void succeed(@Nullable Object value) {
-            ended(null);
+            method.route.counted(ended(null), permit);
             future.bring(value);
         }
 
@@ -851,8 +877,10 @@ final class ClientMethod {
 
         @Override
         void fail(RPCXException error) {
-            ended(error);
-            if (method.mayTryAgain(error, attempt, upload)) {
+            Health.Outcome outcome = ended(error);
+            if (unkept != null) {
+                end(unkept);
+            } else if (method.mayTryAgain(error, attempt, upload)) {
                 mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
                 refusing = isRefusal(error) ? address() : null;
                 ClientAddress failing = avoidedAfter(error, address());
@@ -863,6 +891,7 @@ final class ClientMethod {
                     end(e);
                 }
             } else {
+                method.route.counted(outcome, permit);
                 ClientAddress last = address();
                 end(last == null ? error : Health.named(error, last, method));
             }

@@ -184,6 +184,9 @@ final class ClientProxy implements InvocationHandler {
                                     + method.getGenericReturnType().getTypeName() + ")",
                             null);
                 }
+                if (result instanceof RPCXFuture<?> call) {
+                    call.attachedByClient();
+                }
                 return result;
             } catch (Throwable e) {
                 // an Error too: it belongs to this call, and whoever waits for a future looks for it there

@@ -299,7 +299,9 @@ final class ClientStream implements Flow.Publisher<Object> {
         private void count(@Nullable RPCXException error) {
             Sent ended = sent;
             if (ended != null) {
-                ended.slot.connection.address().ended(outcome(error, deadlineNanos), permit);
+                Health.Outcome outcome = outcome(error, deadlineNanos);
+                ended.slot.connection.address().ended(outcome);
+                method.route().counted(outcome, permit);
             }
         }
 

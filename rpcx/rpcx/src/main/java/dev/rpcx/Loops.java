@@ -13,6 +13,7 @@ import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.SingleThreadIoEventLoop;
 import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollChannelOption;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.local.LocalAddress;
@@ -155,15 +156,26 @@ class Loops {
         }
     }
 
+    /**
+     * Linux takes more for a socket only while it has less than this that has not been sent; otherwise it takes some
+     * megabytes, and more again only when a third of those have gone. So a peer that reads slowly is seen to read: what
+     * it takes in a keepalive time has to be more than this. Source: tcp(7), TCP_NOTSENT_LOWAT.
+     */
+    private static final long UNSENT_BYTES = 1 << 17;
+
     Bootstrap client() {
         Bootstrap bootstrap = new Bootstrap().group(group);
-        return inProcess
-                ? bootstrap.channel(LocalChannel.class)
-                : bootstrap
-                        .channel(EPOLL ? EpollSocketChannel.class : NioSocketChannel.class)
-                        .resolver(names)
-                        .option(ChannelOption.ALLOCATOR, BUFFERS)
-                        .option(ChannelOption.TCP_NODELAY, true);
+        if (inProcess) {
+            return bootstrap.channel(LocalChannel.class);
+        }
+        if (EPOLL) {
+            bootstrap.option(EpollChannelOption.TCP_NOTSENT_LOWAT, UNSENT_BYTES);
+        }
+        return bootstrap
+                .channel(EPOLL ? EpollSocketChannel.class : NioSocketChannel.class)
+                .resolver(names)
+                .option(ChannelOption.ALLOCATOR, BUFFERS)
+                .option(ChannelOption.TCP_NODELAY, true);
     }
 
     /**
@@ -185,14 +197,18 @@ class Loops {
 
     ServerBootstrap server() {
         ServerBootstrap bootstrap = new ServerBootstrap().group(group);
-        return inProcess
-                ? bootstrap.channel(LocalServerChannel.class)
-                : bootstrap
-                        .channel(EPOLL ? EpollServerSocketChannel.class : NioServerSocketChannel.class)
-                        .option(ChannelOption.SO_BACKLOG, 1024)
-                        .option(ChannelOption.SO_REUSEADDR, true)
-                        .childOption(ChannelOption.ALLOCATOR, BUFFERS)
-                        .childOption(ChannelOption.TCP_NODELAY, true);
+        if (inProcess) {
+            return bootstrap.channel(LocalServerChannel.class);
+        }
+        if (EPOLL) {
+            bootstrap.childOption(EpollChannelOption.TCP_NOTSENT_LOWAT, UNSENT_BYTES);
+        }
+        return bootstrap
+                .channel(EPOLL ? EpollServerSocketChannel.class : NioServerSocketChannel.class)
+                .option(ChannelOption.SO_BACKLOG, 1024)
+                .option(ChannelOption.SO_REUSEADDR, true)
+                .childOption(ChannelOption.ALLOCATOR, BUFFERS)
+                .childOption(ChannelOption.TCP_NODELAY, true);
     }
 
     /** Listens; blocks until that has worked or failed. Port 0 is any that is free. */

@@ -40,7 +40,7 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
     /** The call for which this one was made; null where there is none, and once it has ended. */
     private volatile @Nullable CallContext maker;
 
-    /** Dependents that are this library's own. */
+    /** Dependents that are this library's own, or its interceptors'. */
     private volatile int own;
 
     /** For a call that is made here. */
@@ -55,6 +55,14 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
     void onEnd(BiConsumer<? super T, ? super Throwable> action) {
         OWN.incrementAndGet(this);
         super.onEnd(action);
+    }
+
+    /**
+     * What hangs on it so far is its client's: of the call's interceptors, before its caller has it. That hinders nobody from
+     * giving the call up.
+     */
+    void attachedByClient() {
+        OWN.accumulateAndGet(this, getNumberOfDependents(), Math::max);
     }
 
     /**

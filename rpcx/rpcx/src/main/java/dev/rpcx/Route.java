@@ -144,7 +144,7 @@ abstract class Route {
         return permit;
     }
 
-    /** A call has ended, or could not be sent. */
+    /** A call has ended, or could not be sent: once, with its last attempt, since its caller hears of no other. */
     final void counted(Health.Outcome outcome, long permit) {
         if (breaker != null) {
             breaker.ended(outcome, permit);

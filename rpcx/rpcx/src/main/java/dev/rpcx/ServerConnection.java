@@ -109,7 +109,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private Settings client = Settings.INITIAL;
     private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
-    private int underWay;
+    private final UnderWay underWay = new UnderWay();
 
     private final RunningHandlers running;
 
@@ -152,6 +152,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private @Nullable ScheduledFuture<?> lookTimer;
     private long nextLookNanos;
+
+    /** Calls that have a slot. Apart from the connection, as what {@link WireConnection} gathers is, and for the same reason. */
+    private static final class UnderWay {
+        int calls;
+    }
 
     /** @param takenNanos when the connection was taken: its peer has some time from then for the whole preface */
     ServerConnection(Channel channel, Server server, Account account, long takenNanos) {
@@ -202,7 +207,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @return false if the reply has to go by the event loop
      */
     boolean replyHere(ServerCall call) {
-        return underWay <= QUIET_CALLS && !leaving && !clientLeft && call.isSmall() && sendHere(call);
+        return underWay.calls <= QUIET_CALLS && !leaving && !clientLeft && call.isSmall() && sendHere(call);
     }
 
     /**
@@ -481,7 +486,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             entered(call, admission);
         }
         calls[slot] = call;
-        underWay++;
+        underWay.calls++;
         if (more) {
             call.onLoop.receiving = true;
             call.onLoop.unfinished = new UnfinishedMessage(now);
@@ -1370,7 +1375,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (slot < calls.length) {
             calls[slot] = null;
         }
-        underWay--;
+        underWay.calls--;
         closeIfLeft();
     }
 
@@ -1468,7 +1473,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void closeIfLeft() {
-        if (clientLeft && underWay == 0) {
+        if (clientLeft && underWay.calls == 0) {
             loop().execute(() -> close("both sides are done"));
         }
     }
@@ -1559,7 +1564,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (!dropped.isEmpty() && !loop().isShuttingDown()) {
             watch(nanoTime() + LOST_LOOK_NANOS);
         }
-        underWay = 0;
+        underWay.calls = 0;
         giveUpPlaces(free.size());
         isOver = true;
         endIfOver();

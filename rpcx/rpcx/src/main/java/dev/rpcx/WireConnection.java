@@ -94,9 +94,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private final ArrayDeque<Outbound> large = new ArrayDeque<>();
 
     /** Small frames gathered for the next write: on the heap, where writing a byte costs no more than that. */
-    private byte[] gathered = new byte[FIRST_BATCH_BYTES];
-
-    private int gatheredBytes;
+    private final Gathered gathered = new Gathered();
 
     /** What is ready for the socket; {@link #gathered} comes after it. */
     private @Nullable ByteBuf batch;
@@ -139,6 +137,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** The same when {@link KeepAlive} looked last. */
     private int readsLookedAt;
+
+    /**
+     * Grows with each frame, so it is apart from the connection: the threads of callers and handlers read that one's
+     * fields, and would find their lines of the cache taken from them each time.
+     */
+    private static final class Gathered {
+        byte[] bytes = new byte[FIRST_BATCH_BYTES];
+        int length;
+    }
 
     WireConnection(Channel channel, Account account) {
         MemoryReserve.keep();
@@ -371,20 +378,24 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     private int gatherQueued(int room) {
         int left = room;
-        while (left > 0 || closed) {
-            Outbound message = outbox.poll();
-            if (message == null) {
-                break;
+        boolean outer = gathering;
+        gathering = true;
+        try {
+            while (left > 0 || closed) {
+                Outbound message = outbox.poll();
+                if (message == null) {
+                    break;
+                }
+                left -= MESSAGE_BYTES + message.body.readableBytes();
+                gatherSafely(message);
             }
-            left -= MESSAGE_BYTES + message.body.readableBytes();
-            gatherSafely(message);
+        } finally {
+            gathering = outer;
         }
         return left;
     }
 
     private void gatherSafely(Outbound message) {
-        boolean outer = gathering;
-        gathering = true;
         try {
             if (closed) {
                 message.lost();
@@ -394,8 +405,6 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         } catch (Throwable t) {
             // what is queued behind it has to be told nevertheless, or its owner waits for ever
             broken(t);
-        } finally {
-            gathering = outer;
         }
     }
 
@@ -446,8 +455,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         // what is gathered goes before what a thread writes itself from here on: no reply may overtake the preface
         turn.takeForLoop();
         reserve(Wire.MAX_HEADER_BYTES + (alone ? 0 : bytes));
-        byte[] out = gathered;
-        int at = Varint.write(out, gatheredBytes, Wire.HEAD_BYTES + bytes);
+        byte[] out = gathered.bytes;
+        int at = Varint.write(out, gathered.length, Wire.HEAD_BYTES + bytes);
         out[at] = (byte) head;
         out[at + 1] = (byte) (id >>> 24);
         out[at + 2] = (byte) (id >>> 16);
@@ -458,7 +467,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             body.readBytes(out, at, bytes);
             at += bytes;
         }
-        gatheredBytes = at;
+        gathered.length = at;
         if (alone) {
             // room for the fragments behind this one, and for those of others in turn: a buffer that has to grow is
             // copied
@@ -474,7 +483,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * and may be another one.
      */
     private void flushBatch() {
-        if (gatheredBytes + (batch == null ? 0 : batch.readableBytes()) >= BATCH_BYTES && takeTurn()) {
+        if (gathered.length + (batch == null ? 0 : batch.readableBytes()) >= BATCH_BYTES && takeTurn()) {
             writeBatch();
             channel.flush();
         }
@@ -485,17 +494,18 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (batch != null) {
             return false;
         }
-        int written = turn.writeHere(gathered, gatheredBytes);
-        gatheredBytes -= written;
-        if (gatheredBytes > 0 && written > 0) {
-            System.arraycopy(gathered, written, gathered, 0, gatheredBytes);
+        int written = turn.writeHere(gathered.bytes, gathered.length);
+        gathered.length -= written;
+        if (gathered.length > 0 && written > 0) {
+            System.arraycopy(gathered.bytes, written, gathered.bytes, 0, gathered.length);
         }
-        return gatheredBytes == 0;
+        return gathered.length == 0;
     }
 
     private void reserve(int bytes) {
-        if (gatheredBytes + bytes > gathered.length) {
-            gathered = Arrays.copyOf(gathered, Math.max(gatheredBytes + bytes, 2 * gathered.length));
+        if (gathered.length + bytes > gathered.bytes.length) {
+            gathered.bytes =
+                    Arrays.copyOf(gathered.bytes, Math.max(gathered.length + bytes, 2 * gathered.bytes.length));
         }
     }
 
@@ -503,15 +513,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private ByteBuf spill(int more) {
         ByteBuf out = batch;
         if (out == null) {
-            out = batch = channel.alloc().directBuffer(gatheredBytes + more);
+            out = batch = channel.alloc().directBuffer(gathered.length + more);
         }
-        out.writeBytes(gathered, 0, gatheredBytes);
-        gatheredBytes = 0;
+        out.writeBytes(gathered.bytes, 0, gathered.length);
+        gathered.length = 0;
         return out;
     }
 
     private void writeBatch() {
-        if (gatheredBytes > 0 || batch != null) {
+        if (gathered.length > 0 || batch != null) {
             ByteBuf out = spill(0);
             batch = null;
             channel.write(out, channel.voidPromise());
@@ -523,8 +533,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * come back here, so after each one {@link #large} may be another.
      */
     private void flush() {
-        if (gatheredBytes == 0 && batch == null && large.isEmpty()) {
-            if (gathered.length + cut.capacity() != keptBytes) {
+        if (gathered.length == 0 && batch == null && large.isEmpty()) {
+            if (gathered.bytes.length + cut.capacity() != keptBytes) {
                 // a frame that has begun is held also where nothing leaves
                 keepBuffers();
             }
@@ -558,11 +568,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             flushBatch();
         }
         // taken again: a flush within this one has given it back
-        if ((gatheredBytes > 0 || batch != null) && takeTurn() && !isWrittenHere()) {
+        if ((gathered.length > 0 || batch != null) && takeTurn() && !isWrittenHere()) {
             writeBatch();
             channel.flush();
         }
-        if (gathered.length + cut.capacity() != keptBytes) {
+        if (gathered.bytes.length + cut.capacity() != keptBytes) {
             keepBuffers();
         }
         unsent.look();
@@ -578,7 +588,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** Whether what goes out already is so much that what else the peer is told has to be short. On the event loop. */
     final boolean isBehind() {
-        return batch != null || gatheredBytes > SHORT_BYTES || !channel.isWritable();
+        return batch != null || gathered.length > SHORT_BYTES || !channel.isWritable();
     }
 
     private void endUnread() {
@@ -600,12 +610,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             // the end has released all, and what is read after it charges nothing more
             return;
         }
-        long bytes = gathered.length + cut.capacity();
-        boolean isCharged =
-                bytes <= Outbound.SMALL_BYTES || kept.set(HeapArray.taken(gathered.length) + HeapArray.taken(cut));
+        long bytes = gathered.bytes.length + cut.capacity();
+        boolean isCharged = bytes <= Outbound.SMALL_BYTES
+                || kept.set(HeapArray.taken(gathered.bytes.length) + HeapArray.taken(cut));
         if (!isCharged) {
             shrinkBuffers();
-            bytes = gathered.length + cut.capacity();
+            bytes = gathered.bytes.length + cut.capacity();
         }
         if (!isCharged || bytes <= Outbound.SMALL_BYTES) {
             kept.release();
@@ -616,8 +626,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** Buffers that have grown and hold nothing are given up. */
     private void shrinkBuffers() {
-        if (gatheredBytes == 0) {
-            gathered = new byte[FIRST_BATCH_BYTES];
+        if (gathered.length == 0) {
+            gathered.bytes = new byte[FIRST_BATCH_BYTES];
         }
         if (!cut.isReadable()) {
             cut.clear().capacity(FIRST_CUT_BYTES);
@@ -768,8 +778,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     final void sendPreface() {
         turn.takeForLoop();
         reserve(Wire.PREFACE_BYTES);
-        PREFACE.getBytes(0, gathered, gatheredBytes, Wire.PREFACE_BYTES);
-        gatheredBytes += Wire.PREFACE_BYTES;
+        PREFACE.getBytes(0, gathered.bytes, gathered.length, Wire.PREFACE_BYTES);
+        gathered.length += Wire.PREFACE_BYTES;
     }
 
     /** Takes as many bytes as the frame that was cut still needs, and not one more. */
@@ -915,13 +925,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** A handler may hold the connection long after its end, which must not keep what is not counted any more. */
     private void dropGathered() {
-        gathered = new byte[0];
-        gatheredBytes = 0;
+        gathered.bytes = new byte[0];
+        gathered.length = 0;
     }
 
     /** What small frames are gathered in: for tests. */
     final int bufferBytes() {
-        return gathered.length;
+        return gathered.bytes.length;
     }
 
     /** The peer may have seconds to read why its connection ended; what it began to send is not kept for so long. */

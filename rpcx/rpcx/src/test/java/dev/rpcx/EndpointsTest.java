@@ -383,9 +383,7 @@ class EndpointsTest {
             });
             ClientAddress sick = seen.iterator().next();
             for (int i = 0; i < 5; i++) {
-                sick.ended(
-                        Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")),
-                        CircuitBreaker.GIVEN);
+                sick.ended(Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")));
             }
             for (int i = 0; i < 200; i++) {
                 assertThat(java.util.Objects.requireNonNull(cluster.ready(0)).address())
@@ -395,9 +393,7 @@ class EndpointsTest {
             ClientAddress second =
                     seen.stream().filter(a -> a != sick).findFirst().orElseThrow();
             for (int i = 0; i < 5; i++) {
-                second.ended(
-                        Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")),
-                        CircuitBreaker.GIVEN);
+                second.ended(Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")));
             }
             assertThat(second.health().isOut()).isFalse();
             cluster.close();
@@ -458,7 +454,7 @@ class EndpointsTest {
         RPCXException sick = RPCXException.refused(RPCXException.Code.OVERLOADED, "sick");
         for (ClientAddress member : cluster.chooser().all) {
             for (int i = 0; i < 5; i++) {
-                member.ended(Health.Outcome.of(sick), CircuitBreaker.GIVEN);
+                member.ended(Health.Outcome.of(sick));
             }
         }
         assertThat(cluster.chooser().all)
@@ -467,13 +463,13 @@ class EndpointsTest {
         ClientAddress last = cluster.chooser().all[999];
         clock.reads = 0;
         for (int i = 0; i < 100; i++) {
-            last.ended(Health.Outcome.of(sick), CircuitBreaker.GIVEN);
+            last.ended(Health.Outcome.of(sick));
         }
         assertThat(clock.reads).isLessThan(1_000);
         // those that are left out come back, and then it is the turn of others
         clock.hand.ticker.advance(3, TimeUnit.SECONDS);
         for (int i = 0; i < 5; i++) {
-            last.ended(Health.Outcome.of(sick), CircuitBreaker.GIVEN);
+            last.ended(Health.Outcome.of(sick));
         }
         assertThat(cluster.chooser().all)
                 .filteredOn(member -> member.health().isOut())

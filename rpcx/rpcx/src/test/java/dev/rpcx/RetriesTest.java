@@ -367,6 +367,36 @@ class RetriesTest {
         Flow.Publisher<String> news();
 
         int count(int n);
+
+        @Method("count")
+        CompletableFuture<Integer> countLater(int n);
+    }
+
+    /** A caller whose call is answered at its second attempt hears of no failure, and neither does the circuit. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void callsAreCountedByTheCircuitAndNotTheirAttempts(boolean isAsync) {
+        AtomicInteger attempts = new AtomicInteger();
+        AtomicInteger refused = new AtomicInteger();
+        Server server = Server.builder(RegistryServer.registry(new Sick()))
+                .interceptor((call, next) -> {
+                    if (attempts.incrementAndGet() % 2 == 1 && refused.incrementAndGet() <= 9) {
+                        throw RPCXException.refused(RPCXException.Code.UNAVAILABLE, "not now");
+                    }
+                    return next.proceed(call);
+                })
+                .build()
+                .start();
+        try (Client client = Client.builder().circuitBreaker(0.4).build()) {
+            SickClient calls = client.create(SickClient.class, "127.0.0.1", server.port());
+            for (int i = 0; i < 30; i++) {
+                assertThat(isAsync ? calls.countLater(3).join() : calls.count(3))
+                        .isEqualTo(3);
+            }
+            assertThat(refused).hasValueGreaterThanOrEqualTo(9);
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
     }
 
     @Test

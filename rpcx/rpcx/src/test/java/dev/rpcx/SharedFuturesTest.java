@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -96,7 +97,15 @@ class SharedFuturesTest {
     private final Down behind = new Down();
     private final Server downServer =
             Server.builder(RegistryServer.registry(behind)).build().start();
-    private final Client ofFront = Client.builder().build();
+    /** What an interceptor hangs on a call, as a log does, makes nobody wait for it. */
+    private final Client ofFront = Client.builder()
+            .interceptor((call, next) -> {
+                Object result = next.proceed(call);
+                ((CompletionStage<?>) result).whenComplete((value, thrown) -> {});
+                return result;
+            })
+            .build();
+
     private final Front front = new Front(ofFront.create(DownCalls.class, "127.0.0.1", downServer.port()));
     private final List<Client> clients = new ArrayList<>();
     private Server server;
