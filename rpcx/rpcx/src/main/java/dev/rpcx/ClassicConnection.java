@@ -255,7 +255,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         } else {
             pausedNanos = now;
         }
-        channel.config().setAutoRead(reads);
+        OwedTime.of(channel).setReading(reads);
     }
 
     // ---- the looks

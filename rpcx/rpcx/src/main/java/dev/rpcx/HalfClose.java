@@ -53,7 +53,7 @@ final class HalfClose {
             }
             timers.release();
         });
-        channel.config().setAutoRead(true);
+        OwedTime.of(channel).setReading(true);
         // behind all that was written: the end would overtake what the socket has not taken yet
         then(channel.writeAndFlush(Unpooled.EMPTY_BUFFER), this::endTls);
     }

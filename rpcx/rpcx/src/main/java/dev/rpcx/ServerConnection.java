@@ -147,7 +147,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private final ScheduledFuture<?> greeting;
     private final long stallNanos;
 
-    /** When the frame that has begun, and whose end is missing, became more than a little. */
+    private final OwedTime owed;
+
+    /** When the frame that has begun, and whose end is missing, became more than a little, as {@link #owed} goes. */
     private long frameSinceNanos;
 
     private @Nullable ScheduledFuture<?> lookTimer;
@@ -172,6 +174,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         this.keepAlive = new KeepAlive(this, server.keepAliveNanos());
         this.guard = new FloodGuard(loop().ticker());
         this.stallNanos = Sniffer.silentNanos(server);
+        this.owed = OwedTime.of(channel);
         this.timers = account.charge(Resource.TIMERS);
         timers.add(1);
         long left = takenNanos + stallNanos - nanoTime();
@@ -489,7 +492,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         underWay.calls++;
         if (more) {
             call.onLoop.receiving = true;
-            call.onLoop.unfinished = new UnfinishedMessage(now);
+            call.onLoop.unfinished = new UnfinishedMessage(owed.at(now));
             if (holdCounted(call, payload)) {
                 watch(due(call, now), now);
             }
@@ -778,7 +781,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             endOverLargeItem(call);
         } else if (stream.isReceiving() && call.receiver == stream) {
             long now = nanoTime();
-            call.onLoop.unfinished = new UnfinishedMessage(now);
+            call.onLoop.unfinished = new UnfinishedMessage(owed.at(now));
             watch(due(call, now), now);
         }
     }
@@ -868,23 +871,23 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         UnfinishedMessage unfinished = call.onLoop.unfinished;
         long left = call.deadlineNanos() - now;
         if (unfinished != null && !call.begun && (call.onLoop.receiving || items != null && items.isReceiving())) {
-            left = Math.min(left, unfinished.lookedNanos + stallNanos - now);
+            left = Math.min(left, owed.left(unfinished.lookedNanos + stallNanos, now));
             long whole = ALLOWED_STALLS * stallNanos
                     + unfinished.allBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
-            left = Math.min(left, unfinished.sinceNanos + whole - now);
+            left = Math.min(left, owed.left(unfinished.sinceNanos + whole, now));
         }
         return now + left;
     }
 
     @Override
     void frameWaits(long nowNanos) {
-        frameSinceNanos = nowNanos;
-        watch(frameDue(), nowNanos);
+        frameSinceNanos = owed.at(nowNanos);
+        watch(nowNanos + frameLeft(nowNanos), nowNanos);
     }
 
-    /** A frame that has begun has to be whole by this time, which is that of a request of its size. */
-    private long frameDue() {
-        return frameSinceNanos + frameNanos(stallNanos);
+    /** A frame that has begun has to be whole within this time, which is that of a request of its size. */
+    private long frameLeft(long now) {
+        return owed.left(frameSinceNanos + frameNanos(stallNanos), now);
     }
 
     /** So long a frame, or a record of TLS, has to become whole once it is more than a little. */
@@ -931,11 +934,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             next = Math.min(next, LOST_LOOK_NANOS);
         }
         if (isFrameWaiting() && !isClosed()) {
-            if (!channel.config().isAutoRead()) {
-                // its end may be there: it is this side that does not read
-                frameSinceNanos = now;
-            }
-            long left = frameDue() - now;
+            long left = frameLeft(now);
             if (left <= 0) {
                 fail("a frame that does not come to its end");
                 return;
@@ -948,9 +947,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             UnfinishedMessage unfinished = call.onLoop.unfinished;
             if (unfinished != null
-                    && now - unfinished.lookedNanos >= stallNanos
+                    && owed.at(now) - unfinished.lookedNanos >= stallNanos
                     && unfinished.newBytes >= MIN_BYTES_PER_LOOK) {
-                unfinished.lookedNanos = now;
+                unfinished.lookedNanos = owed.at(now);
                 unfinished.newBytes = 0;
             }
             long left = due(call, now) - now;
@@ -987,7 +986,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (isLate) {
             return what;
         }
-        return now - unfinished.lookedNanos >= stallNanos
+        return owed.at(now) - unfinished.lookedNanos >= stallNanos
                 ? what + " (expected: " + MIN_BYTES_PER_LOOK + " bytes of it in each "
                         + TimeUnit.NANOSECONDS.toMillis(stallNanos) + " ms)"
                 : what + " (expected: " + MIN_BYTES_PER_SECOND + " bytes of it a second)";
@@ -1482,7 +1481,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         // a client that does not read its replies may send no more requests until it does; behind the end all is read
         boolean reads = channel.isWritable();
-        channel.config().setAutoRead(isClosed() || reads);
+        owed.setReading(isClosed() || reads);
         super.channelWritabilityChanged(ctx);
         if (reads) {
             postponedStreams.resumeOne();

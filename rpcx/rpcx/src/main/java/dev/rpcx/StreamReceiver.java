@@ -86,12 +86,16 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     /** Credit that the peer has and has not used. */
     private long granted;
 
+    /** No more comes of the peer. */
     private boolean ended;
-    private boolean told;
-    private @Nullable Throwable failure;
 
-    /** A rule that the subscriber broke: it is told nothing more but its end, and the end is this. */
-    private @Nullable Throwable fault;
+    private boolean told;
+
+    /**
+     * The subscriber is told nothing more but its end, and the end is this: of the peer, or what this side did with an
+     * item that came before the peer's good end and waited. The first counts.
+     */
+    private @Nullable Throwable failure;
 
     /** Makes a client's: its subscriber is told on the event loop at once, so nothing waits, and in the context of here. */
     StreamReceiver(Codec<Object> codec, Peer peer) {
@@ -198,11 +202,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
      */
     private void refuse(IllegalArgumentException why) {
         boolean endsByPeer;
+        breakOff(why);
         synchronized (this) {
-            if (fault == null) {
-                fault = why;
-                dropParts();
-            }
             // a client's call ends by its cancel, on the event loop
             endsByPeer = way != null && signals == null && bytes == null;
         }
@@ -210,6 +211,19 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             end(why);
         }
         peer.cancel();
+    }
+
+    /** No item is told from here on, also where the peer's good end waits behind some. */
+    private synchronized void breakOff(Throwable why) {
+        if (!told && failure == null) {
+            failure = why;
+            dropItems();
+        }
+    }
+
+    /** Under the lock. */
+    private boolean takesNoMore() {
+        return ended || told || failure != null;
     }
 
     private static long sum(long a, long b) {
@@ -307,7 +321,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
      */
     private boolean addPart(ByteBuf payload) {
         synchronized (this) {
-            if (ended || told || fault != null) {
+            if (takesNoMore()) {
                 return true;
             }
             if (charge(growth(payload.readableBytes()))) {
@@ -327,7 +341,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     /** How many bytes of memory it costs to keep a part of so many: none where the subscriber takes no more. */
     synchronized long growth(int bytes) {
-        if (ended || told || fault != null) {
+        if (takesNoMore()) {
             return 0;
         }
         ByteBuf kept = parts;
@@ -353,7 +367,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     }
 
     private synchronized boolean charge(long amount) {
-        return ended || told || bytes == null || bytes.add(amount);
+        return takesNoMore() || bytes == null || bytes.add(amount);
     }
 
     /** Gives back what an item cost that was charged; nothing is left of it if all has been given back meanwhile. */
@@ -395,7 +409,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         boolean fits;
         boolean isFirst = false;
         synchronized (this) {
-            if (told || ended) {
+            if (takesNoMore()) {
                 return;
             }
             fits = charge(cost(item));
@@ -457,7 +471,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     private void give(ByteBuf item) {
         Flow.Subscriber<? super Object> to;
         synchronized (this) {
-            to = told || fault != null ? null : subscriber;
+            to = told || failure != null ? null : subscriber;
         }
         if (to == null) {
             return;
@@ -466,6 +480,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         try {
             to.onNext(read(item));
         } catch (Throwable e) {
+            breakOff(e);
             peer.cancel();
             end(e);
         } finally {
@@ -489,7 +504,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     }
 
     /**
-     * Gives the last signal. Any thread; only the first counts.
+     * Gives the last signal, behind the items that wait where the end is a good one. Any thread; only the first counts.
      *
      * @param error null for a good end
      */
@@ -499,7 +514,9 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
                 return;
             }
             ended = true;
-            failure = fault == null ? error : fault;
+            if (failure == null) {
+                failure = error;
+            }
             if (failure != null || items.isEmpty()) {
                 dropItems();
             } else {

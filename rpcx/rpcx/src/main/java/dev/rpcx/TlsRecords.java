@@ -69,6 +69,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     private static final int FIRST_BYTES = 256;
 
     private final Channel channel;
+    private final OwedTime owed;
 
     /** What {@link #begin} may grow to, and what the engine may have kept. */
     private final Claim claim;
@@ -91,18 +92,19 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** The record that the engine has been given last has brought data. */
     private boolean hasOpened;
 
-    /** When what is kept of the record became more than a little. */
+    /** When what is kept of the record became more than a little, as {@link #owed} goes. */
     private long sinceNanos;
 
     private @Nullable ScheduledFuture<?> timer;
     private boolean isOver;
 
     /**
-     * @param recordNanos longest time for a record that is more than a little
+     * @param recordNanos longest time for a record that is more than a little, while this side reads
      * @param maxSilent of the peer: {@link #MAX_SILENT_OF_CLIENT} or {@link #MAX_SILENT_OF_SERVER}
      */
     TlsRecords(Channel channel, Account account, long recordNanos, int maxSilent) {
         this.channel = channel;
+        this.owed = OwedTime.of(channel);
         this.recordNanos = recordNanos;
         this.maxSilent = maxSilent;
         this.claim = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::closeForRoom);
@@ -258,8 +260,9 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         }
         if (kept > Outbound.SMALL_BYTES) {
             if (before <= Outbound.SMALL_BYTES) {
-                sinceNanos = nanoTime();
-                claim.renew(sinceNanos);
+                long now = nanoTime();
+                sinceNanos = owed.at(now);
+                claim.renew(now);
             }
             if (!charge(room)) {
                 return;
@@ -324,7 +327,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         if (begin.readableBytes() <= Outbound.SMALL_BYTES) {
             return;
         }
-        long left = sinceNanos + recordNanos - nanoTime();
+        long left = owed.left(sinceNanos + recordNanos, nanoTime());
         if (left > 0) {
             watch(left);
         } else {

@@ -1,6 +1,6 @@
 package dev.rpcx;
 
-/** How a request or an item comes that is not whole yet. It belongs to the event loop. */
+/** How a request or an item comes that is not whole yet. Its times are of {@link OwedTime}. It belongs to the event loop. */
 final class UnfinishedMessage {
     final long sinceNanos;
 
@@ -13,8 +13,8 @@ final class UnfinishedMessage {
     /** How many have come behind its first frame. */
     long allBytes;
 
-    UnfinishedMessage(long nowNanos) {
-        sinceNanos = nowNanos;
-        lookedNanos = nowNanos;
+    UnfinishedMessage(long owedNanos) {
+        sinceNanos = owedNanos;
+        lookedNanos = owedNanos;
     }
 }

@@ -775,6 +775,59 @@ class ServingBoundsTest {
                 "an item did not come to its end in time (expected: 1024 bytes of it in each 10000 ms)");
     }
 
+    /** The rest may have been sent long ago: it is this side that does not read, as its peer reads slowly. */
+    @Test
+    void timeInWhichTheServerDoesNotReadCountsAgainstNoRequestAndNoItem() {
+        serve();
+        begin(FIRST, "laterHere", Duration.ofHours(1), Wire.MORE);
+        begin(FIRST + 1, "takesHere", Duration.ofHours(1), 0);
+        assertThat(next().type()).isEqualTo(Wire.CREDIT);
+        send(Wire.ITEM | Wire.MORE, FIRST + 1, RawPeer.text("abc"));
+        for (int i = 0; i < 9; i++) {
+            pass(1_000);
+            hand.reads(channel(), false);
+            pass(60_000);
+            hand.reads(channel(), true);
+        }
+        expectNothing();
+        send(Wire.PART, FIRST, Unpooled.EMPTY_BUFFER);
+        send(Wire.PART, FIRST + 1, Unpooled.EMPTY_BUFFER);
+        assertThat(service.told).containsExactly("item of 3");
+        assertThat(service.waiting).hasSize(2);
+    }
+
+    @Test
+    void pausesGiveARequestThatStandsStillNoMoreThanTheirOwnTime() {
+        serve();
+        begin(FIRST, "echo", Duration.ofHours(1), Wire.MORE);
+        pass(4_000);
+        hand.reads(channel(), false);
+        pass(100_000);
+        hand.reads(channel(), true);
+        pass(5_000);
+        hand.reads(channel(), false);
+        pass(100_000);
+        hand.reads(channel(), true);
+        pass(999);
+        expectNothing();
+        // a look in a pause sets the next one a second later
+        pass(1_001);
+        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "did not come to its end");
+    }
+
+    @Test
+    void theTimeOfACallGoesOnWhileTheServerDoesNotRead() {
+        serve();
+        begin(FIRST, "echo", Duration.ofSeconds(30), Wire.MORE);
+        hand.reads(channel(), false);
+        pass(29_999);
+        assertThat(server().ledger().held(Resource.CALLS)).isEqualTo(1);
+        // looks are 5 ms apart at least
+        pass(5);
+        hand.reads(channel(), true);
+        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "the request did not come to its end in time");
+    }
+
     @Test
     void whatIsWholeIsNotWaitedFor() {
         serve();

@@ -190,6 +190,95 @@ class StreamReceiverTest {
         assertThat(seen()).containsExactly("credit 1");
     }
 
+    // ---- what breaks the stream while items wait
+
+    /** Its peer has said that no more come: that is the end of those that were read, and not of one that was not. */
+    @Test
+    void anItemThatCannotBeReadEndsTheStreamAlsoWhereItsPeerHasEndedIt() {
+        StreamReceiver stream = server();
+        subscribed(stream, 9);
+        for (String item : List.of("a", "!", "b", "!!", "c")) {
+            stream.onItem(text(item), false);
+        }
+        stream.onEnd();
+        assertThat(seen()).containsExactly("credit 9");
+        runElsewhere();
+        assertThat(seen())
+                .containsExactly(
+                        "a", "cancel", "error an item cannot be read: java.lang.IllegalArgumentException: unreadable");
+        assertThat(held()).isZero();
+        stream.end(new IllegalStateException("the call is over"));
+        runElsewhere();
+        assertThat(seen()).isEmpty();
+    }
+
+    @Test
+    void theLastItemThatCannotBeReadEndsTheStream() {
+        StreamReceiver stream = server();
+        subscribed(stream, 9);
+        stream.onItem(text("a"), false);
+        stream.onItem(text("!"), false);
+        stream.onEnd();
+        runElsewhere();
+        assertThat(seen())
+                .containsExactly(
+                        "credit 9",
+                        "a",
+                        "cancel",
+                        "error an item cannot be read: java.lang.IllegalArgumentException: unreadable");
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void aSubscriberThatThrowsIsToldNoMoreItemsAlsoWhereItsPeerHasEndedThem() {
+        StreamReceiver stream = server();
+        stream.subscribe(new Subscriber(9) {
+            @Override
+            public void onNext(Object item) {
+                super.onNext(item);
+                throw new IllegalStateException("not " + item);
+            }
+        });
+        stream.onItem(text("a"), false);
+        stream.onItem(text("b"), false);
+        stream.onEnd();
+        runElsewhere();
+        assertThat(seen()).containsExactly("credit 9", "a", "cancel", "error not a");
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void aSubscriberThatAsksForNoItemIsToldSoAlsoWhereItsPeerHasEndedTheStream() {
+        StreamReceiver stream = server();
+        stream.subscribe(new Subscriber(9) {
+            @Override
+            public void onNext(Object item) {
+                super.onNext(item);
+                subscription.request(0);
+            }
+        });
+        stream.onItem(text("a"), false);
+        stream.onItem(text("b"), false);
+        stream.onEnd();
+        runElsewhere();
+        assertThat(seen()).containsExactly("credit 9", "a", "cancel", "error request of 0 items (expected: > 0)");
+        assertThat(held()).isZero();
+    }
+
+    /** Items that have come whole are the subscriber's, with their end, whatever becomes of the call meanwhile. */
+    @Test
+    void itemsThatWaitAreToldThoughTheCallIsOver() {
+        StreamReceiver stream = server();
+        subscribed(stream, 9);
+        stream.onItem(text("a"), false);
+        stream.onItem(text("b"), false);
+        stream.onEnd();
+        stream.end(new IllegalStateException("the call is over"));
+        runElsewhere();
+        assertThat(seen()).containsExactly("credit 9", "a", "b", "complete");
+        assertThat(held()).isZero();
+    }
+
     // ---- parts
 
     @Test

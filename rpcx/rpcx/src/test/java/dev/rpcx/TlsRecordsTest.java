@@ -441,6 +441,25 @@ class TlsRecordsTest {
     }
 
     @Test
+    void theTimeOfARecordStandsStillWhileNothingIsRead() {
+        OwedTime owed = OwedTime.of(channel);
+        ByteBuf record = data(MAX_CONTENT);
+        read(record, 5_000);
+        pass(RECORD_SECONDS - 10);
+        owed.setReading(false);
+        assertThat(channel.config().isAutoRead()).isFalse();
+        pass(3 * RECORD_SECONDS);
+        assertThat(timers()).isEqualTo(1);
+        owed.setReading(true);
+        assertThat(channel.config().isAutoRead()).isTrue();
+        pass(9);
+        assertThat(channel.isActive()).isTrue();
+        pass(1);
+        assertThat(channel.isActive()).isFalse();
+        assertThat(held()).isZero();
+    }
+
+    @Test
     void eachRecordHasItsTimeFromItsOwnBeginAndOneTimerServesAll() {
         records.handshaken();
         ByteBuf first = data(MAX_CONTENT);

@@ -169,6 +169,21 @@ class UnfinishedFramesTest {
         assertThat(channel.isActive()).isTrue();
     }
 
+    @Test
+    void timeInWhichTheServerDoesNotReadCountsAgainstNoFrame() {
+        send(ping.readSlice(5_000));
+        for (int i = 0; i < 10; i++) {
+            platform.pass(channel, 2, TimeUnit.SECONDS);
+            platform.reads(channel, false);
+            platform.pass(channel, 100, TimeUnit.SECONDS);
+            platform.reads(channel, true);
+        }
+        send(ping.readSlice(1));
+        assertThat(channel.isActive()).isTrue();
+        platform.pass(channel, 12, TimeUnit.SECONDS);
+        assertThat(end(answer()).code()).isEqualTo(RPCXException.Code.PROTOCOL);
+    }
+
     private EmbeddedChannel begin() {
         EmbeddedChannel one = platform.accept();
         byte[] begin = ByteBufUtil.getBytes(RawPeer.preface().writeBytes(ping.slice(0, 5_000)));

@@ -268,6 +268,26 @@ class UnfinishedRecordsTest {
         assertThat(held()).isZero();
     }
 
+    /** The rest may have been sent long ago: it is this side that does not read, as its peer reads slowly. */
+    @Test
+    void timeInWhichTheServerDoesNotReadCountsAgainstNoRecord() throws Exception {
+        Secured client = new Secured();
+        client.handshake(10_000);
+        ByteBuf record =
+                client.wrap(RawPeer.frame(Wire.PING, 7, Unpooled.buffer().writeZero(10_000)));
+        send(record.readSlice(5_000));
+        for (int i = 0; i < 10; i++) {
+            platform.pass(channel, 1, TimeUnit.SECONDS);
+            platform.reads(channel, false);
+            platform.pass(channel, 100, TimeUnit.SECONDS);
+            platform.reads(channel, true);
+        }
+        assertThat(channel.isActive()).isTrue();
+        send(record);
+        assertThat(HandPlatform.written(channel)).as("the answer").isNotEmpty();
+        assertThat(held()).isZero();
+    }
+
     @Test
     void recordsThatComeInTimeHaveTheirTimeEach() throws Exception {
         Secured client = new Secured();
