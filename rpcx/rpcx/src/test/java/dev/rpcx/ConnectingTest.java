@@ -412,4 +412,35 @@ class ConnectingTest {
         pass(200);
         assertThat(cluster.openings(false).waiting()).isZero();
     }
+
+    /** Each connection that is left has a call under way, and the registry makes a new instance of the same name. */
+    @Test
+    void connectionsThatAreLeftAreBoundedHoweverOftenARegistryNamesTheirInstance() {
+        List<Endpoints.Listener> told = new ArrayList<>();
+        Remote remote = client(1).create(Remote.class, (Endpoints) listener -> {
+            told.add(listener);
+            return () -> {};
+        });
+        Endpoint flapping = new Endpoint("flapping", 1);
+        List<CompletableFuture<String>> calls = new ArrayList<>();
+        int rounds = 30;
+        for (int i = 0; i < rounds; i++) {
+            told.get(0).found(List.of(flapping));
+            pass(1_000);
+            EmbeddedChannel channel = hand.opened.get(hand.opened.size() - 1);
+            greet(channel);
+            calls.add(remote.echo("x"));
+            hand.settle(channel);
+            assertThat(connection(channel).load()).isOne();
+            told.get(0).found(List.of(new Endpoint("other", 1)));
+            pass(1_000);
+            greet(hand.opened.get(hand.opened.size() - 1));
+        }
+        // one connection, and four more
+        assertThat(calls.subList(0, rounds - 5)).allMatch(CompletableFuture::isCompletedExceptionally);
+        assertThat(calls.subList(rounds - 5, rounds)).noneMatch(CompletableFuture::isDone);
+        assertThat(hand.opened)
+                .filteredOn(channel -> channel.isActive() && connection(channel).load() > 0)
+                .hasSize(5);
+    }
 }
