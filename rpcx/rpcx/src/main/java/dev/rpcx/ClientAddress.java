@@ -123,10 +123,11 @@ final class ClientAddress extends Route {
      * A call has ended here.
      *
      * @param permit what {@link Route#called} has said of the call
+     * @param begunNanos when it was sent
      */
-    void ended(Health.Outcome outcome, long permit) {
+    void ended(Health.Outcome outcome, long permit, long begunNanos) {
         (cluster == null ? this : cluster).counted(outcome, permit);
-        boolean isTooMuch = health.ended(outcome);
+        boolean isTooMuch = health.ended(outcome, begunNanos);
         if (isTooMuch && cluster != null) {
             cluster.eject(this);
         }

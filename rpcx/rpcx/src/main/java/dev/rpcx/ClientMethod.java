@@ -213,7 +213,7 @@ final class ClientMethod {
                 }
                 error = call.await();
                 Health.Outcome outcome = outcome(error, call.givenNanos, deadline, serial);
-                connection.address().ended(outcome, permit);
+                connection.address().ended(outcome, permit, deadline - call.givenNanos);
                 if (refusing != null) {
                     compare(refusing, connection.address(), outcome);
                 }
@@ -421,6 +421,7 @@ final class ClientMethod {
         boolean isHeld = true;
         try {
             encode(used, call, arguments, encoded, metadata, deadline);
+            used.address().health().begins(deadline);
             if (!unfit.isEmpty()) {
                 unfit.forEach(ClientAddress::refused);
             }
@@ -827,7 +828,7 @@ final class ClientMethod {
             ClientConnection used = connection;
             if (used != null) {
                 Health.Outcome outcome = outcome(error, deadlineNanos);
-                used.address().ended(outcome, permit);
+                used.address().ended(outcome, permit, begunNanos(deadlineNanos));
                 if (refusing != null) {
                     method.compare(refusing, used.address(), outcome);
                 }

@@ -299,7 +299,8 @@ final class ClientStream implements Flow.Publisher<Object> {
         private void count(@Nullable RPCXException error) {
             Sent ended = sent;
             if (ended != null) {
-                ended.slot.connection.address().ended(outcome(error, deadlineNanos), permit);
+                Health.Outcome outcome = outcome(error, deadlineNanos);
+                ended.slot.connection.address().ended(outcome, permit, begunNanos(deadlineNanos));
             }
         }
 

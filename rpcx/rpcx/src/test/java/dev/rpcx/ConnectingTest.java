@@ -35,6 +35,9 @@ class ConnectingTest {
 
         @Method("echo")
         String echoNow(String text);
+
+        @Method(value = "echo", timeoutMillis = 3_600_000)
+        CompletableFuture<String> echoPatiently(String text);
     }
 
     private final HandPlatform hand = new HandPlatform();
@@ -417,7 +420,10 @@ class ConnectingTest {
     @Test
     void connectionsThatAreLeftAreBoundedHoweverOftenARegistryNamesTheirInstance() {
         List<Endpoints.Listener> told = new ArrayList<>();
-        Remote remote = client(1).create(Remote.class, (Endpoints) listener -> {
+        Client client =
+                builder().connections(1).keepAlive(Duration.ofMinutes(10)).build();
+        clients.add(client);
+        Remote remote = client.create(Remote.class, (Endpoints) listener -> {
             told.add(listener);
             return () -> {};
         });
@@ -426,16 +432,17 @@ class ConnectingTest {
         int rounds = 30;
         for (int i = 0; i < rounds; i++) {
             told.get(0).found(List.of(flapping));
-            pass(1_000);
+            pass(300);
             EmbeddedChannel channel = hand.opened.get(hand.opened.size() - 1);
             greet(channel);
-            calls.add(remote.echo("x"));
+            calls.add(remote.echoPatiently("x"));
             hand.settle(channel);
             assertThat(connection(channel).load()).isOne();
             told.get(0).found(List.of(new Endpoint("other", 1)));
-            pass(1_000);
+            pass(300);
             greet(hand.opened.get(hand.opened.size() - 1));
         }
+        pass(300);
         // one connection, and four more
         assertThat(calls.subList(0, rounds - 5)).allMatch(CompletableFuture::isCompletedExceptionally);
         assertThat(calls.subList(rounds - 5, rounds)).noneMatch(CompletableFuture::isDone);

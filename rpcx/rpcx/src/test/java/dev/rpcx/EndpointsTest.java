@@ -219,6 +219,11 @@ class EndpointsTest {
             await().until(() -> sick.weight() == 9);
             assertThat(sick.health().isOut()).isTrue();
             await().until(() -> !sick.health().isOut());
+            assertThat(shareOf(cluster, one)).as("a trial").isEqualTo(0.01);
+            sick.ended(
+                    Health.Outcome.ANSWERED,
+                    CircuitBreaker.GIVEN,
+                    client.platform().ticker().nanoTime());
             assertThat(shareOf(cluster, one)).isEqualTo(0.9);
             for (int i = 0; i < 100; i++) {
                 assertThat(connections).contains(cluster.ready(0));
@@ -385,7 +390,8 @@ class EndpointsTest {
             for (int i = 0; i < 5; i++) {
                 sick.ended(
                         Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")),
-                        CircuitBreaker.GIVEN);
+                        CircuitBreaker.GIVEN,
+                        client.platform().ticker().nanoTime());
             }
             for (int i = 0; i < 200; i++) {
                 assertThat(java.util.Objects.requireNonNull(cluster.ready(0)).address())
@@ -397,7 +403,8 @@ class EndpointsTest {
             for (int i = 0; i < 5; i++) {
                 second.ended(
                         Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")),
-                        CircuitBreaker.GIVEN);
+                        CircuitBreaker.GIVEN,
+                        client.platform().ticker().nanoTime());
             }
             assertThat(second.health().isOut()).isFalse();
             cluster.close();
@@ -458,7 +465,10 @@ class EndpointsTest {
         RPCXException sick = RPCXException.refused(RPCXException.Code.OVERLOADED, "sick");
         for (ClientAddress member : cluster.chooser().all) {
             for (int i = 0; i < 5; i++) {
-                member.ended(Health.Outcome.of(sick), CircuitBreaker.GIVEN);
+                member.ended(
+                        Health.Outcome.of(sick),
+                        CircuitBreaker.GIVEN,
+                        client.platform().ticker().nanoTime());
             }
         }
         assertThat(cluster.chooser().all)
@@ -467,13 +477,19 @@ class EndpointsTest {
         ClientAddress last = cluster.chooser().all[999];
         clock.reads = 0;
         for (int i = 0; i < 100; i++) {
-            last.ended(Health.Outcome.of(sick), CircuitBreaker.GIVEN);
+            last.ended(
+                    Health.Outcome.of(sick),
+                    CircuitBreaker.GIVEN,
+                    client.platform().ticker().nanoTime());
         }
         assertThat(clock.reads).isLessThan(1_000);
         // those that are left out come back, and then it is the turn of others
         clock.hand.ticker.advance(3, TimeUnit.SECONDS);
         for (int i = 0; i < 5; i++) {
-            last.ended(Health.Outcome.of(sick), CircuitBreaker.GIVEN);
+            last.ended(
+                    Health.Outcome.of(sick),
+                    CircuitBreaker.GIVEN,
+                    client.platform().ticker().nanoTime());
         }
         assertThat(cluster.chooser().all)
                 .filteredOn(member -> member.health().isOut())

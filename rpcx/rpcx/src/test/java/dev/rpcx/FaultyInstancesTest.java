@@ -103,8 +103,14 @@ class FaultyInstancesTest {
                 new ClientCluster(client, 1, 1, choice).start(Endpoints.of(new Endpoint("a", 1), new Endpoint("b", 1)));
         ClientAddress[] all = cluster.chooser().all;
         for (int i = 0; i < 1_000; i++) {
-            all[0].ended(Health.Outcome.FAULT, CircuitBreaker.GIVEN);
-            all[1].ended(Health.Outcome.ANSWERED, CircuitBreaker.GIVEN);
+            all[0].ended(
+                    Health.Outcome.FAULT,
+                    CircuitBreaker.GIVEN,
+                    client.platform().ticker().nanoTime());
+            all[1].ended(
+                    Health.Outcome.ANSWERED,
+                    CircuitBreaker.GIVEN,
+                    client.platform().ticker().nanoTime());
             assertThat(all[0].health().isOut()).isFalse();
         }
         client.end();

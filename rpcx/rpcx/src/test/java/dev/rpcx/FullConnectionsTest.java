@@ -76,11 +76,30 @@ class FullConnectionsTest {
         ByteBuf settings = Unpooled.buffer();
         new Settings(Wire.MAX_MESSAGE_BYTES, 1, Settings.INITIAL.defaultMicros()).write(settings);
         accepted.send(Wire.SETTINGS, 0, settings);
+        answering(accepted).start();
         ClientAddress address = client.address("127.0.0.1", server.port());
         await().until(() -> {
             ClientConnection ready = address.ready();
             return ready != null && ready.slots.limit() == 1;
         });
+    }
+
+    /** It is alive for as long as the test is, and so the connection does not end, which would end the calls. */
+    private static Thread answering(RawServer.Peer peer) {
+        Thread thread = new Thread(() -> {
+            try {
+                while (true) {
+                    RawPeer.Frame frame = peer.read();
+                    if (frame.type() == Wire.PING) {
+                        peer.send(Wire.PONG, frame.id());
+                    }
+                }
+            } catch (IOException over) {
+                // the test is over
+            }
+        });
+        thread.setDaemon(true);
+        return thread;
     }
 
     /** Also where a call goes round and round: it ends with its connection. */
