@@ -33,6 +33,11 @@ abstract class AsyncCall {
         return method.outcome(error, givenNanos, deadlineNanos, serial);
     }
 
+    /** When it was sent. */
+    final long begunNanos(long deadlineNanos) {
+        return deadlineNanos - givenNanos;
+    }
+
     @Nullable
     Object decode(ByteBuf reply) {
         return method.decode(reply);

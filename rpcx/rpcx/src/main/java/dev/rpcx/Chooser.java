@@ -44,7 +44,7 @@ abstract class Chooser {
 
     /**
      * The chosen one if it is connected, in health and takes another call, otherwise one that is so, otherwise one that
-     * is at least connected.
+     * is at least connected. The caller sends its call there: it may be the only one that an instance on trial gets.
      */
     @Nullable
     ClientConnection pick(int key) {
@@ -64,8 +64,8 @@ abstract class Chooser {
         }
         for (int draw = 0; draw < DRAWS; draw++) {
             ClientAddress address = all[again(key, draw)];
-            ClientConnection connection = serving(address);
-            if (connection != null && !asked.contains(address)) {
+            ClientConnection connection = asked.contains(address) ? null : serving(address);
+            if (connection != null) {
                 return connection;
             }
         }
@@ -75,7 +75,7 @@ abstract class Chooser {
     /** Its connection, if it is in health and takes another call. */
     private static @Nullable ClientConnection serving(ClientAddress address) {
         ClientConnection connection = address.ready();
-        return connection == null || connection.isFull() || address.health().isOut() ? null : connection;
+        return connection == null || connection.isFull() || !address.health().choose() ? null : connection;
     }
 
     /** Looks at each once, from a place and in steps that differ from call to call, or from key to key. */
@@ -92,7 +92,7 @@ abstract class Chooser {
                 continue;
             }
             if (!connection.isFull()) {
-                if (!address.health().isOut()) {
+                if (address.health().choose()) {
                     return connection;
                 }
                 last = connection;
@@ -169,7 +169,7 @@ abstract class Chooser {
         }
 
         private static int cost(ClientAddress address) {
-            return address.health().isOut() ? Integer.MAX_VALUE : address.load();
+            return address.health().isFree() ? address.load() : Integer.MAX_VALUE;
         }
     }
 

@@ -119,9 +119,13 @@ final class ClientAddress extends Route {
         return isOther;
     }
 
-    /** An attempt at a call has ended here. */
-    void ended(Health.Outcome outcome) {
-        boolean isTooMuch = health.ended(outcome);
+    /**
+     * An attempt at a call has ended here.
+     *
+     * @param begunNanos when it was sent
+     */
+    void ended(Health.Outcome outcome, long begunNanos) {
+        boolean isTooMuch = health.ended(outcome, begunNanos);
         if (isTooMuch && cluster != null) {
             cluster.eject(this);
         }

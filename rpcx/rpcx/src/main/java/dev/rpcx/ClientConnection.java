@@ -589,7 +589,7 @@ final class ClientConnection extends WireConnection {
 
     /** Ends a connection that is being left, with the calls under way. From any thread. */
     void endLeft() {
-        loop().execute(() -> close("the server has left too many connections with calls under way"));
+        loop().execute(() -> close("too many connections of this server are left with calls under way"));
     }
 
     /** The server has said what it publishes, and takes calls from then on. Event loop only. */

@@ -214,7 +214,7 @@ final class ClientMethod {
                 }
                 error = call.await();
                 outcome = outcome(error, call.givenNanos, deadline, serial);
-                connection.address().ended(outcome);
+                connection.address().ended(outcome, deadline - call.givenNanos);
                 if (refusing != null) {
                     compare(refusing, connection.address(), outcome);
                 }
@@ -424,6 +424,7 @@ final class ClientMethod {
         boolean isHeld = true;
         try {
             encode(used, call, arguments, encoded, metadata, deadline);
+            used.address().health().begins(deadline);
             if (!unfit.isEmpty()) {
                 unfit.forEach(ClientAddress::refused);
             }
@@ -853,7 +854,7 @@ final class ClientMethod {
                 return Health.Outcome.UNTOLD;
             }
             Health.Outcome outcome = outcome(error, deadlineNanos);
-            used.address().ended(outcome);
+            used.address().ended(outcome, begunNanos(deadlineNanos));
             if (refusing != null) {
                 method.compare(refusing, used.address(), outcome);
             }

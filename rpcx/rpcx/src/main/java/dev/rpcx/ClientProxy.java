@@ -272,7 +272,7 @@ final class ClientProxy implements InvocationHandler {
         return remote;
     }
 
-    /** A default method's own code. {@link InvocationHandler#invokeDefault} calls those of public interfaces alone. */
+    /** The code of a default method that {@link InvocationHandler#invokeDefault} cannot call: its interface is not public. */
     private MethodHandle ofInterface(Method method) throws IllegalAccessException {
         MethodHandle found = defaults.get(method);
         if (found == null) {
@@ -287,6 +287,10 @@ final class ClientProxy implements InvocationHandler {
     /** Methods that never leave the process: the interface's own default methods, and Object's. */
     private @Nullable Object local(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
         if (method.isDefault()) {
+            if (Modifier.isPublic(method.getDeclaringClass().getModifiers())) {
+                // a module need not open itself for that
+                return InvocationHandler.invokeDefault(proxy, method, arguments);
+            }
             return ofInterface(method).bindTo(proxy).invokeWithArguments(arguments == null ? NO_ARGUMENTS : arguments);
         }
         return switch (method.getName()) {

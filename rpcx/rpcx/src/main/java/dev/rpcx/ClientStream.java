@@ -300,7 +300,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             Sent ended = sent;
             if (ended != null) {
                 Health.Outcome outcome = outcome(error, deadlineNanos);
-                ended.slot.connection.address().ended(outcome);
+                ended.slot.connection.address().ended(outcome, begunNanos(deadlineNanos));
                 method.route().counted(outcome, permit);
             }
         }

@@ -3,6 +3,8 @@ package dev.rpcx;
 import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,6 +14,9 @@ import org.jspecify.annotations.Nullable;
  * costs one call, and a half is taken for too much, since an instance that fails at once has the least load and so
  * draws calls. Unlike there, a call that was given too little time for an answer is no failure: see
  * {@link AnswerTimes}.
+ *
+ * <p>When its time out is over an instance is on trial until a call is answered there: it is chosen for one call at a
+ * time, and is left out again by the first of these that fails. Who finds no other instance takes it all the same.
  */
 final class Health {
     private static final int FAILURES = 5;
@@ -32,6 +37,12 @@ final class Health {
      * 10 s.
      */
     private static final long FORGIVEN_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    /** Who has chosen an instance on trial sends its call by then, or not at all. */
+    private static final long CHOSEN_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** Another trial begins beside one that takes longer, such as a stream that has nothing to bring yet. */
+    private static final long MAX_TRIAL_NANOS = OUT_NANOS * MAX_TIMES;
 
     /** A server ends a call when less than one part in so many of its time is left, but for what the way takes. */
     private static final int EARLY = 10;
@@ -131,6 +142,30 @@ final class Health {
         }
     }
 
+    /** An instance that was left out and has not answered since. Its value is when the latest trial is over. */
+    private static final class Out extends AtomicLong {
+        private final long untilNanos;
+
+        Out(long untilNanos) {
+            super(untilNanos);
+            this.untilNanos = untilNanos;
+        }
+
+        boolean isOnTrial(long now) {
+            return now - untilNanos >= 0;
+        }
+
+        boolean isFree(long now) {
+            return isOnTrial(now) && now - get() >= 0;
+        }
+
+        /** @return false if another call has the trial */
+        boolean take(long now) {
+            long last = get();
+            return isOnTrial(now) && now - last >= 0 && compareAndSet(last, now + CHOSEN_NANOS);
+        }
+    }
+
     private final Ticker ticker;
 
     /** Failures in a row. Calls that succeed only look at it. */
@@ -140,8 +175,12 @@ final class Health {
     private volatile @Nullable Window window;
 
     private volatile long lastFailureNanos;
-    private volatile boolean out;
-    private volatile long outUntilNanos;
+
+    /** Null for an instance in health, as nearly all are: calls look at it alone. */
+    private final AtomicReference<@Nullable Out> out = new AtomicReference<>();
+
+    /** Under the cluster's lock. */
+    private long outUntilNanos;
 
     /** How many times {@link #OUT_NANOS} the instance is left out; under the cluster's lock. */
     private int times;
@@ -150,27 +189,48 @@ final class Health {
         this.ticker = ticker;
     }
 
-    /** @return whether the instance has failed often enough to be left out */
+    /** The same as {@link #ended(Outcome, long)}, of what is known now alone. */
     boolean ended(Outcome outcome) {
-        switch (outcome) {
-            case ANSWERED, FAULT -> answered();
-            case FAILED -> {
-                long now = ticker.nanoTime();
-                if (now - lastFailureNanos > FORGOTTEN_NANOS) {
-                    failures.set(0);
-                }
-                lastFailureNanos = now;
-                boolean isTooMuch = failures.incrementAndGet() >= FAILURES | isShareTooLarge(now);
-                return isTooMuch && !isOut();
-            }
-            case REFUSED, UNTOLD -> {}
+        return ended(outcome, ticker.nanoTime());
+    }
+
+    /**
+     * A call has ended.
+     *
+     * @param begunNanos when it was sent: one that was sent before its instance was left out is no trial
+     * @return whether the instance has failed often enough to be left out
+     */
+    boolean ended(Outcome outcome, long begunNanos) {
+        if (outcome.isAnswer()) {
+            answered();
+            return false;
         }
-        return false;
+        Out left = out.get();
+        boolean isTrial = false;
+        if (left != null && left.isOnTrial(begunNanos)) {
+            left.set(ticker.nanoTime());
+            isTrial = true;
+        }
+        return outcome == Outcome.FAILED && failed(isTrial);
+    }
+
+    private boolean failed(boolean isTrial) {
+        long now = ticker.nanoTime();
+        if (now - lastFailureNanos > FORGOTTEN_NANOS) {
+            failures.set(0);
+        }
+        lastFailureNanos = now;
+        boolean isTooMuch = failures.incrementAndGet() >= FAILURES | isShareTooLarge(now) | isTrial;
+        return isTooMuch && !isOut();
     }
 
     private void answered() {
         if (failures.get() != 0) {
             failures.set(0);
+        }
+        Out left = out.get();
+        if (left != null && left.isOnTrial(ticker.nanoTime())) {
+            out.compareAndSet(left, null);
         }
         Window open = window;
         if (open == null) {
@@ -199,7 +259,7 @@ final class Health {
         long forgiven = times == 0 ? 0 : Math.max(0, now - outUntilNanos) / FORGIVEN_NANOS;
         times = (int) Math.min(Math.max(0, times - forgiven) + 1, MAX_TIMES);
         outUntilNanos = now + OUT_NANOS * times;
-        out = true;
+        out.set(new Out(outUntilNanos));
         failures.set(0);
         window = null;
     }
@@ -209,14 +269,40 @@ final class Health {
         return Long.signum(outUntilNanos - other.outUntilNanos);
     }
 
+    /** Whether its time out is not over yet. */
     boolean isOut() {
-        if (!out) {
-            return false;
+        Out left = out.get();
+        return left != null && !left.isOnTrial(ticker.nanoTime());
+    }
+
+    /** Whether it would be chosen: it is in health, or on trial and no call has that. On the way of every call. */
+    boolean isFree() {
+        Out left = out.get();
+        return left == null || left.isFree(ticker.nanoTime());
+    }
+
+    /**
+     * The same for a call that is about to be sent there. On the way of every call.
+     *
+     * @return false if it is left out, or another call has the trial
+     */
+    boolean choose() {
+        Out left = out.get();
+        return left == null || left.take(ticker.nanoTime());
+    }
+
+    /**
+     * A call is about to be sent there, and ends by its deadline: if it is a trial there is no other one until then, or
+     * until it has ended. On the way of every call.
+     */
+    void begins(long deadlineNanos) {
+        Out left = out.get();
+        if (left == null) {
+            return;
         }
-        if (ticker.nanoTime() - outUntilNanos < 0) {
-            return true;
+        long now = ticker.nanoTime();
+        if (left.isOnTrial(now)) {
+            left.set(now + Math.min(MAX_TRIAL_NANOS, Math.max(0, deadlineNanos - now)));
         }
-        out = false;
-        return false;
     }
 }

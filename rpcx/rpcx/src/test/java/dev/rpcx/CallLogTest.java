@@ -7,16 +7,21 @@ import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Flow;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is written of a call, through the JDK's own logging. */
 @Timeout(60)
@@ -32,6 +37,71 @@ class CallLogTest {
         CompletableFuture<String> later(String name) {
             return CompletableFuture.failedFuture(
                     new RPCXException(RPCXException.Code.INVALID, "no \"" + name + "\"\nhere"));
+        }
+    }
+
+    @RPCXServer("counter")
+    static final class Counting {
+        @Method
+        Flow.Publisher<Integer> count(int most) {
+            return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+                private int next;
+
+                @Override
+                public void request(long items) {
+                    for (long i = 0; i < items && next < most; i++) {
+                        subscriber.onNext(next++);
+                    }
+                    if (next == most) {
+                        subscriber.onComplete();
+                    } else if (most < 0) {
+                        subscriber.onError(new RPCXException(RPCXException.Code.INVALID, "below zero"));
+                    }
+                }
+
+                @Override
+                public void cancel() {}
+            });
+        }
+    }
+
+    @RPCXClient(remoteServerName = "counter")
+    interface Counter {
+        Flow.Publisher<Integer> count(int most);
+    }
+
+    /** Asks for three items, gives the stream up at the one it is told, and keeps how it ends. */
+    private static final class Three implements Flow.Subscriber<Integer> {
+        private final int last;
+        final CompletableFuture<String> end = new CompletableFuture<>();
+        Flow.@Nullable Subscription subscription;
+
+        Three(int last) {
+            this.last = last;
+        }
+
+        @Override
+        public void onSubscribe(Flow.Subscription given) {
+            subscription = given;
+            given.request(3);
+        }
+
+        @Override
+        public void onNext(Integer item) {
+            if (item == last) {
+                Objects.requireNonNull(subscription).cancel();
+                end.complete("given up");
+            }
+        }
+
+        @Override
+        public void onError(Throwable thrown) {
+            end.complete("failed");
+        }
+
+        @Override
+        public void onComplete() {
+            end.complete("completed");
         }
     }
 
@@ -120,6 +190,45 @@ class CallLogTest {
         } finally {
             server.stop(Duration.ofMillis(200));
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"client", "server"})
+    void aStreamIsALineAtItsEndAndOneForEachSubscription(String side) {
+        Server.Builder serving = Server.builder(RegistryServer.registry(new Counting()));
+        Client.Builder calling = Client.builder();
+        boolean isServer = side.equals("server");
+        if (isServer) {
+            serving.interceptor(CallLog.ofServer());
+        } else {
+            calling.interceptor(CallLog.ofClient());
+        }
+        Server server = serving.inProcess().build().start();
+        try (Client client = calling.inProcess().build()) {
+            Counter counter = client.create(Counter.class, "here", server.port());
+            Flow.Publisher<Integer> two = counter.count(2);
+            assertThat(written.lines).isEmpty();
+            for (int lines = 1; lines <= 2; lines++) {
+                expectLine(lines, two, new Three(-1), "completed", "\"outcome\":\"OK\"");
+            }
+            expectLine(3, counter.count(-1), new Three(-1), "failed", "\"outcome\":\"INVALID\"");
+            expectLine(4, counter.count(100), new Three(1), "given up", "\"outcome\":\"CANCELLED\"");
+            if (!isServer) {
+                Counter nowhere = client.create(Counter.class, "nowhere", 1);
+                expectLine(5, nowhere.count(1), new Three(-1), "failed", "\"outcome\":\"UNAVAILABLE\"");
+            }
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+        assertThat(written.lines).hasSize(isServer ? 4 : 5).allMatch(line -> line.contains("\"" + side + "\""));
+    }
+
+    private void expectLine(int lines, Flow.Publisher<Integer> stream, Three reader, String end, String outcome) {
+        stream.subscribe(reader);
+        assertThat(reader.end.join()).isEqualTo(end);
+        await().until(() -> written.lines.size() >= lines);
+        assertThat(written.lines).hasSize(lines);
+        assertThat(written.lines.get(lines - 1)).contains(outcome);
     }
 
     /** As where its disk is full. */

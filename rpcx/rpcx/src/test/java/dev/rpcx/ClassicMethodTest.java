@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -135,5 +136,19 @@ class ClassicMethodTest {
         assertThat(refused.get()).contains("on the event loop of the test");
         assertThat(hand.opened).isEmpty();
         client.end();
+    }
+
+    @Test
+    void aRequestThatIsTooLargeSaysSoAsOnTheOtherWire() {
+        CompletableFuture<String> call = remote.echo("x".repeat(Wire.MAX_MESSAGE_BYTES + 1));
+        channel = hand.opened.isEmpty() ? null : hand.opened.get(0);
+        calls.add(call);
+        assertThat(call)
+                .failsWithin(0, TimeUnit.SECONDS)
+                .withThrowableOfType(ExecutionException.class)
+                .satisfies(e -> assertThat(e.getCause()).isInstanceOfSatisfying(RPCXException.class, refused -> {
+                    assertThat(refused.code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+                    assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                }));
     }
 }

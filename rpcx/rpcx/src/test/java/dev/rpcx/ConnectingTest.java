@@ -35,6 +35,9 @@ class ConnectingTest {
 
         @Method("echo")
         String echoNow(String text);
+
+        @Method(value = "echo", timeoutMillis = 3_600_000)
+        CompletableFuture<String> echoPatiently(String text);
     }
 
     private final HandPlatform hand = new HandPlatform();
@@ -411,5 +414,40 @@ class ConnectingTest {
         client.end();
         pass(200);
         assertThat(cluster.openings(false).waiting()).isZero();
+    }
+
+    /** Each connection that is left has a call under way, and the registry makes a new instance of the same name. */
+    @Test
+    void connectionsThatAreLeftAreBoundedHoweverOftenARegistryNamesTheirInstance() {
+        List<Endpoints.Listener> told = new ArrayList<>();
+        Client client =
+                builder().connections(1).keepAlive(Duration.ofMinutes(10)).build();
+        clients.add(client);
+        Remote remote = client.create(Remote.class, (Endpoints) listener -> {
+            told.add(listener);
+            return () -> {};
+        });
+        Endpoint flapping = new Endpoint("flapping", 1);
+        List<CompletableFuture<String>> calls = new ArrayList<>();
+        int rounds = 30;
+        for (int i = 0; i < rounds; i++) {
+            told.get(0).found(List.of(flapping));
+            pass(300);
+            EmbeddedChannel channel = hand.opened.get(hand.opened.size() - 1);
+            greet(channel);
+            calls.add(remote.echoPatiently("x"));
+            hand.settle(channel);
+            assertThat(connection(channel).load()).isOne();
+            told.get(0).found(List.of(new Endpoint("other", 1)));
+            pass(300);
+            greet(hand.opened.get(hand.opened.size() - 1));
+        }
+        pass(300);
+        // one connection, and four more
+        assertThat(calls.subList(0, rounds - 5)).allMatch(CompletableFuture::isCompletedExceptionally);
+        assertThat(calls.subList(rounds - 5, rounds)).noneMatch(CompletableFuture::isDone);
+        assertThat(hand.opened)
+                .filteredOn(channel -> channel.isActive() && connection(channel).load() > 0)
+                .hasSize(5);
     }
 }

@@ -8,6 +8,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -281,5 +284,59 @@ class DefinitionsTest {
 
         @Method("something")
         java.util.concurrent.CompletableFuture<Integer> later();
+    }
+
+    @RPCXClient(remoteServerName = "s")
+    interface Overloaded {
+        String find(String name);
+
+        String find(UUID id);
+    }
+
+    @RPCXClient(remoteServerName = "s")
+    interface Renamed {
+        String find(String name);
+
+        @Method("find")
+        CompletableFuture<String> findLater(UUID id);
+    }
+
+    @RPCXClient(remoteServerName = "s")
+    interface OneInThreeForms {
+        String find(List<String> names);
+
+        @Method("find")
+        CompletionStage<String> findLater(List<String> names);
+
+        @Method("find")
+        RPCXFuture<String> findCancellably(List<String> names);
+    }
+
+    static final class OwnStage<T> extends CompletableFuture<T> {}
+
+    @RPCXClient(remoteServerName = "s")
+    interface OfOwnStage {
+        OwnStage<String> find(String name);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aClientsInterfaceThatCannotBeCalledIsRefusedBeforeACall(boolean isClassic) {
+        Client.Builder builder = Client.builder();
+        try (Client client = (isClassic ? builder.classic() : builder.inProcess()).build()) {
+            assertThatThrownBy(() -> client.create(Overloaded.class, "here", 1))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("Overloaded.find(")
+                    .hasMessageContaining(": calls s/find, as ")
+                    .hasMessageContaining(" does with other parameters (expected: another name, by @Method)");
+            assertThatThrownBy(() -> client.create(Renamed.class, "here", 1))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining(": calls s/find, as ");
+            assertThatThrownBy(() -> client.create(OfOwnStage.class, "here", 1))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("OfOwnStage.find(java.lang.String): ")
+                    .hasMessageContaining("OwnStage (expected: CompletionStage, CompletableFuture or RPCXFuture)");
+            assertThat(client.create(OneInThreeForms.class, "here", 1)).isNotNull();
+        }
     }
 }

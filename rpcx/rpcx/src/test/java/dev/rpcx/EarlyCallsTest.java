@@ -9,9 +9,15 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -31,6 +37,20 @@ class EarlyCallsTest {
         }
 
         @Method
+        Flow.Publisher<String> feed(List<Integer> numbers) {
+            return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+                @Override
+                public void request(long items) {
+                    subscriber.onNext(String.valueOf(numbers));
+                    subscriber.onComplete();
+                }
+
+                @Override
+                public void cancel() {}
+            });
+        }
+
+        @Method
         void note(String text) {
             noted.incrementAndGet();
         }
@@ -42,6 +62,42 @@ class EarlyCallsTest {
 
         @OneWay
         void note(String text);
+    }
+
+    /** The classic wire has no streams. */
+    @RPCXClient(remoteServerName = "early")
+    interface Streams {
+        Flow.Publisher<String> feed(List<Integer> numbers);
+
+        @Method(value = "feed", timeoutMillis = 100)
+        Flow.Publisher<String> feedSoon(List<Integer> numbers);
+    }
+
+    /** Its first item, or how it ends without one. */
+    private static final class First implements Flow.Subscriber<String> {
+        final CompletableFuture<String> item = new CompletableFuture<>();
+        Flow.@Nullable Subscription subscription;
+
+        @Override
+        public void onSubscribe(Flow.Subscription given) {
+            subscription = given;
+            given.request(1);
+        }
+
+        @Override
+        public void onNext(String text) {
+            item.complete(text);
+        }
+
+        @Override
+        public void onError(Throwable thrown) {
+            item.completeExceptionally(thrown);
+        }
+
+        @Override
+        public void onComplete() {
+            item.cancel(false);
+        }
     }
 
     private final Service service = new Service();
@@ -71,6 +127,45 @@ class EarlyCallsTest {
                 numbers.add(666);
                 assertThat(said.join()).isEqualTo("[1, 2, 3]");
             }
+        }
+    }
+
+    @Test
+    void argumentsOfAStreamAreReadWhenItIsSubscribedTo() {
+        for (int i = 0; i < 20; i++) {
+            try (Client client = Client.standard()) {
+                Streams streams = client.create(Streams.class, "127.0.0.1", server.port());
+                List<Integer> numbers = new ArrayList<>(List.of(1, 2));
+                Flow.Publisher<String> stream = streams.feed(numbers);
+                numbers.add(3);
+                First first = new First();
+                stream.subscribe(first);
+                numbers.clear();
+                numbers.add(666);
+                assertThat(first.item.join()).isEqualTo("[1, 2, 3]");
+                assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+            }
+        }
+    }
+
+    @Test
+    void aStreamThatWaitsForAConnectionIsChargedUntilItEnds() throws Exception {
+        // it is connected to, and never says anything
+        try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+                Client client = Client.builder().eventLoops(1).build()) {
+            Streams streams = client.create(Streams.class, "127.0.0.1", silent.getLocalPort());
+            List<Integer> many = Collections.nCopies(10_000, 1_000_000);
+            First cancelled = new First();
+            streams.feed(many).subscribe(cancelled);
+            First late = new First();
+            streams.feedSoon(many).subscribe(late);
+            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(30_000);
+            assertThatThrownBy(late.item::join)
+                    .hasCauseInstanceOf(RPCXException.class)
+                    .hasMessageContaining("DEADLINE_EXCEEDED");
+            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(30_000);
+            Objects.requireNonNull(cancelled.subscription).cancel();
+            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
         }
     }
 
@@ -139,6 +234,59 @@ class EarlyCallsTest {
             }
         }
         await().until(() -> service.noted.get() == calls);
+    }
+
+    /** Nothing of most of them has left when their server leaves the connection: they wait for the next one. */
+    @Test
+    void andThoseThatGoFromOneConnectionToTheNextLeaveToo() throws Exception {
+        int calls = 150;
+        String large = "x".repeat(60_000);
+        AtomicInteger taken = new AtomicInteger();
+        try (RawServer hand = new RawServer()) {
+            Client client = Client.builder().eventLoops(1).connections(1).build();
+            Calls remote = client.create(Calls.class, "127.0.0.1", hand.port());
+            CompletableFuture<String> first = remote.sum(List.of());
+            RawServer.Peer leaving = hand.accept(1_000);
+            leaving.reply(leaving.read(Wire.REQUEST).id(), "");
+            first.join();
+            for (int i = 0; i < calls; i++) {
+                remote.note(large);
+            }
+            leaving.send(Wire.GOAWAY, 0);
+            Thread reading = taking(leaving, taken);
+            // where those go of which nothing has left
+            RawServer.Peer next = hand.accept();
+            reading.join();
+            assertThat(taken.get()).isLessThan(calls);
+            CompletableFuture<Void> closed = CompletableFuture.runAsync(client::close);
+            assertThatThrownBy(() -> closed.get(500, TimeUnit.MILLISECONDS)).isInstanceOf(TimeoutException.class);
+            next.write(RawPeer.preface());
+            next.send(Wire.DICTIONARY, 0);
+            taking(next, taken);
+            closed.join();
+            await().until(() -> taken.get() == calls);
+        }
+    }
+
+    /** Takes one-way calls until the connection ends. */
+    private static Thread taking(RawServer.Peer peer, AtomicInteger taken) {
+        Thread thread = new Thread(() -> {
+            try {
+                while (true) {
+                    RawPeer.Frame frame = peer.read();
+                    boolean isEnd = (frame.head() & Wire.MORE) == 0;
+                    if (isEnd && (frame.type() == Wire.NOTICE || frame.type() == Wire.PART)) {
+                        taken.incrementAndGet();
+                        peer.send(Wire.REPLY, frame.id());
+                    }
+                }
+            } catch (IOException over) {
+                // the client has ended it
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        return thread;
     }
 
     @Test

@@ -219,6 +219,10 @@ class EndpointsTest {
             await().until(() -> sick.weight() == 9);
             assertThat(sick.health().isOut()).isTrue();
             await().until(() -> !sick.health().isOut());
+            assertThat(shareOf(cluster, one)).as("a trial").isEqualTo(0.01);
+            sick.ended(
+                    Health.Outcome.ANSWERED,
+                    client.platform().ticker().nanoTime());
             assertThat(shareOf(cluster, one)).isEqualTo(0.9);
             for (int i = 0; i < 100; i++) {
                 assertThat(connections).contains(cluster.ready(0));
@@ -383,7 +387,9 @@ class EndpointsTest {
             });
             ClientAddress sick = seen.iterator().next();
             for (int i = 0; i < 5; i++) {
-                sick.ended(Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")));
+                sick.ended(
+                        Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")),
+                        client.platform().ticker().nanoTime());
             }
             for (int i = 0; i < 200; i++) {
                 assertThat(java.util.Objects.requireNonNull(cluster.ready(0)).address())
@@ -393,7 +399,9 @@ class EndpointsTest {
             ClientAddress second =
                     seen.stream().filter(a -> a != sick).findFirst().orElseThrow();
             for (int i = 0; i < 5; i++) {
-                second.ended(Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")));
+                second.ended(
+                        Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")),
+                        client.platform().ticker().nanoTime());
             }
             assertThat(second.health().isOut()).isFalse();
             cluster.close();
@@ -454,7 +462,9 @@ class EndpointsTest {
         RPCXException sick = RPCXException.refused(RPCXException.Code.OVERLOADED, "sick");
         for (ClientAddress member : cluster.chooser().all) {
             for (int i = 0; i < 5; i++) {
-                member.ended(Health.Outcome.of(sick));
+                member.ended(
+                        Health.Outcome.of(sick),
+                        client.platform().ticker().nanoTime());
             }
         }
         assertThat(cluster.chooser().all)
@@ -463,13 +473,17 @@ class EndpointsTest {
         ClientAddress last = cluster.chooser().all[999];
         clock.reads = 0;
         for (int i = 0; i < 100; i++) {
-            last.ended(Health.Outcome.of(sick));
+            last.ended(
+                    Health.Outcome.of(sick),
+                    client.platform().ticker().nanoTime());
         }
         assertThat(clock.reads).isLessThan(1_000);
         // those that are left out come back, and then it is the turn of others
         clock.hand.ticker.advance(3, TimeUnit.SECONDS);
         for (int i = 0; i < 5; i++) {
-            last.ended(Health.Outcome.of(sick));
+            last.ended(
+                    Health.Outcome.of(sick),
+                    client.platform().ticker().nanoTime());
         }
         assertThat(cluster.chooser().all)
                 .filteredOn(member -> member.health().isOut())

@@ -244,6 +244,7 @@ class HealthTest {
         health.leaveOut();
         clock.advance(1, TimeUnit.MINUTES);
         assertThat(health.isOut()).isFalse();
+        assertThat(health.ended(Outcome.ANSWERED)).isFalse();
         assertThat(fail(health, 4)).isFalse();
     }
 
@@ -254,10 +255,103 @@ class HealthTest {
         Health health = new Health(clock);
         assertThat(fail(health, 5)).isTrue();
         health.leaveOut();
+        long before = clock.nanoTime();
         clock.advance(2, TimeUnit.SECONDS);
         assertThat(health.isOut()).isFalse();
+        for (int i = 0; i < 4; i++) {
+            assertThat(health.ended(Outcome.FAILED, before)).isFalse();
+        }
+        assertThat(health.ended(Outcome.FAILED, before)).isTrue();
+    }
+
+    /** Left out since an hour after the beginning, and not any more. */
+    private static Health onTrial(MockTicker clock) {
+        clock.advance(1, TimeUnit.HOURS);
+        Health health = new Health(clock);
+        health.leaveOut();
+        clock.advance(TimeUnit.SECONDS.toNanos(2) - 1, TimeUnit.NANOSECONDS);
+        assertThat(health.isFree()).isFalse();
+        assertThat(health.choose()).isFalse();
+        clock.advance(1, TimeUnit.NANOSECONDS);
+        assertThat(health.isFree()).isTrue();
+        return health;
+    }
+
+    @Test
+    void anInstanceThatComesBackIsChosenForOneCallAtATimeUntilOneIsAnswered() {
+        MockTicker clock = Ticker.newMockTicker();
+        Health health = onTrial(clock);
+        for (Outcome nothing : List.of(Outcome.UNTOLD, Outcome.REFUSED)) {
+            assertThat(health.choose()).isTrue();
+            health.begins(clock.nanoTime() + TimeUnit.SECONDS.toNanos(10));
+            clock.advance(9, TimeUnit.SECONDS);
+            assertThat(health.isFree()).isFalse();
+            assertThat(health.choose()).isFalse();
+            assertThat(health.isOut()).isFalse();
+            assertThat(health.ended(nothing)).isFalse();
+            assertThat(health.isFree()).isTrue();
+        }
+        assertThat(health.choose()).isTrue();
+        assertThat(health.ended(Outcome.FAULT)).isFalse();
+        assertThat(health.choose()).isTrue();
+        assertThat(health.choose()).isTrue();
         assertThat(fail(health, 4)).isFalse();
-        assertThat(fail(health, 1)).isTrue();
+        assertThat(health.choose()).isTrue();
+    }
+
+    @Test
+    void theFirstTrialThatFailsIsOneTooMany() {
+        MockTicker clock = Ticker.newMockTicker();
+        Health health = onTrial(clock);
+        assertThat(health.choose()).isTrue();
+        assertThat(health.ended(Outcome.FAILED)).isTrue();
+        // where half of all are left out already it stays on trial
+        assertThat(health.choose()).isTrue();
+        assertThat(health.choose()).isFalse();
+        assertThat(health.ended(Outcome.FAILED)).isTrue();
+        assertThat(secondsOut(health, clock)).isEqualTo(4);
+    }
+
+    @Test
+    void whatWasSentBeforeItsInstanceWasLeftOutIsNoTrialUnlessItIsAnswered() {
+        MockTicker clock = Ticker.newMockTicker();
+        long before = TimeUnit.HOURS.toNanos(1) + clock.nanoTime();
+        Health health = onTrial(clock);
+        assertThat(health.choose()).isTrue();
+        assertThat(health.ended(Outcome.FAILED, before)).isFalse();
+        assertThat(health.ended(Outcome.UNTOLD, before)).isFalse();
+        assertThat(health.choose()).isFalse();
+        health.ended(Outcome.ANSWERED, before);
+        assertThat(health.choose()).isTrue();
+        assertThat(health.choose()).isTrue();
+    }
+
+    @Test
+    void aTrialThatIsNotSentOrDoesNotEndIsFollowedByAnother() {
+        MockTicker clock = Ticker.newMockTicker();
+        Health health = onTrial(clock);
+        assertThat(health.choose()).isTrue();
+        clock.advance(TimeUnit.SECONDS.toNanos(1) - 1, TimeUnit.NANOSECONDS);
+        assertThat(health.choose()).isFalse();
+        clock.advance(1, TimeUnit.NANOSECONDS);
+        assertThat(health.choose()).isTrue();
+        // a stream, say
+        health.begins(clock.nanoTime() + TimeUnit.DAYS.toNanos(365));
+        clock.advance(TimeUnit.SECONDS.toNanos(30) - 1, TimeUnit.NANOSECONDS);
+        assertThat(health.choose()).isFalse();
+        clock.advance(1, TimeUnit.NANOSECONDS);
+        assertThat(health.choose()).isTrue();
+    }
+
+    @Test
+    void aCallOfTheTimeInWhichItIsLeftOutTakesNoTrial() {
+        MockTicker clock = Ticker.newMockTicker();
+        clock.advance(1, TimeUnit.HOURS);
+        Health health = new Health(clock);
+        health.leaveOut();
+        health.begins(clock.nanoTime() + TimeUnit.SECONDS.toNanos(10));
+        clock.advance(2, TimeUnit.SECONDS);
+        assertThat(health.choose()).isTrue();
     }
 
     @Test

@@ -8,7 +8,9 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -111,6 +113,43 @@ class LoopThreadTest {
             // one that does not wait is welcome there
             assertThat(onEventLoop(echo, () -> echo.later("fourth")).get(20, TimeUnit.SECONDS))
                     .isEqualTo("fourth");
+        }
+    }
+
+    /** What would complete it may be the loop that waits. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void waitingForAFutureInACallbackIsRefusedUnlessItHasEnded(boolean classic) throws Exception {
+        try (Client client = client(classic)) {
+            EchoClient echo = echo(client);
+            assertThatThrownBy(
+                            () -> onEventLoop(echo, () -> echo.later("second").join()))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("join of a future that has not ended on the event loop rpcx-client-");
+            assertThatThrownBy(() -> onEventLoop(echo, () -> got(echo.later("third"), 0)))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("get of a future");
+            assertThatThrownBy(() -> onEventLoop(echo, () -> got(echo.later("fourth"), 20)))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("get of a future");
+            // also of one that depends on it
+            assertThatThrownBy(() -> onEventLoop(
+                            echo,
+                            () -> echo.later("fifth").thenApply(text -> text).join()))
+                    .isInstanceOf(IllegalStateException.class);
+            CompletableFuture<String> ended = echo.later("sixth");
+            assertThat(ended.get(20, TimeUnit.SECONDS)).isEqualTo("sixth");
+            assertThat(onEventLoop(echo, () -> ended.join() + got(ended, 0) + got(ended, 20)))
+                    .isEqualTo("sixth".repeat(3));
+        }
+    }
+
+    /** @param seconds 0 for as long as it takes */
+    private static String got(CompletableFuture<String> future, int seconds) {
+        try {
+            return seconds == 0 ? future.get() : future.get(seconds, TimeUnit.SECONDS);
+        } catch (InterruptedException | ExecutionException | TimeoutException e) {
+            throw new AssertionError(e);
         }
     }
 

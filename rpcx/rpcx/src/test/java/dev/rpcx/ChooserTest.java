@@ -1,0 +1,151 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Which instances calls go to. */
+@Timeout(60)
+class ChooserTest {
+    @RPCXClient(remoteServerName = "there")
+    interface Remote {
+        CompletableFuture<String> echo(@RouteBy int key);
+    }
+
+    private final HandPlatform hand = new HandPlatform();
+    private final Client client = Client.builder().platform(hand).build();
+    private final List<Client> clients = new ArrayList<>();
+    private final List<EmbeddedChannel> channels = hand.opened;
+
+    @AfterEach
+    void end() {
+        client.end();
+        clients.forEach(Client::end);
+        for (EmbeddedChannel channel : List.copyOf(channels)) {
+            hand.settle(channel);
+            channel.close();
+            hand.settle(channel);
+            channel.releaseOutbound();
+        }
+    }
+
+    /** Names as pods have them, of which the JDK's hash is one and the same. */
+    @Test
+    void keysAreSharedByInstancesWhoseNamesHaveOneHash() {
+        Endpoint[] both = {new Endpoint("pod-c2", 9000), new Endpoint("pod-ap", 9000)};
+        assertThat(both[0].key().hashCode()).isEqualTo(both[1].key().hashCode());
+        Chooser chooser = new ClientCluster(client, 1, 1, Choice.CONSISTENT_HASH)
+                .start(Endpoints.of(both))
+                .chooser();
+        int[] keys = new int[2];
+        for (int key = 1; key <= 2_000; key++) {
+            keys[chooser.first(key)]++;
+        }
+        assertThat(keys[0]).isBetween(500, 1_500);
+    }
+
+    /** Two instances that are connected, and have been left out a moment ago if they are the first so many. */
+    private Remote twoBehind(Choice choice, int leftOut) {
+        Client calling = Client.builder()
+                .platform(hand)
+                .eventLoops(1)
+                .connections(1, 1)
+                .choice(choice)
+                .build();
+        clients.add(calling);
+        Remote remote = calling.create(Remote.class, Endpoints.of(new Endpoint("first", 1), new Endpoint("second", 1)));
+        pass(1_000);
+        ByteBuf said = RawPeer.preface();
+        said.writeBytes(RawPeer.frame(Wire.DICTIONARY, 0, Unpooled.EMPTY_BUFFER));
+        channels.forEach(channel -> say(channel, said));
+        for (ClientAddress address : addresses()) {
+            assertThat(address.ready()).isNotNull();
+        }
+        for (int i = 0; i < leftOut; i++) {
+            addresses()[i].health().leaveOut();
+        }
+        pass(2_000);
+        return remote;
+    }
+
+    private ClientAddress[] addresses() {
+        return clients.get(0).clusters.values().iterator().next().chooser().all;
+    }
+
+    private void say(EmbeddedChannel channel, ByteBuf said) {
+        byte[] all = ByteBufUtil.getBytes(said);
+        hand.read(channel, all, 0, all.length);
+    }
+
+    private void pass(int millis) {
+        hand.ticker.advance(millis, TimeUnit.MILLISECONDS);
+        channels.forEach(hand::settle);
+    }
+
+    private int load(int address) {
+        channels.forEach(hand::settle);
+        return Objects.requireNonNull(addresses()[address].ready()).load();
+    }
+
+    private static void call(Remote remote, int calls) {
+        for (int key = 1; key <= calls; key++) {
+            remote.echo(key);
+        }
+    }
+
+    private EmbeddedChannel firstChannel() {
+        ClientConnection first = addresses()[0].ready();
+        return channels.stream()
+                .filter(each -> each.pipeline().get(ClientConnection.class) == first)
+                .findFirst()
+                .orElseThrow();
+    }
+
+    @ParameterizedTest
+    @EnumSource(Choice.class)
+    void anInstanceThatComesBackHasOneCallAtATimeUntilOneIsAnswered(Choice choice) {
+        Remote remote = twoBehind(choice, 1);
+        call(remote, 100);
+        assertThat(load(0)).isOne();
+        assertThat(load(1)).isEqualTo(99);
+        // the first call in slot 0
+        say(firstChannel(), RawPeer.frame(Wire.REPLY, 1 << 16, RawPeer.text("x")));
+        assertThat(load(0)).isZero();
+        call(remote, 100);
+        assertThat(load(0)).isGreaterThan(20);
+    }
+
+    @ParameterizedTest
+    @EnumSource(Choice.class)
+    void anInstanceWhoseTrialFailsIsLeftOutAgainAtOnce(Choice choice) {
+        Remote remote = twoBehind(choice, 1);
+        call(remote, 100);
+        assertThat(load(0)).isOne();
+        ByteBuf error = Unpooled.buffer();
+        WireError.write(error, RPCXException.refused(RPCXException.Code.UNAVAILABLE, "by the test"));
+        say(firstChannel(), RawPeer.frame(Wire.ERROR, 1 << 16, error));
+        assertThat(addresses()[0].health().isOut()).isTrue();
+        call(remote, 100);
+        assertThat(load(0)).isZero();
+    }
+
+    @ParameterizedTest
+    @EnumSource(Choice.class)
+    void whoFindsNobodyButInstancesOnTrialTakesOneOfThem(Choice choice) {
+        call(twoBehind(choice, 2), 100);
+        assertThat(load(0) + load(1)).isEqualTo(100);
+    }
+}
