@@ -9,10 +9,13 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -62,6 +65,9 @@ class EarlyCallsTest {
 
         @OneWay
         void note(String text);
+
+        @OneWay
+        void bytes(byte[] bytes);
     }
 
     /** The classic wire has no streams. */
@@ -268,14 +274,53 @@ class EarlyCallsTest {
         }
     }
 
-    /** Takes one-way calls until the connection ends. */
+    /** Their callers have nothing that says until when the arguments may not change. */
+    @Test
+    void andWithTheArgumentsThatTheyWereMadeWith() throws Exception {
+        int calls = 150;
+        AtomicInteger taken = new AtomicInteger();
+        Queue<Byte> lastBytes = new ConcurrentLinkedQueue<>();
+        try (RawServer hand = new RawServer();
+                Client client = Client.builder().eventLoops(1).connections(1).build()) {
+            Calls remote = client.create(Calls.class, "127.0.0.1", hand.port());
+            CompletableFuture<String> first = remote.sum(List.of());
+            RawServer.Peer leaving = hand.accept(1_000);
+            leaving.reply(leaving.read(Wire.REQUEST).id(), "");
+            first.join();
+            byte[] large = new byte[60_000];
+            for (int i = 0; i < calls; i++) {
+                Arrays.fill(large, (byte) 1);
+                remote.bytes(large);
+            }
+            Arrays.fill(large, (byte) 2);
+            leaving.send(Wire.GOAWAY, 0);
+            Thread reading = taking(leaving, taken, lastBytes);
+            RawServer.Peer next = hand.accept();
+            reading.join();
+            assertThat(taken.get()).isLessThan(calls);
+            next.write(RawPeer.preface());
+            next.send(Wire.DICTIONARY, 0);
+            taking(next, taken, lastBytes);
+            await().until(() -> taken.get() == calls);
+            assertThat(lastBytes).hasSize(calls).containsOnly((byte) 1);
+            await().untilAsserted(() ->
+                    assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero());
+        }
+    }
+
     private static Thread taking(RawServer.Peer peer, AtomicInteger taken) {
+        return taking(peer, taken, new ConcurrentLinkedQueue<>());
+    }
+
+    /** Takes one-way calls until the connection ends. */
+    private static Thread taking(RawServer.Peer peer, AtomicInteger taken, Queue<Byte> lastBytes) {
         Thread thread = new Thread(() -> {
             try {
                 while (true) {
                     RawPeer.Frame frame = peer.read();
                     boolean isEnd = (frame.head() & Wire.MORE) == 0;
                     if (isEnd && (frame.type() == Wire.NOTICE || frame.type() == Wire.PART)) {
+                        lastBytes.add(frame.payload()[frame.payload().length - 1]);
                         taken.incrementAndGet();
                         peer.send(Wire.REPLY, frame.id());
                     }

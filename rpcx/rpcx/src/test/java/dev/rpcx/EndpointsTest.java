@@ -220,9 +220,7 @@ class EndpointsTest {
             assertThat(sick.health().isOut()).isTrue();
             await().until(() -> !sick.health().isOut());
             assertThat(shareOf(cluster, one)).as("a trial").isEqualTo(0.01);
-            sick.ended(
-                    Health.Outcome.ANSWERED,
-                    client.platform().ticker().nanoTime());
+            sick.ended(Health.Outcome.ANSWERED, client.platform().ticker().nanoTime());
             assertThat(shareOf(cluster, one)).isEqualTo(0.9);
             for (int i = 0; i < 100; i++) {
                 assertThat(connections).contains(cluster.ready(0));
@@ -462,9 +460,7 @@ class EndpointsTest {
         RPCXException sick = RPCXException.refused(RPCXException.Code.OVERLOADED, "sick");
         for (ClientAddress member : cluster.chooser().all) {
             for (int i = 0; i < 5; i++) {
-                member.ended(
-                        Health.Outcome.of(sick),
-                        client.platform().ticker().nanoTime());
+                member.ended(Health.Outcome.of(sick), client.platform().ticker().nanoTime());
             }
         }
         assertThat(cluster.chooser().all)
@@ -473,17 +469,13 @@ class EndpointsTest {
         ClientAddress last = cluster.chooser().all[999];
         clock.reads = 0;
         for (int i = 0; i < 100; i++) {
-            last.ended(
-                    Health.Outcome.of(sick),
-                    client.platform().ticker().nanoTime());
+            last.ended(Health.Outcome.of(sick), client.platform().ticker().nanoTime());
         }
         assertThat(clock.reads).isLessThan(1_000);
         // those that are left out come back, and then it is the turn of others
         clock.hand.ticker.advance(3, TimeUnit.SECONDS);
         for (int i = 0; i < 5; i++) {
-            last.ended(
-                    Health.Outcome.of(sick),
-                    client.platform().ticker().nanoTime());
+            last.ended(Health.Outcome.of(sick), client.platform().ticker().nanoTime());
         }
         assertThat(cluster.chooser().all)
                 .filteredOn(member -> member.health().isOut())

@@ -103,12 +103,8 @@ class FaultyInstancesTest {
                 new ClientCluster(client, 1, 1, choice).start(Endpoints.of(new Endpoint("a", 1), new Endpoint("b", 1)));
         ClientAddress[] all = cluster.chooser().all;
         for (int i = 0; i < 1_000; i++) {
-            all[0].ended(
-                    Health.Outcome.FAULT,
-                    client.platform().ticker().nanoTime());
-            all[1].ended(
-                    Health.Outcome.ANSWERED,
-                    client.platform().ticker().nanoTime());
+            all[0].ended(Health.Outcome.FAULT, client.platform().ticker().nanoTime());
+            all[1].ended(Health.Outcome.ANSWERED, client.platform().ticker().nanoTime());
             assertThat(all[0].health().isOut()).isFalse();
         }
         client.end();

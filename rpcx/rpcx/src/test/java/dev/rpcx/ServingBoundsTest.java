@@ -825,7 +825,8 @@ class ServingBoundsTest {
         // looks are 5 ms apart at least
         pass(5);
         hand.reads(channel(), true);
-        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "the request did not come to its end in time");
+        // without words: the client did not read
+        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "");
     }
 
     @Test
