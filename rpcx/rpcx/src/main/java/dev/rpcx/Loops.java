@@ -53,6 +53,23 @@ class Loops {
 
     private static final boolean EPOLL = Epoll.isAvailable();
 
+    private static final int SMALL_PAGE_BYTES = 4096;
+
+    static {
+        tellOfFirstChunk();
+    }
+
+    /**
+     * Netty tells the JDK's Flight Recorder of each chunk, which makes the recorder ready at the first one: some 300 ms,
+     * and a second on a busy machine. That is for the thread that builds a client or a server, since no deadline is
+     * looked at while an event loop does it. The chunk is a small one on the heap, and garbage afterwards.
+     */
+    private static void tellOfFirstChunk() {
+        new PooledByteBufAllocator(false, 1, 0, SMALL_PAGE_BYTES, 0, 0, 0, false)
+                .heapBuffer(1)
+                .release();
+    }
+
     /** The first port that an in-process server gets which does not ask for one. */
     private static final int FIRST_FREE_PORT = 49_152;
 
