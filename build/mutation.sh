@@ -14,7 +14,7 @@ find_maven mutation
 parts() {
   cat <<'PARTS'
 charge    Charge,Account,Ledger,Ledger$*,RetryBudget                 ChargeTest,LedgerTest,RetryBudgetTest
-slots     CallSlots                                                  CallSlotsAloneTest
+slots     CallSlots                                                  CallSlotsAloneTest,CallSlotsTest,FullConnectionsTest,FailingThreadsTest,EarlyCallsTest,ClientMemoryTest
 admission AdmissionLimit,GivenTimes                                  AdmissionStepsTest,AdmissionTrialTest,GivenTimesTest
 numbers   Varint,WireError,ProtoFields                               VarintTest,WireErrorTest
 streams   StreamSender*,StreamReceiver*,Serial                       StreamSenderTest,StreamReceiverTest,SerialTest

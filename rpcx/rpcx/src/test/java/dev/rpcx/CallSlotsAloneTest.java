@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import java.lang.reflect.Field;
 import java.util.ArrayList;
@@ -9,7 +10,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -92,10 +95,10 @@ class CallSlotsAloneTest {
         for (int i = 0; i < 5; i++) {
             calls.add(slots.acquire(0));
         }
-        slots.trim();
+        assertThat(slots.trim()).isFalse();
         assertThat(slots.taken()).isEqualTo(5);
         calls.subList(1, 4).forEach(slots::release);
-        slots.trim();
+        assertThat(slots.trim()).isFalse();
         slots.limit(5);
         assertThat(slots.taken()).isEqualTo(2);
         List<ClientCall> again = new ArrayList<>();
@@ -106,6 +109,90 @@ class CallSlotsAloneTest {
                 .containsExactlyInAnyOrderElementsOf(calls.subList(1, 4))
                 .allMatch(c -> c.nextTrimmed == null);
         assertThatThrownBy(() -> slots.acquire(0)).isInstanceOf(RPCXException.class);
+        calls.forEach(slots::release);
+        assertThat(slots.trim()).isTrue();
+        assertThat(slots.isFull()).isFalse();
+    }
+
+    @Test
+    void eachSlotThatIsTakenAgainOrGivenBackIsAChange() {
+        CallSlots slots = new CallSlots(null);
+        ClientCall call = slots.acquire(0);
+        long taken = slots.changes();
+        slots.release(call);
+        long released = slots.changes();
+        assertThat(released).isNotEqualTo(taken);
+        slots.acquire(0);
+        assertThat(slots.changes()).isNotIn(taken, released);
+    }
+
+    /** Counts how often it is woken. */
+    private static final class Waiter extends Thread {
+        final AtomicInteger woken = new AtomicInteger();
+        volatile boolean isOver;
+
+        @Override
+        public void run() {
+            while (!isOver) {
+                LockSupport.park(this);
+                woken.incrementAndGet();
+            }
+        }
+
+        void waitFor(ClientCall call) throws ReflectiveOperationException {
+            Field field = ClientCall.class.getDeclaredField("waiter");
+            field.setAccessible(true);
+            field.set(call, this);
+            setDaemon(true);
+            start();
+            await().until(() -> getState() == State.WAITING);
+        }
+
+        void end() {
+            isOver = true;
+            LockSupport.unpark(this);
+        }
+    }
+
+    @Test
+    void callersWhoseTimeIsOverAreWokenAndNoOthers() throws ReflectiveOperationException {
+        CallSlots slots = new CallSlots(null);
+        assertThat(slots.wakeOverdue(0)).isFalse();
+        ClientCall late = slots.acquire(99);
+        ClientCall inTime = slots.acquire(100);
+        Waiter first = new Waiter();
+        Waiter second = new Waiter();
+        first.waitFor(late);
+        second.waitFor(inTime);
+        try {
+            assertThat(slots.wakeOverdue(100)).isTrue();
+            await().until(() -> first.woken.get() == 1 && first.getState() == Thread.State.WAITING);
+            assertThat(second.woken).hasValue(0);
+            slots.wakeCallers();
+            await().until(() -> first.woken.get() == 2 && second.woken.get() == 1);
+            // who has its answer is not woken
+            await().until(() -> second.getState() == Thread.State.WAITING);
+            late.callerDone();
+            slots.wakeCallers();
+            await().until(() -> second.woken.get() == 2);
+            assertThat(first.woken).hasValue(2);
+            assertThat(slots.wakeOverdue(100)).isTrue();
+            inTime.callerDone();
+            assertThat(slots.wakeOverdue(101)).isFalse();
+            slots.wakeCallers();
+        } finally {
+            first.end();
+            second.end();
+        }
+    }
+
+    @Test
+    void aLookForCallersThatHaveGoneIsOverWhereNoneHas() {
+        CallSlots slots = new CallSlots(null);
+        slots.acquire(0);
+        slots.hasOrphans = true;
+        assertThat(slots.freeOrphans()).isTrue();
+        assertThat(slots.hasOrphans).isFalse();
     }
 
     @Test
