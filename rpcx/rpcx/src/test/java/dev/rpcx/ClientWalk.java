@@ -341,6 +341,8 @@ final class ClientWalk implements AutoCloseable {
             RawPeer.Frame frame = read();
             if (frame.type() == Wire.PONG && frame.id() == BARRIER) {
                 ponged = true;
+                // while what it sends is not read, a side may answer the last PING alone
+                answered |= state.equals("sending") && row.equals("PING");
             } else if (!answered) {
                 assertThat(frame.head()).as("answer").isEqualTo(number(expected.answer()));
                 answered = true;
