@@ -284,7 +284,9 @@ final class PoolShares {
         }
     }
 
-    /** Those of one address that hold equally many threads and have found all that runs of what was left behind there. */
+    /**
+     * Those of one address that hold equally many threads and have found all that runs of what was left behind there.
+     */
     private final class Crowd extends Stand {
         private final LeftBehind left;
         private final int own;
