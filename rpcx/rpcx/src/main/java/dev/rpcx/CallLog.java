@@ -200,17 +200,32 @@ public final class CallLog implements Interceptor {
     /** Nothing that a caller sends can end the string, or the line. */
     private static void text(StringBuilder line, String name, String text) {
         line.append(",\"").append(name).append("\":\"");
+        escape(line, text);
+        line.append('"');
+    }
+
+    /** Text of a peer for a line of a log, between quotes. 500 characters at most. */
+    static String escaped(String text) {
+        StringBuilder escaped = new StringBuilder();
+        escape(escaped, text);
+        return escaped.toString();
+    }
+
+    /** As within a string of JSON. Characters that are not seen, or turn the direction of writing, are escaped too. */
+    private static void escape(StringBuilder line, String text) {
         int length = Math.min(text.length(), MOST_TEXT);
         for (int i = 0; i < length; i++) {
             char c = text.charAt(i);
             if (c == '"' || c == '\\') {
                 line.append('\\').append(c);
-            } else if (Character.isISOControl(c) || c == '\u2028' || c == '\u2029') {
+            } else if (Character.isISOControl(c)
+                    || c == '\u2028'
+                    || c == '\u2029'
+                    || Character.getType(c) == Character.FORMAT) {
                 line.append(String.format("\\u%04x", (int) c));
             } else {
                 line.append(c);
             }
         }
-        line.append('"');
     }
 }

@@ -398,33 +398,30 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             ByteBuf value = Unpooled.buffer();
             method.result().write(result, value);
             frame = ClassicWire.reply(id(), value, null);
-            int bytes = frame.length - ClassicFrames.LENGTH_BYTES;
-            if (bytes > Wire.MAX_MESSAGE_BYTES) {
-                frame = tooLarge("a reply of " + bytes + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")");
-            }
         } catch (CodecException e) {
-            frame = e.code() == CodecException.Code.TOO_LARGE
-                    ? tooLarge(String.valueOf(e.getMessage()))
-                    : unsendable(e);
+            unsendable(
+                    e.code() == CodecException.Code.TOO_LARGE
+                            ? RPCXException.Code.TOO_LARGE
+                            : RPCXException.Code.HANDLER_FAILED,
+                    "the result cannot be sent: " + e.getMessage());
+            return;
         } catch (Throwable t) {
-            frame = unsendable(t);
+            unsendable(RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + RPCXException.wireWords(t));
+            return;
         }
-        end(frame, RPCXException.Executed.EXECUTED, true);
+        int bytes = frame.length - ClassicFrames.LENGTH_BYTES;
+        if (bytes > Wire.MAX_MESSAGE_BYTES) {
+            unsendable(
+                    RPCXException.Code.TOO_LARGE,
+                    "a reply of " + bytes + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")");
+        } else {
+            end(frame, RPCXException.Executed.EXECUTED, true);
+        }
     }
 
-    private byte[] tooLarge(String text) {
-        return ClassicWire.reply(
-                id(), null, new RPCXException(RPCXException.Code.TOO_LARGE, text, RPCXException.Executed.EXECUTED));
-    }
-
-    private byte[] unsendable(Throwable t) {
-        return ClassicWire.reply(
-                id(),
-                null,
-                new RPCXException(
-                        RPCXException.Code.HANDLER_FAILED,
-                        "the result cannot be sent: " + RPCXException.wireWords(t),
-                        RPCXException.Executed.EXECUTED));
+    private void unsendable(RPCXException.Code code, String text) {
+        RPCXException error = ServerCall.unsendable(code, text, method, context);
+        end(ClassicWire.reply(id(), null, error), error.executed(), true);
     }
 
     /** The one place where a call ends. A stage that completes twice is heard once. */

@@ -1,13 +1,17 @@
 package dev.rpcx;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.socket.DuplexChannel;
 import io.netty.handler.ssl.SslHandler;
+import io.netty.util.AttributeKey;
 import io.netty.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,24 +19,61 @@ import org.jspecify.annotations.Nullable;
  * bytes afterwards, is reset, and a reset throws away what the peer has not read yet. So the end of the stream goes out
  * first (within TLS its close_notify before it), and what still comes is read and thrown away, until the peer closes
  * too or its time is over.
+ *
+ * <p>What was written last may be a large reply that the peer reads slowly. It leaves for as long as the peer takes some
+ * of it now and then, and no longer than whose channel this is gives it: see {@link #allow}.
  */
 final class HalfClose {
+    private static final AttributeKey<LongSupplier> ALLOWED = AttributeKey.valueOf(HalfClose.class, "allowed");
+
+    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
     /**
-     * What was written last may take so long to leave; a peer that does not read it must not hold the connection.
-     * Source: nginx, lingering_time, shortened.
+     * A peer that takes nothing of what was written last in 2 s must not hold the connection. Source: nginx,
+     * lingering_time, shortened. Looks are counted, and not time, since a loop that was kept from a look was kept from
+     * its sockets too.
      */
-    private static final long LEAVE_NANOS = TimeUnit.SECONDS.toNanos(2);
+    private static final int FIRST_LOOKS = 4;
+
+    /**
+     * One that has taken some has 10 s to take more. A system takes up to 64 KiB at once of what leaves, and a reader of
+     * 16 KiB a second needs 4 s for them. Source: as the silence within a frame of the classic wire.
+     */
+    private static final int MORE_LOOKS = 20;
+
+    /** It has that time all the same, where the owner allows less. */
+    private static final long LEAVE_NANOS = FIRST_LOOKS * LOOK_NANOS;
 
     /** What comes behind the end of the stream is read for so long at most. Source: nginx, lingering_timeout, shortened. */
     private static final long DISCARD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Channel channel;
     private final Charge timers;
+    private final long beganNanos;
     private @Nullable Future<?> timer;
+
+    /** What the last look saw: bytes in the queue, and the rest of its first message, which leaves piece by piece. */
+    private long queued;
+
+    private long restOfFirst;
+
+    /** So many looks in a row may find what the last one saw. */
+    private int looksLeft = FIRST_LOOKS;
 
     private HalfClose(Channel channel, Account account) {
         this.channel = channel;
         this.timers = account.charge(Resource.TIMERS);
+        this.beganNanos = nanoTime();
+    }
+
+    /**
+     * Says how long what is written last may take to leave, while the peer takes some of it; without this 2 s. On any
+     * thread.
+     *
+     * @param nanos from the begin of the half close; asked anew twice a second, on the event loop
+     */
+    static void allow(Channel channel, LongSupplier nanos) {
+        channel.attr(ALLOWED).set(nanos);
     }
 
     /** On the event loop, once for a channel, whose handler from here on throws away what it reads. */
@@ -46,7 +87,6 @@ final class HalfClose {
 
     private void begin() {
         timers.add(1);
-        closeAfter(LEAVE_NANOS);
         channel.closeFuture().addListener(over -> {
             if (timer != null) {
                 timer.cancel(false);
@@ -54,6 +94,8 @@ final class HalfClose {
             timers.release();
         });
         OwedTime.of(channel).setReading(true);
+        hasTaken();
+        lookAgain();
         // behind all that was written: the end would overtake what the socket has not taken yet
         then(channel.writeAndFlush(Unpooled.EMPTY_BUFFER), this::endTls);
     }
@@ -86,11 +128,48 @@ final class HalfClose {
     }
 
     private void closeAfter(long nanos) {
+        after(nanos, () -> SocketQueue.closeNow(channel));
+    }
+
+    private void lookAgain() {
+        after(LOOK_NANOS, this::look);
+    }
+
+    private void after(long nanos, Runnable next) {
         if (timer != null) {
             timer.cancel(false);
         }
         if (channel.isOpen()) {
-            timer = channel.eventLoop().schedule(() -> SocketQueue.closeNow(channel), nanos, TimeUnit.NANOSECONDS);
+            timer = channel.eventLoop().schedule(next, nanos, TimeUnit.NANOSECONDS);
         }
+    }
+
+    private void look() {
+        looksLeft = hasTaken() ? MORE_LOOKS : looksLeft - 1;
+        if (looksLeft == 0 || nanoTime() - beganNanos >= allowedNanos()) {
+            SocketQueue.closeNow(channel);
+        } else {
+            lookAgain();
+        }
+    }
+
+    /** Nothing is written any more, so that whatever has changed in the queue has left. */
+    private boolean hasTaken() {
+        ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
+        long bytes = queue == null ? 0 : queue.totalPendingWriteBytes();
+        long rest = queue != null && queue.current() instanceof ByteBuf first ? first.readableBytes() : 0;
+        boolean isLess = bytes != queued || rest != restOfFirst;
+        queued = bytes;
+        restOfFirst = rest;
+        return isLess;
+    }
+
+    private long allowedNanos() {
+        LongSupplier allowed = channel.attr(ALLOWED).get();
+        return Math.max(LEAVE_NANOS, allowed == null ? 0 : allowed.getAsLong());
+    }
+
+    private long nanoTime() {
+        return channel.eventLoop().ticker().nanoTime();
     }
 }

@@ -54,6 +54,11 @@ final class LeftBehind {
         return ended.get();
     }
 
+    /** Whoever has a mark from this on has all that runs in its share. It never grows less. */
+    long allFrom() {
+        return ended.get() + running.get();
+    }
+
     /** What runs of that which had been left when a connection with this mark came. */
     long runningOf(long mark) {
         if (mark == 0) {

@@ -18,6 +18,12 @@ final class PackageScan {
     private PackageScan() {}
 
     static List<Class<?>> services(String packageName) {
+        if (packageName.isEmpty()) {
+            // every class stands below it, and jars do not say that they have some of it
+            throw new IllegalArgumentException(
+                    "package \"\": the default package is not scanned (expected: the name of a package, or its classes"
+                            + " one by one, as in RegistryServer.registry(new Greetings()))");
+        }
         ClassLoader loader = ServiceIndex.loader();
         String folder = packageName.replace('.', '/');
         TreeSet<String> names = new TreeSet<>();

@@ -27,8 +27,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Whether a connection may begin something depends on two numbers alone: how many threads are free, and how many it
  * holds with what it has found left behind. So those that wait stand in one queue for each number that they hold, and
  * the next is the first of the queues whose number is small enough, of which there are few however many connections
- * wait. Those of one address that hold equally many, and have found as many, stand there together, since the end of
- * what was left moves them all.
+ * wait. Those of one address that hold equally many, and have found as many, stand there together. So do those that
+ * have found all that runs there of what was left: the end of some of it, or of a connection, moves them as one. Those
+ * that have found less of it differ by what runs, so that there are fewer of them than threads.
  *
  * <p>Nothing that may begin waits while a thread is free, but where no thread can be started. Then it waits for the end
  * of what runs, and is refused where nothing does.
@@ -56,18 +57,18 @@ final class PoolShares {
     private int running;
 
     /**
-     * Those of which tasks wait, by their address, or by itself who has none; and by what was left behind there when
-     * they came.
+     * Those of which tasks wait, by their address, or by itself who has none.
      */
-    private final Map<Object, TreeMap<Long, Peers>> peers = new HashMap<>();
+    private final Map<Object, Neighbours> neighbours = new HashMap<>();
 
     /** The index is what they hold with what they have found, in threads. */
-    private final List<TurnHeap<Level>> byHeld = new ArrayList<>();
+    private final List<TurnHeap<Stand>> byHeld = new ArrayList<>();
 
     /** The queues of {@link #byHeld} in which somebody stands. */
     private final BitSet waitingAt = new BitSet();
 
     private int waitingConnections;
+    private long placesTaken;
 
     /** The next turn. */
     private long turns;
@@ -93,6 +94,11 @@ final class PoolShares {
         return waitingConnections;
     }
 
+    /** How often something has taken its place in a queue of turns, which is what a change costs: for tests. */
+    synchronized long placesTaken() {
+        return placesTaken;
+    }
+
     /** Nothing begins by itself any more. @return what waits */
     synchronized List<Task> close() {
         isClosed = true;
@@ -102,7 +108,7 @@ final class PoolShares {
     private List<Task> takeAll() {
         List<Task> left = new ArrayList<>();
         List<Share> all = new ArrayList<>();
-        peers.values().forEach(ofAddress -> ofAddress.values().forEach(each -> each.addShares(all)));
+        neighbours.values().forEach(ofAddress -> ofAddress.byMark.values().forEach(each -> each.addShares(all)));
         for (Share share : all) {
             left.addAll(share.waiting());
             share.dropped(share.waiting().size());
@@ -118,17 +124,17 @@ final class PoolShares {
         if (free <= 0) {
             return null;
         }
-        Level next = null;
+        Stand next = null;
         for (int held = waitingAt.nextSetBit(0); held >= 0 && held <= free; held = waitingAt.nextSetBit(held + 1)) {
-            Level first = queue(held).first();
+            Stand first = queue(held).first();
             if (first != null && (next == null || first.turn < next.turn)) {
                 next = first;
             }
         }
-        return next == null ? null : next.shares.first();
+        return next == null ? null : next.first();
     }
 
-    private TurnHeap<Level> queue(int held) {
+    private TurnHeap<Stand> queue(int held) {
         while (held >= byHeld.size()) {
             byHeld.add(new TurnHeap<>());
         }
@@ -185,35 +191,161 @@ final class PoolShares {
 
     /** What is left behind at this address changes, and with it what those hold that have found some of it. */
     private void changeLeft(Ledger.Address address, Consumer<LeftBehind> change) {
-        TreeMap<Long, Peers> all = peers.get(address);
-        Collection<Peers> moved = all == null
-                ? List.of()
-                : all.tailMap(address.threads.ended(), false).values();
-        moved.forEach(Peers::leaveTurns);
-        change.accept(address.threads);
-        moved.forEach(Peers::takeTurns);
+        Neighbours all = neighbours.get(address);
+        if (all == null) {
+            change.accept(address.threads);
+        } else {
+            all.change(address.threads, change);
+        }
+    }
+
+    /** What stands in one of the queues of {@link #byHeld}, and all in it may begin something, or none. */
+    private abstract class Stand extends TurnHeap.Entry {
+        /** What each of them holds with what it has found left behind. */
+        abstract int held();
+
+        /** Whose turn is first; null if nobody waits here. */
+        abstract @Nullable Share first();
+
+        /** Before anything changes that its place depends on. */
+        final void leaveQueue() {
+            if (first() != null) {
+                TurnHeap<Stand> queue = queue(held());
+                queue.remove(this);
+                if (queue.isEmpty()) {
+                    waitingAt.clear(held());
+                }
+            }
+        }
+
+        final void joinQueue() {
+            Share first = first();
+            if (first != null) {
+                turn = first.turn;
+                queue(held()).add(this);
+                placesTaken++;
+                waitingAt.set(held());
+            }
+        }
+    }
+
+    /** The connections of one address of which tasks wait. */
+    private final class Neighbours {
+        /** By what was left behind there when they came. */
+        private final TreeMap<Long, Peers> byMark = new TreeMap<>();
+
+        /**
+         * Those that have found all that runs, and maybe more that waits. The index is the number of threads that each
+         * of them holds; null where none has waited with so many.
+         */
+        private final List<@Nullable Crowd> crowds = new ArrayList<>();
+
+        private final @Nullable LeftBehind left;
+
+        Neighbours(Ledger.@Nullable Address address) {
+            this.left = address == null ? null : address.threads;
+        }
+
+        private Crowd crowd(int own) {
+            while (own >= crowds.size()) {
+                crowds.add(null);
+            }
+            Crowd found = crowds.get(own);
+            if (found == null) {
+                found = new Crowd(Objects.requireNonNull(left), own);
+                crowds.set(own, found);
+            }
+            return found;
+        }
+
+        /** The end of what is in every share only grows: who has found less once never has found all again. */
+        private void change(LeftBehind of, Consumer<LeftBehind> change) {
+            long before = of.allFrom();
+            Collection<Peers> moved = before <= of.ended()
+                    ? List.of()
+                    : byMark.subMap(of.ended(), false, before, false).values();
+            moved.forEach(Peers::leaveTurns);
+            for (Crowd each : crowds) {
+                if (each != null) {
+                    each.leaveQueue();
+                }
+            }
+            change.accept(of);
+            for (Crowd each : crowds) {
+                if (each != null) {
+                    each.joinQueue();
+                }
+            }
+            moved.forEach(Peers::takeTurns);
+            long now = of.allFrom();
+            if (now > before) {
+                byMark.subMap(before, true, now, false).values().forEach(Peers::leaveCrowds);
+            }
+        }
+    }
+
+    /**
+     * Those of one address that hold equally many threads and have found all that runs of what was left behind there.
+     */
+    private final class Crowd extends Stand {
+        private final LeftBehind left;
+        private final int own;
+        private final TurnHeap<Level> levels = new TurnHeap<>();
+
+        Crowd(LeftBehind left, int own) {
+            this.left = left;
+            this.own = own;
+        }
+
+        void add(Level level) {
+            leaveQueue();
+            levels.add(level);
+            joinQueue();
+        }
+
+        void remove(Level level) {
+            leaveQueue();
+            levels.remove(level);
+            joinQueue();
+        }
+
+        @Override
+        int held() {
+            return own + (int) left.runningOf(LeftBehind.ALL);
+        }
+
+        @Override
+        @Nullable
+        Share first() {
+            Level first = levels.first();
+            return first == null ? null : first.first();
+        }
     }
 
     /** The connections of one address that have found as much left behind, as far as their tasks wait. */
     private final class Peers {
         private final Object key;
-        private final Ledger.@Nullable Address address;
+        private final Neighbours among;
         private final long mark;
 
         /** The index is the number of threads that each of them holds; null where none has waited with so many. */
         private @Nullable Level[] byOwn = new Level[1];
 
+        /** They stand in the crowds of their address. */
+        private boolean isOfCrowds;
+
         /** Connections that wait. */
         private int waiting;
 
-        Peers(Share one) {
+        Peers(Share one, Neighbours among) {
             this.key = one.key();
-            this.address = one.address;
+            this.among = among;
             this.mark = one.mark;
+            this.isOfCrowds = among.left != null && mark > 0 && mark >= among.left.allFrom();
         }
 
         private int found() {
-            return address == null ? 0 : (int) address.threads.runningOf(mark);
+            return among.left == null ? 0 : (int) among.left.runningOf(mark);
         }
 
         private Level level(int own) {
@@ -243,14 +375,20 @@ final class PoolShares {
             }
         }
 
+        /** More runs now than they have found. */
+        void leaveCrowds() {
+            leaveTurns();
+            isOfCrowds = false;
+            takeTurns();
+        }
+
         void countWaiting(int more) {
             waiting += more;
             waitingConnections += more;
             if (waiting == 0) {
-                TreeMap<Long, Peers> ofAddress = Objects.requireNonNull(peers.get(key));
-                ofAddress.remove(mark);
-                if (ofAddress.isEmpty()) {
-                    peers.remove(key);
+                among.byMark.remove(mark);
+                if (among.byMark.isEmpty()) {
+                    neighbours.remove(key);
                 }
             }
         }
@@ -264,8 +402,8 @@ final class PoolShares {
         }
     }
 
-    /** Those of some peers that wait and hold equally many threads: each of them may begin something, or none may. */
-    private final class Level extends TurnHeap.Entry {
+    /** Those of some peers that wait and hold equally many threads. */
+    private final class Level extends Stand {
         private final Peers of;
         private final int own;
         private final TurnHeap<Share> shares = new TurnHeap<>();
@@ -287,27 +425,34 @@ final class PoolShares {
             takeTurn();
         }
 
-        private int held() {
+        @Override
+        int held() {
             return own + of.found();
+        }
+
+        @Override
+        @Nullable
+        Share first() {
+            return shares.first();
         }
 
         /** Before anything changes that its place depends on. */
         private void leaveTurn() {
-            if (!shares.isEmpty()) {
-                TurnHeap<Level> queue = queue(held());
-                queue.remove(this);
-                if (queue.isEmpty()) {
-                    waitingAt.clear(held());
-                }
+            if (!of.isOfCrowds) {
+                leaveQueue();
+            } else if (!shares.isEmpty()) {
+                of.among.crowd(own).remove(this);
             }
         }
 
         private void takeTurn() {
             Share first = shares.first();
-            if (first != null) {
+            if (!of.isOfCrowds) {
+                joinQueue();
+            } else if (first != null) {
                 turn = first.turn;
-                queue(held()).add(this);
-                waitingAt.set(held());
+                placesTaken++;
+                of.among.crowd(own).add(this);
             }
         }
     }
@@ -399,7 +544,9 @@ final class PoolShares {
                 if (address != null) {
                     mark = LeftBehind.ALL;
                     int tasks = waits ? waiting().size() : 0;
-                    changeLeft(address, left -> left.leave(own, tasks));
+                    if (own > 0 || tasks > 0) {
+                        changeLeft(address, left -> left.leave(own, tasks));
+                    }
                 }
                 if (waits) {
                     takeTurn();
@@ -446,7 +593,8 @@ final class PoolShares {
         }
 
         private Peers peers() {
-            return peers.computeIfAbsent(key(), key -> new TreeMap<>()).computeIfAbsent(mark, found -> new Peers(this));
+            Neighbours among = neighbours.computeIfAbsent(key(), key -> new Neighbours(address));
+            return among.byMark.computeIfAbsent(mark, found -> new Peers(this, among));
         }
 
         private void takeTurn() {

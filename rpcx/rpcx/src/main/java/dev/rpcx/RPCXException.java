@@ -99,7 +99,11 @@ public final class RPCXException extends RuntimeException {
     /** Null for all that a server says and a handler throws: only {@link #unsent} and {@link #noRoom} set it. */
     private final transient @Nullable Own own;
 
-    /** For a handler: ends the call with this code and message. */
+    /**
+     * For a handler: ends the call with this code and message.
+     *
+     * @param message what the caller is told; null for the name of the code
+     */
     public RPCXException(Code code, @Nullable String message) {
         this(code, message, Executed.EXECUTED, null);
     }
@@ -123,7 +127,8 @@ public final class RPCXException extends RuntimeException {
 
     private RPCXException(
             Code code, @Nullable String message, Executed executed, @Nullable Throwable cause, @Nullable Own own) {
-        super(message, cause, false, false);
+        // a text that is missing would be sent as the word null
+        super(message == null && code != null ? code.name() : message, cause, false, false);
         this.code = Given.notNull(code, "code", "one of RPCXException.Code");
         this.executed = Objects.requireNonNull(executed);
         this.own = own;

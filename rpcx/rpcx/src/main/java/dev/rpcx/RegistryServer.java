@@ -60,7 +60,12 @@ public final class RegistryServer {
         return registry;
     }
 
-    /** Of every class with {@link RPCXServer} in this package and those below it, found on the class path. */
+    /**
+     * Of every class with {@link RPCXServer} in this package and those below it, found on the class path.
+     *
+     * @param packageName not that of the default package, below which all classes are
+     * @throws IllegalArgumentException no such class, one that cannot be loaded, or as in {@link #registry}
+     */
     public static RegistryServer scan(String packageName) {
         return registry(PackageScan.services(Given.notNull(packageName, "packageName", "that of a package"))
                 .toArray());

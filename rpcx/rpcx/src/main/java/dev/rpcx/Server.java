@@ -230,6 +230,7 @@ public final class Server implements AutoCloseable {
             return;
         }
         channels.add(channel);
+        HalfClose.allow(channel, this::lastWordsNanos);
         if (stopping) {
             // whoever stops the server may have looked at all channels before this one was among them
             closeUngreeted(channel);
@@ -244,6 +245,11 @@ public final class Server implements AutoCloseable {
             tls.addTo(channel, account, ServerConnection.frameNanos(Sniffer.silentNanos(this)));
         }
         channel.pipeline().addLast(new Sniffer(this, account));
+    }
+
+    /** What was written last to a connection that has ended has so long to leave; a stop has its own time. */
+    private long lastWordsNanos() {
+        return cutOff ? 0 : stopping ? Long.MAX_VALUE : keepAliveNanos;
     }
 
     /** A connection has said what it speaks. */

@@ -567,7 +567,16 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
      * it can say that it did not run, and from then on it does not. The calls of both wires use it.
      */
     static RPCXException failed(Throwable thrown, ServerMethod method, CallContext context) {
-        return failed(thrown, method.chain() == null || context.barHandler());
+        return failed(thrown, hasRun(method, context));
+    }
+
+    /** Makes what the caller sees of a result that does not leave: it may be an interceptor's own. Otherwise as above. */
+    static RPCXException unsendable(RPCXException.Code code, String text, ServerMethod method, CallContext context) {
+        return new RPCXException(code, text, executed(hasRun(method, context)));
+    }
+
+    private static boolean hasRun(ServerMethod method, CallContext context) {
+        return method.chain() == null || context.barHandler();
     }
 
     /** Makes what the caller sees of what a handler threw: its code and message, never its class. */
@@ -693,19 +702,23 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
             RPCXException.Code code = e.code() == CodecException.Code.TOO_LARGE
                     ? RPCXException.Code.TOO_LARGE
                     : RPCXException.Code.HANDLER_FAILED;
-            encode(new RPCXException(code, "the result cannot be sent: " + e.getMessage()));
+            encode(unsendable(code, "the result cannot be sent: " + e.getMessage()));
             return;
         } catch (Throwable e) {
-            encode(new RPCXException(
+            encode(unsendable(
                     RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + RPCXException.wireWords(e)));
             return;
         }
         if (body.readableBytes() > connection.maxBytesTaken()) {
-            encode(new RPCXException(
+            encode(unsendable(
                     RPCXException.Code.TOO_LARGE,
                     "a result of " + body.readableBytes() + " bytes (expected: at most " + connection.maxBytesTaken()
                             + ")"));
         }
+    }
+
+    private RPCXException unsendable(RPCXException.Code code, String text) {
+        return unsendable(code, text, method(), context());
     }
 
     private void encode(RPCXException error) {
@@ -813,10 +826,9 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
     /** The reply is too much to hold for a caller that has not taken those before it. */
     void refuseReply() {
         shrinkBody();
-        encode(new RPCXException(
+        encode(unsendable(
                 RPCXException.Code.OVERLOADED,
-                "the reply could not be kept: too many bytes of replies wait to be read",
-                RPCXException.Executed.EXECUTED));
+                "the reply could not be kept: too many bytes of replies wait to be read"));
     }
 
     @Override

@@ -157,6 +157,8 @@ public final class Tls {
     }
 
     private SslContext read() {
+        SslContext made;
+        String misfit = null;
         try {
             SslContextBuilder builder;
             if (own.isEmpty()) {
@@ -170,7 +172,7 @@ public final class Tls {
                         ? SslContextBuilder.forServer(stream(certificates), stream(secret))
                         : SslContextBuilder.forClient().keyManager(stream(certificates), stream(secret));
                 if (!KeyPairs.fit(certificates, secret)) {
-                    throw new NoPair("key " + shown.key + " is not that of certificate " + shown.chain);
+                    misfit = "key " + shown.key + " is not that of certificate " + shown.chain;
                 }
             }
             if (server) {
@@ -179,27 +181,21 @@ public final class Tls {
                 builder.endpointIdentificationAlgorithm("HTTPS");
             }
             trusted.ifPresent(file -> builder.trustManager(file.toFile()));
-            return builder.sslProvider(SslProvider.JDK)
+            made = builder.sslProvider(SslProvider.JDK)
                     .sessionTimeout(NO_TICKETS_SECONDS)
                     // Not 1.2: its clients may ask for another handshake as often as they like, 26 ms of an event loop
                     // each, which no limit of
                     // ours sees. Every JDK from 11 on has 1.3.
                     .protocols("TLSv1.3")
                     .build();
-        } catch (NoPair e) {
-            throw e;
         } catch (IOException | GeneralSecurityException | IllegalArgumentException e) {
             throw new IllegalArgumentException(
                     files() + " (expected: PEM files, the key unencrypted PKCS#8): " + e.getMessage(), e);
         }
-    }
-
-    private static final class NoPair extends IllegalArgumentException {
-        private static final long serialVersionUID = 1L;
-
-        NoPair(String text) {
-            super(text);
+        if (misfit != null) {
+            throw new IllegalArgumentException(misfit);
         }
+        return made;
     }
 
     private static InputStream stream(byte[] bytes) {

@@ -356,7 +356,8 @@ public final class Tokens {
                 byte[] secret = secrets.apply(principal);
                 return secret == null ? null : Token.key(secret);
             } catch (Throwable e) {
-                secretsFail.log("no usable secret of \"" + principal + "\", whose calls are refused", e);
+                secretsFail.log(
+                        "no usable secret of \"" + CallLog.escaped(principal) + "\", whose calls are refused", e);
                 return null;
             }
         }
@@ -365,7 +366,10 @@ public final class Tokens {
             try {
                 return mayForward.test(signer);
             } catch (Throwable e) {
-                secretsFail.log("nothing says whether \"" + signer + "\" may forward, and its calls are refused", e);
+                secretsFail.log(
+                        "nothing says whether \"" + CallLog.escaped(signer)
+                                + "\" may forward, and its calls are refused",
+                        e);
                 return false;
             }
         }

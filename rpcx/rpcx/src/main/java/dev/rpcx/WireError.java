@@ -7,6 +7,8 @@ final class WireError {
     /** A text beyond this is cut: an error always fits one frame. */
     private static final int MAX_TEXT = 2000;
 
+    private static final char REPLACED = '\uFFFD';
+
     private static final int CODE = 1;
     private static final int TEXT = 2;
     private static final int EXECUTED = 3;
@@ -34,7 +36,23 @@ final class WireError {
                 default -> ProtoFields.skip(in, tag, end);
             }
         }
-        return new RPCXException(RPCXException.Code.of(known(code)), text, RPCXException.Executed.of(known(executed)));
+        return new RPCXException(
+                RPCXException.Code.of(known(code)), onOneLine(text), RPCXException.Executed.of(known(executed)));
+    }
+
+    /** The text goes to logs: no peer writes a second line there, or speaks to the terminal that shows it. */
+    private static String onOneLine(String text) {
+        StringBuilder changed = null;
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (Character.isISOControl(c) || c == '\u2028' || c == '\u2029') {
+                if (changed == null) {
+                    changed = new StringBuilder(text);
+                }
+                changed.setCharAt(i, REPLACED);
+            }
+        }
+        return changed == null ? text : changed.toString();
     }
 
     /** A number that is too large to be known must not become one that is. */

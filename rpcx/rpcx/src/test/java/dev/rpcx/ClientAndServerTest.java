@@ -146,6 +146,9 @@ class ClientAndServerTest {
     @Test
     void aMistakeInAnnotationsIsToldAtStart() {
         assertThatThrownBy(RegistryServer::registry).hasMessageContaining("nothing to publish");
+        assertThatThrownBy(() -> RegistryServer.scan(""))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("package \"\": the default package is not scanned");
         assertThatThrownBy(() -> RegistryServer.registry(new Object())).hasMessageContaining("@RPCXServer");
         assertThatThrownBy(() -> RegistryServer.registry(new People(), new People()))
                 .hasMessageContaining("published twice");

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -31,12 +32,21 @@ class HalfCloseTest {
         final List<String> told = new ArrayList<>();
         boolean isHeld;
 
+        /** It takes so many bytes though it is held. */
+        int takes;
+
         Socket(MockTicker ticker) {
             super(EmbeddedChannel.builder().ticker(ticker));
         }
 
         @Override
         protected void doWrite(ChannelOutboundBuffer queue) {
+            while (takes > 0 && queue.current() instanceof ByteBuf bytes) {
+                int taken = Math.min(takes, bytes.readableBytes());
+                takes -= taken;
+                queue.progress(taken);
+                queue.removeBytes(taken);
+            }
             while (!isHeld && queue.current() instanceof ByteBuf bytes) {
                 if (bytes.isReadable()) {
                     told.add(bytes.getByte(bytes.readerIndex()) == ALERT ? "alert" : "bytes");
@@ -49,6 +59,12 @@ class HalfCloseTest {
         protected void doClose() throws Exception {
             told.add("closed");
             super.doClose();
+        }
+
+        void take(int bytes) {
+            takes = bytes;
+            flush();
+            runPendingTasks();
         }
 
         void letGo() {
@@ -169,11 +185,83 @@ class HalfCloseTest {
         socket.isHeld = true;
         write(socket);
         HalfClose.of(socket, account);
-        pass(socket, 1_999);
+        pass(socket, 500);
+        pass(socket, 500);
+        pass(socket, 500);
+        pass(socket, 499);
         assertThat(socket.isOpen()).isTrue();
         pass(socket, 1);
         assertThat(socket.told).containsExactly("closed");
         assertThat(timers()).isZero();
+    }
+
+    /** Whatever was due meanwhile, such as to write what the peer takes, comes first. */
+    @Test
+    void timeInWhichTheLoopIsKeptFromItsSocketsCountsAsOneLook() {
+        Duplex socket = duplex();
+        HalfClose.allow(socket, () -> Long.MAX_VALUE);
+        socket.isHeld = true;
+        write(socket);
+        HalfClose.of(socket, account);
+        pass(socket, 10_000);
+        assertThat(socket.isOpen()).isTrue();
+    }
+
+    /** A byte now and then of a large reply, and the connection goes on as long as its owner lets it. */
+    @Test
+    void aPeerThatTakesSomeHasTheTimeThatTheOwnerGivesIt() {
+        Duplex socket = duplex();
+        AtomicLong allowed = new AtomicLong(Long.MAX_VALUE);
+        HalfClose.allow(socket, allowed::get);
+        socket.isHeld = true;
+        socket.writeAndFlush(Unpooled.buffer().writeZero(100));
+        HalfClose.of(socket, account);
+        for (int second = 0; second < 20; second++) {
+            socket.take(1);
+            pass(socket, 500);
+            pass(socket, 500);
+        }
+        assertThat(socket.told).isEmpty();
+        assertThat(socket.isOpen()).isTrue();
+        allowed.set(TimeUnit.SECONDS.toNanos(21));
+        socket.take(1);
+        pass(socket, 500);
+        assertThat(socket.isOpen()).isTrue();
+        socket.take(1);
+        pass(socket, 500);
+        assertThat(socket.told).containsExactly("closed");
+        assertThat(timers()).isZero();
+    }
+
+    @Test
+    void aPeerThatHasTakenSomeHasTenSecondsToTakeMore() {
+        Duplex socket = duplex();
+        HalfClose.allow(socket, () -> Long.MAX_VALUE);
+        socket.isHeld = true;
+        write(socket);
+        HalfClose.of(socket, account);
+        pass(socket, 500);
+        socket.take(1);
+        for (int look = 0; look < 20; look++) {
+            pass(socket, 500);
+            assertThat(socket.isOpen()).isTrue();
+        }
+        pass(socket, 500);
+        assertThat(socket.told).containsExactly("closed");
+    }
+
+    @Test
+    void withoutAnOwnersWordOneThatTakesSomeHasTwoSecondsToo() {
+        Duplex socket = duplex();
+        socket.isHeld = true;
+        write(socket);
+        HalfClose.of(socket, account);
+        for (int look = 0; look < 4; look++) {
+            assertThat(socket.isOpen()).isTrue();
+            socket.take(1);
+            pass(socket, 500);
+        }
+        assertThat(socket.told).containsExactly("closed");
     }
 
     @Test

@@ -1,10 +1,12 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import java.security.Principal;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
@@ -93,6 +95,48 @@ class InterceptedCallsTest {
     private static Object authenticating(Interceptor.Invocation call, Interceptor.Next next) throws Throwable {
         CallContext.current().orElseThrow().authenticate(new Named(String.valueOf(call.arguments()[0])));
         return next.proceed(call);
+    }
+
+    /** The caller may send the call again: what was answered in the handler's place has not executed it. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anInterceptorsOwnAnswerThatCannotBeSentWasNotExecuted(boolean isClassic) {
+        Calls calls = serving(
+                isClassic, Duration.ofSeconds(30), (call, next) -> switch (String.valueOf(call.arguments()[0])) {
+                    case "number" -> 5;
+                    case "large" -> "x".repeat(Wire.MAX_MESSAGE_BYTES);
+                    case "behind" -> {
+                        next.proceed(call);
+                        yield 5;
+                    }
+                    default -> next.proceed(call);
+                });
+        for (String text : List.of("number", "large", "behind")) {
+            assertThatThrownBy(() -> calls.who(text).join())
+                    .as(text)
+                    .hasCauseInstanceOf(RPCXException.class)
+                    .extracting(Throwable::getCause)
+                    .extracting(e -> ((RPCXException) e).code(), e -> ((RPCXException) e).executed())
+                    .containsExactly(
+                            text.equals("large") ? RPCXException.Code.TOO_LARGE : RPCXException.Code.HANDLER_FAILED,
+                            text.equals("behind")
+                                    ? RPCXException.Executed.EXECUTED
+                                    : RPCXException.Executed.NOT_EXECUTED);
+        }
+        assertThat(service.begun).hasValue(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anExceptionWithoutATextArrivesWithTheNameOfItsCode(boolean isClassic) {
+        Calls calls = serving(isClassic, Duration.ofSeconds(30), (call, next) -> {
+            throw new RPCXException(RPCXException.Code.NOT_FOUND, null);
+        });
+        assertThatThrownBy(() -> calls.who("nobody").join())
+                .hasCauseInstanceOf(RPCXException.class)
+                .extracting(Throwable::getCause)
+                .extracting(Throwable::getMessage)
+                .isEqualTo("NOT_FOUND");
     }
 
     enum Where {

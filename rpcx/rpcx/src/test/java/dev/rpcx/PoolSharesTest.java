@@ -393,6 +393,32 @@ class PoolSharesTest {
         assertThat(bytes).isLessThan((long) tasks * waiting);
     }
 
+    /** What waits there came behind more and more that was left and waits. */
+    @Test
+    void theEndOfAConnectionMovesThoseOfItsAddressAsOne() {
+        int waiting = 500;
+        int ends = 2_000;
+        give(connection(1), "runs", MOST);
+        give(connection(2), "runs", MOST);
+        give(connection(3), "runs", MOST);
+        for (int i = 0; i < waiting; i++) {
+            PoolShares.Share left = connection(1);
+            give(left, "left", 1);
+            left.connectionGone();
+            give(connection(1), "waits", 1);
+        }
+        assertThat(pool.waitingConnections()).isGreaterThanOrEqualTo(2 * waiting);
+        PoolShares.Task task = new Task("taken back");
+        long before = pool.placesTaken();
+        for (int i = 0; i < ends; i++) {
+            PoolShares.Share left = connection(1);
+            left.run(task);
+            left.connectionGone();
+            left.withdraw(task);
+        }
+        assertThat(pool.placesTaken() - before).isLessThan((long) ends * waiting / 10);
+    }
+
     /** What begins is what somebody would choose who looks at all that wait, whatever happens in which order. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})

@@ -12,6 +12,7 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
@@ -129,6 +130,25 @@ class SlowReadersTest {
             int length = in.readInt();
             assertThat(length).isGreaterThan(REPLY_BYTES);
             in.readFully(new byte[length]);
+        }
+    }
+
+    /** A stop waits for a reply that is being read, and its connection ends behind it. */
+    @Test
+    void aStopDoesNotCutTheReplyOfASlowReader() throws Exception {
+        try (Socket socket = connected()) {
+            ByteBuf request =
+                    ClassicWire.request(1, "large", "text", List.of("int"), List.of(ByteBufUtil.getBytes(number())));
+            socket.getOutputStream().write(ByteBufUtil.getBytes(request));
+            DataInputStream in = new DataInputStream(new Slow(socket.getInputStream()));
+            int length = in.readInt();
+            assertThat(length).isGreaterThan(REPLY_BYTES);
+            Future<?> stopped = server.drain(Duration.ofSeconds(50));
+            in.readFully(new byte[length]);
+            in.readFully(new byte[in.readInt()]);
+            assertThat(in.read()).isEqualTo(-1);
+            socket.shutdownOutput();
+            stopped.get(20, TimeUnit.SECONDS);
         }
     }
 

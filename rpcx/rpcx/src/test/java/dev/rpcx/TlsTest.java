@@ -211,7 +211,7 @@ class TlsTest {
     @Test
     void aKeyOfAnotherCertificateIsRefusedAndWhatWasReadBeforeStays() throws Exception {
         assertThatThrownBy(() -> Tls.server(server.chain(), elsewhere.key()))
-                .isInstanceOf(IllegalArgumentException.class)
+                .isExactlyInstanceOf(IllegalArgumentException.class)
                 .hasMessage("key " + elsewhere.key() + " is not that of certificate " + server.chain());
         assertThatThrownBy(() -> Tls.client().as(alice.chain(), former.key())).hasMessageContaining("is not that of");
         Path key = directory.resolve("mistaken.key");

@@ -309,9 +309,10 @@ class TokensTest {
             }
             assertThat(logged).hasSize(1);
             now.set(NOW.plusSeconds(61));
-            assertRefused(server.port(), Tokens.signing("bob", BOB, now::get));
+            // whoever sends a name has proved nothing yet
+            assertRefused(server.port(), Tokens.signing("bob\" of 10.0.0.1 \u202E", BOB, now::get));
             assertThat(logged).hasSize(2);
-            assertThat(logged.get(1)).contains("bob", "4 more");
+            assertThat(logged.get(1)).contains("\"bob\\\" of 10.0.0.1 \\u202e\"", "4 more");
         } finally {
             logger.removeHandler(handler);
             server.stop(Duration.ofMillis(200));

@@ -54,6 +54,15 @@ class WireErrorTest {
         assertThat(read.executed()).isEqualTo(Executed.EXECUTED);
     }
 
+    /** It comes to a log or a terminal, where no server writes lines of its own. */
+    @Test
+    void aTextHasNoControlCharactersAndIsOneLine() {
+        String text = "no\r\n2026 INFO all is well\u001b[2J\u0000\u007f\u009b\u2028\u2029 \u00e9";
+        RPCXException read = WireError.read(bytes(written(new RPCXException(Code.INVALID, text, Executed.EXECUTED))));
+        String r = "\uFFFD";
+        assertThat(read).hasMessage("no" + r + r + "2026 INFO all is well" + r + "[2J" + r.repeat(5) + " \u00e9");
+    }
+
     @Test
     void unknownFieldsOfEachTypeArePassedOver() {
         String unknown = "28 80 01" + "31 0102030405060708" + "3a 03 010203" + "45 01020304";

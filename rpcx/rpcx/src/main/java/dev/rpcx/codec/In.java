@@ -518,12 +518,9 @@ public final class In {
         return Arrays.copyOfRange(buf, pos - length, pos);
     }
 
-    /** Null for no bytes at all, which is how Protobuf writes bytes that were never set. */
-    public @Nullable UUID uuid() {
+    /** Sixteen bytes and no other number of them. */
+    public UUID uuid() {
         int length = length();
-        if (length == 0) {
-            return null;
-        }
         if (length != 16) {
             throw malformed(length + " bytes for a UUID (expected: 16)");
         }

@@ -25,6 +25,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import java.util.UUID;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -40,6 +41,8 @@ class MalformedTest {
     record Texts(String text, byte[] bytes, Optional<String> optional) {}
 
     record Numbers(short small, byte tiny, char letter, BigDecimal decimal) {}
+
+    record Named(UUID id) {}
 
     record Checked(int age) {
         Checked {
@@ -253,6 +256,16 @@ class MalformedTest {
     record Within(byte[] bytes) {}
 
     record Around(byte[] bytes, Within within) {}
+
+    @Test
+    void aUuidHasSixteenBytesAndNoOtherNumberOfThem() {
+        for (int length : new int[] {0, 1, 15, 17}) {
+            byte[] hostile = new byte[2 + length];
+            hostile[0] = 10;
+            hostile[1] = (byte) length;
+            refused(Named.class, hostile, Code.MALFORMED, length + " bytes for a UUID (expected: 16)");
+        }
+    }
 
     /** A message remembers how many bytes the length of the last one took: that may not make the next one too large. */
     @Test
