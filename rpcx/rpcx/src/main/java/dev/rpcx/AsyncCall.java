@@ -53,8 +53,8 @@ abstract class AsyncCall {
     void arrived() {}
 
     /**
-     * The call has failed, and is about to lose the slot that says of it that it has not ended. Where nothing of it has left,
-     * the request is still there.
+     * The call has failed, and is about to lose the slot that says of it that it has not ended. Where nothing of it has
+     * left, the request is still there.
      */
     void losesSlot(ClientCall slot, RPCXException error) {}
 

@@ -22,7 +22,9 @@ class BoundFuture<T> extends CompletableFuture<T> {
         return new BoundFuture<>();
     }
 
-    /** A future that an event loop waits for is one that the same loop may have to complete, and no deadline ends that. */
+    /**
+     * A future that an event loop waits for is one that the same loop may have to complete, and no deadline ends that.
+     */
     private void refuseToBlock(String what) {
         if (!isDone()) {
             LoopThread.refuse(what + " of a future that has not ended", "a dependent, such as thenApply");

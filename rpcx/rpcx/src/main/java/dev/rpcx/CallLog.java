@@ -19,11 +19,12 @@ import org.jspecify.annotations.Nullable;
  *  "trace":"4bf92f3577b34da6a3ce929d0e0e4736"}
  * }</pre>
  *
- * <p>{@code leftMicros} is what was left of the caller's time when the call ended, {@code executed} and {@code error} stand there for one that
- * failed, {@code trace} where a W3C {@code traceparent} came with it. A server's call whose caller has gone and whose future has not ended
- * within a second of that is CANCELLED. A call that brings a stream has its line at the end of that: a client's for each subscription, and
- * CANCELLED where the subscriber has given it up. Arguments and results are never written. What a server refuses before
- * its handlers (overload, an unknown method) does not come by here: its clients' logs have it.
+ * <p>{@code leftMicros} is what was left of the caller's time when the call ended, {@code executed} and {@code error}
+ * stand there for one that failed, {@code trace} where a W3C {@code traceparent} came with it. A server's call whose
+ * caller has gone and whose future has not ended within a second of that is CANCELLED. A call that brings a stream has
+ * its line at the end of that: a client's for each subscription, and CANCELLED where the subscriber has given it up.
+ * Arguments and results are never written. What a server refuses before its handlers (overload, an unknown method) does
+ * not come by here: its clients' logs have it.
  */
 public final class CallLog implements Interceptor {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");

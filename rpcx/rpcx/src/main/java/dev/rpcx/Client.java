@@ -135,8 +135,8 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * A new one at each call, which whoever makes it closes. With the standard settings: one connection an address until
-     * that is crowded, 10 s a call, 3 s to connect.
+     * A new one at each call, which whoever makes it closes. With the standard settings: one connection an address
+     * until that is crowded, 10 s a call, 3 s to connect.
      */
     public static Client standard() {
         return builder().build();

@@ -797,7 +797,10 @@ final class ClientMethod {
             future.fail(mayHaveRun && failure instanceof RPCXException known ? known.afterAnother() : failure);
         }
 
-        /** @return false if others have filled the connection, and another one may take the call; true also if it has ended */
+        /**
+         * @return false if others have filled the connection, and another one may take the call; true also if it has
+         * ended
+         */
         private boolean trySendOn(ClientConnection ready) {
             try {
                 return sendOn(ready);

@@ -31,8 +31,9 @@ final class ClientProxy implements InvocationHandler {
     private final Map<Method, Remote> methods = new HashMap<>();
 
     /**
-     * The same by the objects that the proxy's class has for them, which are others than those that the interface gives:
-     * a look by identity compares neither names nor types. A new map replaces it where one comes that it does not have.
+     * The same by the objects that the proxy's class has for them, which are others than those that the interface
+     * gives: a look by identity compares neither names nor types. A new map replaces it where one comes that it does
+     * not have.
      */
     private volatile Map<Method, Remote> known = new IdentityHashMap<>();
 
@@ -272,7 +273,10 @@ final class ClientProxy implements InvocationHandler {
         return remote;
     }
 
-    /** The code of a default method that {@link InvocationHandler#invokeDefault} cannot call: its interface is not public. */
+    /**
+     * The code of a default method that {@link InvocationHandler#invokeDefault} cannot call: its interface is not
+     * public.
+     */
     private MethodHandle ofInterface(Method method) throws IllegalAccessException {
         MethodHandle found = defaults.get(method);
         if (found == null) {

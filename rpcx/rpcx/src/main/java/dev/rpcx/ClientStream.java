@@ -166,7 +166,10 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /** @return false if others have filled the connection, and another one may take the call; true also if it has ended */
+        /**
+         * @return false if others have filled the connection, and another one may take the call; true also if it has
+         * ended
+         */
         private boolean send(ClientConnection on) {
             if (cancelled) {
                 givenUp();

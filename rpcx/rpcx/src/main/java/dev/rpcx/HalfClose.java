@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
  * first (within TLS its close_notify before it), and what still comes is read and thrown away, until the peer closes
  * too or its time is over.
  *
- * <p>What was written last may be a large reply that the peer reads slowly. It leaves for as long as the peer takes some
- * of it now and then, and no longer than whose channel this is gives it: see {@link #allow}.
+ * <p>What was written last may be a large reply that the peer reads slowly. It leaves for as long as the peer takes
+ * some of it now and then, and no longer than whose channel this is gives it: see {@link #allow}.
  */
 final class HalfClose {
     private static final AttributeKey<LongSupplier> ALLOWED = AttributeKey.valueOf(HalfClose.class, "allowed");
@@ -36,8 +36,8 @@ final class HalfClose {
     private static final int FIRST_LOOKS = 4;
 
     /**
-     * One that has taken some has 10 s to take more. A system takes up to 64 KiB at once of what leaves, and a reader of
-     * 16 KiB a second needs 4 s for them. Source: as the silence within a frame of the classic wire.
+     * One that has taken some has 10 s to take more. A system takes up to 64 KiB at once of what leaves, and a reader
+     * of 16 KiB a second needs 4 s for them. Source: as the silence within a frame of the classic wire.
      */
     private static final int MORE_LOOKS = 20;
 

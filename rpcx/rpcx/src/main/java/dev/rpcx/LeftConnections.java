@@ -4,8 +4,9 @@ import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The connections to one instance that are being left and still have calls under way, or are about to close; the oldest first. They outlive the
- * {@link ClientAddress} that made them, where a registry takes the instance away and names it again. Thread-safe.
+ * The connections to one instance that are being left and still have calls under way, or are about to close; the oldest
+ * first. They outlive the {@link ClientAddress} that made them, where a registry takes the instance away and names it
+ * again. Thread-safe.
  */
 final class LeftConnections {
     private final ArrayDeque<ClientConnection> oldestFirst = new ArrayDeque<>();

@@ -60,8 +60,8 @@ class Loops {
     }
 
     /**
-     * Netty tells the JDK's Flight Recorder of each chunk, which makes the recorder ready at the first one: some 300 ms,
-     * and a second on a busy machine. That is for the thread that builds a client or a server, since no deadline is
+     * Netty tells the JDK's Flight Recorder of each chunk, which makes the recorder ready at the first one: some 300
+     * ms, and a second on a busy machine. That is for the thread that builds a client or a server, since no deadline is
      * looked at while an event loop does it. The chunk is a small one on the heap, and garbage afterwards.
      */
     private static void tellOfFirstChunk() {

@@ -3,8 +3,8 @@ package dev.rpcx;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The part of a server's call that its event loop alone reads and writes. It is an object of its own, so that the lines of the cache
- * that the loop and the handler's thread hand to each other with each call are few.
+ * The part of a server's call that its event loop alone reads and writes. It is an object of its own, so that the lines
+ * of the cache that the loop and the handler's thread hand to each other with each call are few.
  */
 final class OnLoop {
     boolean receiving;

@@ -11,8 +11,8 @@ import java.lang.annotation.Target;
  * taken the call, so that a flood of them is bounded; how it ends is not told. Where there is no connection yet the call is kept for it, and
  * {@link Client#close} waits for that.
  *
- * <p>The arguments are read before the call returns, and once more where a server that closes has refused the call: who changes them
- * within its time may change what is sent then.
+ * <p>The arguments are read before the call returns, and once more where a server that closes has refused the call: who
+ * changes them within its time may change what is sent then.
  *
  * <p>On a service's method it says nothing, but that a stream is refused there too: whether anybody waits for the end
  * of a call, its client says, call by call.

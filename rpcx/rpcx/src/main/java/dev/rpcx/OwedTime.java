@@ -9,14 +9,17 @@ import java.util.concurrent.TimeUnit;
 /**
  * Time that counts against the peer of a connection. It stands still while this side does not read: what the peer owes
  * may have been sent long ago. All that has begun and has to come to its end in time, which is a message in parts, a
- * frame or a record of TLS, goes by this clock, and it alone begins and ends the reading, so that no pause can be missed.
+ * frame or a record of TLS, goes by this clock, and it alone begins and ends the reading, so that no pause can be
+ * missed.
  *
  * <p>There is one for a channel, whoever reads from it. On the event loop.
  */
 final class OwedTime {
     private static final AttributeKey<OwedTime> KEY = AttributeKey.valueOf(OwedTime.class, "of");
 
-    /** Nothing is due in a pause, and nobody who waits is told of its end: whoever looks then looks again so much later. */
+    /**
+     * Nothing is due in a pause, and nobody who waits is told of its end: whoever looks then looks again so much later.
+     */
     private static final long PAUSE_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Channel channel;

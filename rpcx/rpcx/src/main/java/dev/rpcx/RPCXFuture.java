@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
  * <p>The arguments are read within the call of the method, and once more where the call has to be tried again: with
  * {@link Method#idempotent}, or where its server was closing. Who changes them meanwhile changes what is sent then.
  *
- * <p>What depends on it, or on a future that its methods give, runs in the {@link CallContext} that was current where it was
- * attached: calls that it makes have that call's time, and {@link Tokens#forwarding} signs them for its caller. Not so what depends on
- * {@link #minimalCompletionStage}, which the JDK makes.
+ * <p>What depends on it, or on a future that its methods give, runs in the {@link CallContext} that was current where
+ * it was attached: calls that it makes have that call's time, and {@link Tokens#forwarding} signs them for its caller.
+ * Not so what depends on {@link #minimalCompletionStage}, which the JDK makes.
  *
  * <p>Where a handler returns one, and its own caller gives up, the future is cancelled if its call was made for that caller, and nobody
  * else waits for it: no other call, no dependent, no thread. One that is kept for the callers to come has to be made for nobody, or
@@ -58,8 +58,8 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * What hangs on it so far is its client's: of the call's interceptors, before its caller has it. That hinders nobody from
-     * giving the call up.
+     * What hangs on it so far is its client's: of the call's interceptors, before its caller has it. That hinders
+     * nobody from giving the call up.
      */
     void attachedByClient() {
         OWN.accumulateAndGet(this, getNumberOfDependents(), Math::max);

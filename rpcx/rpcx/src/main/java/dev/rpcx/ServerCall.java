@@ -570,7 +570,9 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
         return failed(thrown, hasRun(method, context));
     }
 
-    /** Makes what the caller sees of a result that does not leave: it may be an interceptor's own. Otherwise as above. */
+    /**
+     * Makes what the caller sees of a result that does not leave: it may be an interceptor's own. Otherwise as above.
+     */
     static RPCXException unsendable(RPCXException.Code code, String text, ServerMethod method, CallContext context) {
         return new RPCXException(code, text, executed(hasRun(method, context)));
     }

@@ -155,7 +155,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private @Nullable ScheduledFuture<?> lookTimer;
     private long nextLookNanos;
 
-    /** Calls that have a slot. Apart from the connection, as what {@link WireConnection} gathers is, and for the same reason. */
+    /**
+     * Calls that have a slot. Apart from the connection, as what {@link WireConnection} gathers is, and for the same
+     * reason.
+     */
     private static final class UnderWay {
         int calls;
     }

@@ -1,6 +1,9 @@
 package dev.rpcx;
 
-/** How a request or an item comes that is not whole yet. Its times are of {@link OwedTime}. It belongs to the event loop. */
+/**
+ * How a request or an item comes that is not whole yet. Its times are of {@link OwedTime}. It belongs to the event
+ * loop.
+ */
 final class UnfinishedMessage {
     final long sinceNanos;
 

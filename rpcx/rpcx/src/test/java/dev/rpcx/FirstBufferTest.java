@@ -8,7 +8,10 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a process pays once for its first buffer is not paid on an event loop, where the deadlines of calls would wait for it. */
+/**
+ * What a process pays once for its first buffer is not paid on an event loop, where the deadlines of calls would wait
+ * for it.
+ */
 @Timeout(60)
 class FirstBufferTest {
     private static final String BUILT = "the client is built";

@@ -18,7 +18,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Calls beside a server that says, when calls are under way already, that it takes fewer than those: each ends in its time. */
+/**
+ * Calls beside a server that says, when calls are under way already, that it takes fewer than those: each ends in its
+ * time.
+ */
 @Timeout(60)
 class FullConnectionsTest {
     @RPCXClient(remoteServerName = "full")

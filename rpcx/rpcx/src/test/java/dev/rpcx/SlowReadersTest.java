@@ -22,8 +22,8 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 
 /**
- * A peer that reads all the time, and takes much less in a keep-alive time than the system's buffer of a socket holds: it is not
- * one that reads nothing.
+ * A peer that reads all the time, and takes much less in a keep-alive time than the system's buffer of a socket holds:
+ * it is not one that reads nothing.
  */
 @Timeout(60)
 @EnabledOnOs(OS.LINUX) // elsewhere the system does not say what it has not sent

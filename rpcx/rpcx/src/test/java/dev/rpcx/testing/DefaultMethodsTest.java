@@ -11,7 +11,9 @@ import dev.rpcx.Server;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Default methods of a client's interface, in another package than the library's: they run here, and call the others. */
+/**
+ * Default methods of a client's interface, in another package than the library's: they run here, and call the others.
+ */
 @Timeout(60)
 class DefaultMethodsTest {
     @RPCXServer("defaults")
