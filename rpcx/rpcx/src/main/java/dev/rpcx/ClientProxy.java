@@ -9,7 +9,6 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -56,18 +55,12 @@ final class ClientProxy implements InvocationHandler {
             Client client) {
         this.type = type;
         this.route = route;
-        Map<String, Method> named = new HashMap<>();
         for (Method method : type.getMethods()) {
             if (Modifier.isStatic(method.getModifiers()) || method.isDefault()) {
                 continue;
             }
             dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
             String name = marked == null || marked.value().isEmpty() ? method.getName() : marked.value();
-            Method same = named.putIfAbsent(name, method);
-            if (same != null && !Arrays.equals(same.getGenericParameterTypes(), method.getGenericParameterTypes())) {
-                throw new IllegalArgumentException(method + ": calls " + service + "/" + name + ", as " + same
-                        + " does with other parameters (expected: another name, by @Method)");
-            }
             Duration standard =
                     Streams.brings(method) || Streams.itemsTaken(method) != null ? STREAM_TIMEOUT : callTimeout;
             if (marked != null) {

@@ -8,7 +8,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
@@ -287,21 +286,6 @@ class DefinitionsTest {
     }
 
     @RPCXClient(remoteServerName = "s")
-    interface Overloaded {
-        String find(String name);
-
-        String find(UUID id);
-    }
-
-    @RPCXClient(remoteServerName = "s")
-    interface Renamed {
-        String find(String name);
-
-        @Method("find")
-        CompletableFuture<String> findLater(UUID id);
-    }
-
-    @RPCXClient(remoteServerName = "s")
     interface OneInThreeForms {
         String find(List<String> names);
 
@@ -324,14 +308,6 @@ class DefinitionsTest {
     void aClientsInterfaceThatCannotBeCalledIsRefusedBeforeACall(boolean isClassic) {
         Client.Builder builder = Client.builder();
         try (Client client = (isClassic ? builder.classic() : builder.inProcess()).build()) {
-            assertThatThrownBy(() -> client.create(Overloaded.class, "here", 1))
-                    .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("Overloaded.find(")
-                    .hasMessageContaining(": calls s/find, as ")
-                    .hasMessageContaining(" does with other parameters (expected: another name, by @Method)");
-            assertThatThrownBy(() -> client.create(Renamed.class, "here", 1))
-                    .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining(": calls s/find, as ");
             assertThatThrownBy(() -> client.create(OfOwnStage.class, "here", 1))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("OfOwnStage.find(java.lang.String): ")

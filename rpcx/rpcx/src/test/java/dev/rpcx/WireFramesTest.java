@@ -713,7 +713,11 @@ class WireFramesTest {
         assertThat(channel.isOpen()).isTrue();
         assertThat(account.held(Resource.TIMERS)).isEqualTo(1);
         assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
-        clock.advance(1_999, TimeUnit.MILLISECONDS);
+        for (int look = 1; look < 4; look++) {
+            clock.advance(500, TimeUnit.MILLISECONDS);
+            channel.runScheduledPendingTasks();
+        }
+        clock.advance(499, TimeUnit.MILLISECONDS);
         channel.runScheduledPendingTasks();
         assertThat(channel.isOpen()).isTrue();
         clock.advance(1, TimeUnit.MILLISECONDS);

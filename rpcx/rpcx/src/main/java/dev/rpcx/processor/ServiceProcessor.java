@@ -28,7 +28,6 @@ import javax.lang.model.element.TypeElement;
 import javax.lang.model.element.VariableElement;
 import javax.lang.model.type.TypeKind;
 import javax.lang.model.util.ElementFilter;
-import javax.lang.model.util.Types;
 import javax.tools.Diagnostic;
 import javax.tools.FileObject;
 import javax.tools.StandardLocation;
@@ -144,18 +143,12 @@ public final class ServiceProcessor extends AbstractProcessor {
         checkName(type, name, type.getAnnotation(RPCXClient.class).remoteServerName());
         image().proxy(name, type);
         image().members(name, type);
-        Map<String, ExecutableElement> called = new HashMap<>();
         for (ExecutableElement method : methods(type)) {
             if (method.getModifiers().contains(Modifier.ABSTRACT)) {
-                String methodName = published(method, method.getAnnotation(dev.rpcx.Method.class));
-                checkName(method, name + "." + method.getSimpleName(), methodName);
-                ExecutableElement same = called.putIfAbsent(methodName, method);
-                if (same != null && !hasParametersOf(method, same)) {
-                    refuse(
-                            method,
-                            name + "." + method.getSimpleName() + ": calls " + methodName + ", as " + same
-                                    + " does with other parameters (expected: another name, by @Method)");
-                }
+                checkName(
+                        method,
+                        name + "." + method.getSimpleName(),
+                        published(method, method.getAnnotation(dev.rpcx.Method.class)));
                 if (method.getAnnotation(OneWay.class) != null
                         && method.getReturnType().getKind() != TypeKind.VOID) {
                     refuse(method, name + "." + method.getSimpleName() + ": @OneWay with a result (expected: void)");
@@ -164,23 +157,6 @@ public final class ServiceProcessor extends AbstractProcessor {
                 reached(method, type);
             }
         }
-    }
-
-    /** One may block where the other does not. */
-    private boolean hasParametersOf(ExecutableElement one, ExecutableElement other) {
-        Types types = processingEnv.getTypeUtils();
-        int count = one.getParameters().size();
-        if (count != other.getParameters().size()) {
-            return false;
-        }
-        for (int i = 0; i < count; i++) {
-            if (!types.isSameType(
-                    one.getParameters().get(i).asType(),
-                    other.getParameters().get(i).asType())) {
-                return false;
-            }
-        }
-        return true;
     }
 
     /** Where the method is declared, as reflection finds it. */

@@ -285,10 +285,6 @@ class ServiceProcessorTest {
                 fault(
                         "@RPCXServer(\"x\") class Bad { @Method void a() {} @Method static void b() {} }",
                         "p.Bad.b: @Method on a static method"),
-                fault(
-                        "@RPCXClient(remoteServerName = \"x\") interface Bad { int a(String b); int a(UUID b); }",
-                        "p.Bad.a: calls a, as a(",
-                        "with other parameters"),
                 fault("@RPCXServer(\"x\") class Bad { @Method Object a() { return 1; } }", "result of p.Bad.a"),
                 fault(
                         "@RPCXServer(\"x\") class Bad { @Method void a(Flow.Publisher<String> b, int c) {} }",
