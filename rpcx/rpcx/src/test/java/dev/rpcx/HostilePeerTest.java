@@ -542,7 +542,8 @@ class HostilePeerTest {
                 }
             });
             sender.start();
-            await().until(() -> server.ledger().held(Resource.REPLY_BYTES) > 0);
+            await().until(() ->
+                    server.ledger().held(Resource.REPLY_BYTES) + server.ledger().held(Resource.QUEUE_BYTES) > 0);
             // both sides have said goodbye: nobody looks for signs of life any more
             server.stop(Duration.ZERO);
             await().until(() -> server.ledger().held(Resource.CONNECTIONS) == 0);
