@@ -178,7 +178,7 @@ class Loops {
      * megabytes, and more again only when a third of those have gone. So a peer that reads slowly is seen to read: what
      * it takes in a keepalive time has to be more than this. Source: tcp(7), TCP_NOTSENT_LOWAT.
      */
-    private static final long UNSENT_BYTES = 1 << 17;
+    private static final long UNSENT_BYTES = 1 << 18;
 
     Bootstrap client() {
         Bootstrap bootstrap = new Bootstrap().group(group);
