@@ -78,7 +78,7 @@ final class ClientAddress extends Route {
         this(client, endpoint, kept, most, null, new LeftConnections());
     }
 
-    /** Of a member of a cluster, which knows what is left of its instance. */
+    /** Makes a member of a cluster, which knows what is left of its instance. */
     ClientAddress(
             Client client,
             Endpoint endpoint,

@@ -74,7 +74,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     /** No longer members; each leaves when it has been told so. */
     private Set<ClientAddress> ended = new LinkedHashSet<>();
 
-    /** Of each member, and of those that were members, by their endpoints' keys: until nothing is left of those. */
+    /** The connections being left of each member, and of former ones until they have none, by their endpoints' keys. */
     private final Map<String, LeftConnections> left = new HashMap<>();
 
     /** When the instances changed last; null before the first time. */

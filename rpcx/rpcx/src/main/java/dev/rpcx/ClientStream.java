@@ -125,7 +125,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /** Of a call that waits for its first connection: the caller may change them from now on. */
+        /** A call that waits for its first connection keeps its arguments, which the caller may change from now on. */
         private void keepArguments() {
             if (encoded == null && attempt == 0) {
                 ByteBuf made = method.encoded(arguments);
@@ -209,7 +209,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                     now.cancel();
                 }
                 receiver.open(now);
-                if (permit != CircuitBreaker.GIVEN) {
+                if (permit != CircuitBreaker.GIVEN || used.address().health().isUnproven()) {
                     used.inLoopOrHere(() -> lookAtTrial(now));
                 }
             } catch (Throwable e) {
@@ -229,8 +229,8 @@ final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * A stream may have nothing to bring for long. Where it is a trial of the circuit, a server that is heard of
-         * after a pause, and has not refused the call until then, has answered. On the event loop.
+         * A stream may have nothing to bring for long. Where it is a trial, of the circuit or of an instance, a server
+         * that is heard of after a pause, and has not refused the call until then, has answered. On the event loop.
          */
         private void lookAtTrial(Sent trial) {
             ClientConnection on = trial.slot.connection;

@@ -38,10 +38,10 @@ final class Health {
      */
     private static final long FORGIVEN_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Who has chosen an instance on trial sends its call by then, or not at all. */
+    /** A caller who has chosen an instance on trial sends its call within this time, or not at all. */
     private static final long CHOSEN_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Another trial begins beside one that takes longer, such as a stream that has nothing to bring yet. */
+    /** Another trial begins beside one that takes longer than this. */
     private static final long MAX_TRIAL_NANOS = OUT_NANOS * MAX_TIMES;
 
     /** A server ends a call when less than one part in so many of its time is left, but for what the way takes. */
@@ -273,6 +273,11 @@ final class Health {
     boolean isOut() {
         Out left = out.get();
         return left != null && !left.isOnTrial(ticker.nanoTime());
+    }
+
+    /** Whether nothing has been answered there since it was left out. */
+    boolean isUnproven() {
+        return out.get() != null;
     }
 
     /** Whether it would be chosen: it is in health, or on trial and no call has that. On the way of every call. */

@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
  * is one flag set for each read.
  *
  * <p>A peer that does not read is gone when in a whole keepalive time not one byte of what waits for it has left,
- * whatever it says meanwhile. Where reading from it has stopped it is not pinged, as its answer could not arrive.
+ * whatever it says meanwhile. Where much waits for it, or reading from it has stopped, it is not pinged: the PING would
+ * stand behind all that waits, and its answer could not arrive.
  *
  * <p>A frame has the keepalive time to come to its end: a peer that sends a byte now and then would be alive for ever.
  */
@@ -74,6 +75,9 @@ final class KeepAlive implements Runnable {
         }
         if (connection.isFrameOverdue(frameLooks)) {
             connection.fail("a frame that does not come to its end");
+        } else if (!connection.channel.isWritable()) {
+            // whether the peer takes what waits for it has been asked above
+            pinged = false;
         } else if (connection.heard()) {
             pinged = false;
             connection.shed();

@@ -175,10 +175,10 @@ class Loops {
 
     /**
      * Linux takes more for a socket only while it has less than this that has not been sent; otherwise it takes some
-     * megabytes, and more again only when a third of those have gone. So a peer that reads slowly is seen to read: what
-     * it takes in a keepalive time has to be more than this. Source: tcp(7), TCP_NOTSENT_LOWAT.
+     * megabytes, and more again only when a third of those have gone. So a peer that reads slowly is seen to read, and
+     * a PING or PONG waits behind little. Source: tcp(7), TCP_NOTSENT_LOWAT.
      */
-    private static final long UNSENT_BYTES = 1 << 18;
+    private static final long UNSENT_BYTES = 1 << 17;
 
     Bootstrap client() {
         Bootstrap bootstrap = new Bootstrap().group(group);

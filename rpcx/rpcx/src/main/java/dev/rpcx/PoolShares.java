@@ -231,7 +231,7 @@ final class PoolShares {
 
     /** The connections of one address of which tasks wait. */
     private final class Neighbours {
-        /** By what was left behind there when they came. */
+        /** The connections of the address, by the mark of what was left behind there when they came. */
         private final TreeMap<Long, Peers> byMark = new TreeMap<>();
 
         /**

@@ -89,8 +89,8 @@ abstract class Route {
             if (!account.take(Resource.REQUEST_BYTES, bytes)) {
                 throw new RPCXException(
                         RPCXException.Code.OVERLOADED,
-                        route
-                                + ": too many bytes of requests wait for a connection (expected: fewer large ones at once)",
+                        route + ": too many bytes of requests wait for a connection"
+                                + " (expected: fewer large ones at once)",
                         RPCXException.Executed.NOT_EXECUTED);
             }
             if (!compareAndSet(0, bytes)) {

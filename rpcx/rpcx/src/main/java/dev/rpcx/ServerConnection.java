@@ -149,6 +149,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private final OwedTime owed;
 
+    /** What {@link #reads} was when the last pause in reading ended. */
+    private int readsBeforeResume = -1;
+
     /** When the frame that has begun, and whose end is missing, became more than a little, as {@link #owed} goes. */
     private long frameSinceNanos;
 
@@ -1482,12 +1485,33 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
-        // a client that does not read its replies may send no more requests until it does; behind the end all is read
         boolean reads = channel.isWritable();
-        owed.setReading(isClosed() || reads);
+        readUnlessFull();
         super.channelWritabilityChanged(ctx);
         if (reads) {
             postponedStreams.resumeOne();
+        }
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        super.channelReadComplete(ctx);
+        readUnlessFull();
+    }
+
+    /**
+     * A client that does not read its replies may send no more requests until it does; behind the end all is read. One
+     * that reads slowly makes room again and again, which is full at once with more of its replies: each time something
+     * is read before the next pause, or nothing of an upload would ever leave its client.
+     */
+    private void readUnlessFull() {
+        if (isClosed() || channel.isWritable()) {
+            if (!channel.config().isAutoRead()) {
+                readsBeforeResume = reads();
+                owed.setReading(true);
+            }
+        } else if (reads() != readsBeforeResume && channel.config().isAutoRead()) {
+            owed.setReading(false);
         }
     }
 

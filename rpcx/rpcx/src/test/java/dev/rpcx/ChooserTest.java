@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -23,6 +24,8 @@ class ChooserTest {
     @RPCXClient(remoteServerName = "there")
     interface Remote {
         CompletableFuture<String> echo(@RouteBy int key);
+
+        Flow.Publisher<String> watch(@RouteBy int key);
     }
 
     private final HandPlatform hand = new HandPlatform();
@@ -140,6 +143,28 @@ class ChooserTest {
         assertThat(addresses()[0].health().isOut()).isTrue();
         call(remote, 100);
         assertThat(load(0)).isZero();
+    }
+
+    /** Otherwise quiet streams would have one trial after the other, and no other call would reach the instance. */
+    @ParameterizedTest
+    @EnumSource(Choice.class)
+    void aStreamThatBringsNothingYetEndsATrialOnceItsServerIsHeardOf(Choice choice) {
+        Remote remote = twoBehind(choice, 1);
+        for (int key = 0; load(0) == 0; key++) {
+            remote.watch(key).subscribe(new StreamsTest.Collected<>(1));
+        }
+        for (int i = 0; i < 10; i++) {
+            pass(500);
+        }
+        assertThat(addresses()[0].health().isUnproven())
+                .as("while its server is silent")
+                .isTrue();
+        say(firstChannel(), RawPeer.frame(Wire.PONG, 0, Unpooled.EMPTY_BUFFER));
+        pass(1_000);
+        pass(1_000);
+        assertThat(addresses()[0].health().isUnproven()).isFalse();
+        call(remote, 100);
+        assertThat(load(0)).isGreaterThan(20);
     }
 
     @ParameterizedTest
