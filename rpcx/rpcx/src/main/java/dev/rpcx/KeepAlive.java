@@ -67,7 +67,7 @@ final class KeepAlive implements Runnable {
         connection.endLost();
         stuckLooks = connection.isStandingStill() ? stuckLooks + 1 : 0;
         if (stuckLooks >= LOOKS) {
-            connection.abort("the peer has read nothing for " + millis() + " ms");
+            connection.abort("the peer has read nothing for " + millis(keepAliveNanos) + " ms");
             return;
         }
         if (!connection.channel.config().isAutoRead()) {
@@ -82,7 +82,7 @@ final class KeepAlive implements Runnable {
             pinged = false;
             connection.shed();
         } else if (pinged) {
-            connection.abort("the peer has not been heard for " + millis() + " ms");
+            connection.abort("the peer was silent, and has not answered a PING for " + millis(lookNanos) + " ms");
         } else {
             pinged = true;
             connection.rest();
@@ -90,7 +90,7 @@ final class KeepAlive implements Runnable {
         }
     }
 
-    private long millis() {
-        return TimeUnit.NANOSECONDS.toMillis(keepAliveNanos);
+    private static long millis(long nanos) {
+        return TimeUnit.NANOSECONDS.toMillis(nanos);
     }
 }

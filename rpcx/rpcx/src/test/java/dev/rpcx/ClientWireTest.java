@@ -532,7 +532,7 @@ class ClientWireTest {
         expect(Wire.PING);
         pass(200_000);
         assertThat(channel().isOpen()).isFalse();
-        assertThat(connection().lostError(Executed.MAYBE)).hasMessageContaining("not been heard");
+        assertThat(connection().lostError(Executed.MAYBE)).hasMessageContaining("has not answered a PING");
     }
 
     @Test

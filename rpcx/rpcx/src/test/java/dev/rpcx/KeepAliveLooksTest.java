@@ -129,7 +129,7 @@ class KeepAliveLooksTest {
         assertThat(rests).isEqualTo(1);
         assertThat(closed).isEmpty();
         look();
-        assertThat(closed).containsExactly("the peer has not been heard for 9000 ms");
+        assertThat(closed).containsExactly("the peer was silent, and has not answered a PING for 3000 ms");
         assertThat(channel.isOpen()).isFalse();
         look();
         assertThat(account.held(Resource.TIMERS)).isZero();
@@ -237,6 +237,24 @@ class KeepAliveLooksTest {
             look();
         }
         assertThat(closed).isEmpty();
+    }
+
+    /** A PING would stand behind all of that, as the answer may behind much of the peer's own. */
+    @Test
+    void aSilentPeerThatTakesALittleOfMuchIsNotAskedUntilThereIsRoom() {
+        channel.config().setWriteBufferWaterMark(new WriteBufferWaterMark(100, 200));
+        channel.take(0);
+        reply(1_000);
+        for (int i = 0; i < 20; i++) {
+            channel.take(1);
+            look();
+        }
+        assertThat(closed).isEmpty();
+        channel.take(1_000);
+        look();
+        assertThat(closed).isEmpty();
+        look();
+        assertThat(closed).containsExactly("the peer was silent, and has not answered a PING for 3000 ms");
     }
 
     /** Each message takes the place of one before it, in memory too. */

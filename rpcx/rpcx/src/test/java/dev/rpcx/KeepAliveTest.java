@@ -70,7 +70,7 @@ class KeepAliveTest {
             long found = System.nanoTime() - pulled;
             assertThat(lost.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
             assertThat(lost.executed()).isEqualTo(RPCXException.Executed.MAYBE);
-            assertThat(lost).hasMessageContaining("not been heard");
+            assertThat(lost).hasMessageContaining("has not answered a PING");
             // the time itself, and what two busy processors add to it
             assertThat(found).isLessThan(KEEP_ALIVE.toNanos() + TimeUnit.SECONDS.toNanos(1));
             await().untilAsserted(() -> assertThat(waits.interrupted).hasValue(1));
