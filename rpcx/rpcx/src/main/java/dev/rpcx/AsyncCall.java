@@ -23,9 +23,15 @@ abstract class AsyncCall {
         this.method = method;
     }
 
+    /** Before the call is sent. */
     final void sentWith(ClientCall slot) {
         givenNanos = slot.givenNanos;
         serial = slot.serial;
+    }
+
+    /** The use of its slot that was the latest attempt's. */
+    final long serial() {
+        return serial;
     }
 
     /** What the end of this call says of the instance that had it; {@code error} is null for success. */

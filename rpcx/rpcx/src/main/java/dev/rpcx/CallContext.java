@@ -141,8 +141,8 @@ public final class CallContext {
     }
 
     /** When a call ends that this thread makes now and whose method gives it so much time. */
-    static long deadlineOf(long timeoutNanos, Ticker ticker) {
-        long own = ticker.nanoTime() + timeoutNanos;
+    static long deadlineOf(long timeoutNanos, long now) {
+        long own = now + timeoutNanos;
         CallContext context = CURRENT.get();
         return context != null && (context.asked || context.deadlineNanos - own < 0) ? context.deadlineNanos : own;
     }
@@ -153,7 +153,7 @@ public final class CallContext {
      * @param maker null where there was none
      */
     static long deadlineOf(long timeoutNanos, Ticker ticker, @Nullable CallContext maker) {
-        long here = deadlineOf(timeoutNanos, ticker);
+        long here = deadlineOf(timeoutNanos, ticker.nanoTime());
         if (maker == null) {
             return here;
         }

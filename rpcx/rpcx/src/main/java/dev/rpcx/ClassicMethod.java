@@ -63,7 +63,7 @@ final class ClassicMethod {
     }
 
     private long deadline() {
-        return CallContext.deadlineOf(timeoutNanos, route.ticker());
+        return CallContext.deadlineOf(timeoutNanos, route.ticker().nanoTime());
     }
 
     private RPCXFuture<@Nullable Object> start(Object[] arguments, long deadline) {

@@ -263,8 +263,8 @@ final class ClientCall extends Outbound {
         connection.sendCall(this);
     }
 
+    /** Behind {@link AsyncCall#sentWith}. */
     void sendAsync(AsyncCall call) {
-        call.sentWith(this);
         async = call;
         connection.sendCall(this);
     }

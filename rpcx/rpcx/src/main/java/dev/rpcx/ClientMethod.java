@@ -117,10 +117,6 @@ final class ClientMethod {
         }
     }
 
-    private long deadline() {
-        return CallContext.deadlineOf(timeoutNanos, route.ticker());
-    }
-
     /**
      * @param maker of a stream, where its method was called: its subscribers come later, and get no more time for that
      */
@@ -149,19 +145,20 @@ final class ClientMethod {
         if (kind == Kind.STREAM) {
             return new ClientStream(this, given, metadata);
         }
-        long deadline = deadline();
+        long now = route.ticker().nanoTime();
+        long deadline = CallContext.deadlineOf(timeoutNanos, now);
         if (hedgeNanos > 0) {
             if (kind == Kind.BLOCKING) {
                 Route.refuseBlocking();
             }
-            RPCXFuture<@Nullable Object> first = new Hedge(this, given, metadata, deadline).start(hedgeNanos);
+            RPCXFuture<@Nullable Object> first = new Hedge(this, given, metadata, deadline).start(now, hedgeNanos);
             return kind == Kind.BLOCKING ? first.await(deadline, route.ticker()) : first;
         }
         return switch (kind) {
             case BLOCKING -> callBlocking(given, metadata, deadline);
-            case ASYNC -> new Async(this, given, metadata, deadline, null).start();
+            case ASYNC -> new Async(this, given, metadata, deadline, null).start(now);
             case ONE_WAY -> {
-                failAtOnce(new Async(this, given, metadata, deadline, null).start());
+                failAtOnce(new Async(this, given, metadata, deadline, null).start(now));
                 yield null;
             }
             case STREAM -> throw new AssertionError(kind);
@@ -260,7 +257,7 @@ final class ClientMethod {
             ClientConnection beside = avoided == null ? null : route.readyBeside(List.of(avoided));
             ClientConnection on = beside == null ? route.await(key, deadline, times, permit) : beside;
             try {
-                return prepare(on, arguments, null, metadata, deadline);
+                return prepare(on, arguments, null, metadata, deadline, on.nanoTime());
             } catch (RPCXException refused) {
                 if (!isOvertaken(refused, key, deadline)) {
                     throw refused;
@@ -351,12 +348,18 @@ final class ClientMethod {
      * anything and no retry; the caller has the slot from here on, and no other way to one.
      *
      * @param encoded the arguments as they were when the call was made; null where they are read now
+     * @param now when this thread began with this attempt
      * @throws RPCXException if no connection takes the call; then with the reason of this one
      */
     ClientCall prepare(
-            ClientConnection on, Object[] arguments, @Nullable ByteBuf encoded, Metadata metadata, long deadline) {
+            ClientConnection on,
+            Object[] arguments,
+            @Nullable ByteBuf encoded,
+            Metadata metadata,
+            long deadline,
+            long now) {
         try {
-            return prepareOn(on, arguments, encoded, metadata, deadline, List.of());
+            return prepareOn(on, arguments, encoded, metadata, deadline, now, List.of());
         } catch (RPCXException refused) {
             if (refused.own() == null) {
                 throw refused;
@@ -386,7 +389,7 @@ final class ClientMethod {
                 throw first;
             }
             try {
-                return prepareOn(next, arguments, encoded, metadata, deadline, unfit);
+                return prepareOn(next, arguments, encoded, metadata, deadline, next.nanoTime(), unfit);
             } catch (RPCXException again) {
                 if (again.own() == null) {
                     throw again;
@@ -407,6 +410,7 @@ final class ClientMethod {
             @Nullable ByteBuf encoded,
             Metadata metadata,
             long deadline,
+            long now,
             List<ClientAddress> unfit) {
         ClientCall call = on.slots.acquire(deadline);
         ClientConnection used = on;
@@ -423,7 +427,7 @@ final class ClientMethod {
         long serial = call.serial;
         boolean isHeld = true;
         try {
-            encode(used, call, arguments, encoded, metadata, deadline);
+            encode(used, call, arguments, encoded, metadata, deadline, now);
             used.address().health().begins(deadline);
             if (!unfit.isEmpty()) {
                 unfit.forEach(ClientAddress::refused);
@@ -446,7 +450,8 @@ final class ClientMethod {
             Object[] arguments,
             @Nullable ByteBuf encoded,
             Metadata metadata,
-            long deadline) {
+            long deadline,
+            long now) {
         try {
             ByteBuf out = call.body;
             int head = kind == Kind.ONE_WAY ? Wire.NOTICE : Wire.REQUEST;
@@ -458,14 +463,13 @@ final class ClientMethod {
                 out.writeByte(serviceBytes.length).writeBytes(serviceBytes);
                 out.writeByte(nameBytes.length).writeBytes(nameBytes);
             }
-            long left = deadline - connection.nanoTime();
+            long left = deadline - now;
             if (left <= 0) {
                 throw late();
             }
             call.givenNanos = left;
-            // measured here, whatever thread this is and however long the call has waited; the default stands for a
-            // full time
-            // only, and anything less is told, rounded down so that time never grows on its way
+            // however long the call has waited before; the default stands for a full time only, and anything less is
+            // told, rounded down so that time never grows on its way
             long standard = connection.defaultNanos();
             long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
             int timeAt = out.writerIndex();
@@ -621,7 +625,7 @@ final class ClientMethod {
     }
 
     /** A call nobody blocks for; also one-way, where nobody looks at the future. */
-    static final class Async extends AsyncCall {
+    static final class Async extends AsyncCall implements Runnable {
         private final Object[] arguments;
         private final Metadata metadata;
         private final long deadlineNanos;
@@ -646,10 +650,11 @@ final class ClientMethod {
         /** The instance that has refused the attempt before this one; null if none has. */
         private @Nullable ClientAddress refusing;
 
-        private static final AtomicReferenceFieldUpdater<Async, @Nullable ClientConnection> CONNECTION =
-                AtomicReferenceFieldUpdater.newUpdater(Async.class, ClientConnection.class, "connection");
+        private static final AtomicReferenceFieldUpdater<Async, @Nullable ClientCall> SLOT =
+                AtomicReferenceFieldUpdater.newUpdater(Async.class, ClientCall.class, "slot");
 
-        private volatile @Nullable ClientConnection connection;
+        /** That of the latest attempt, which may have another call by now. */
+        private volatile @Nullable ClientCall slot;
 
         /**
          * The stream that the latest attempt sends, if any. It is set before that attempt is sent, and read once it has
@@ -676,8 +681,8 @@ final class ClientMethod {
         /** Where the call is; null before it has been sent. */
         @Nullable
         ClientAddress address() {
-            ClientConnection used = connection;
-            return used == null ? null : used.address();
+            ClientCall used = slot;
+            return used == null ? null : used.connection.address();
         }
 
         void giveUp() {
@@ -690,18 +695,24 @@ final class ClientMethod {
             return method.kind == Kind.ONE_WAY && !future.isDone() ? future : null;
         }
 
-        RPCXFuture<@Nullable Object> start() {
-            return start(false);
+        /** @param now the time, at which this thread has begun with the call */
+        RPCXFuture<@Nullable Object> start(long now) {
+            return start(false, now);
         }
 
         /** The same call has been made once already. */
-        RPCXFuture<@Nullable Object> startAgain() {
-            return start(true);
+        RPCXFuture<@Nullable Object> startAgain(long now) {
+            return start(true, now);
         }
 
-        private RPCXFuture<@Nullable Object> start(boolean isAgain) {
+        private RPCXFuture<@Nullable Object> start(boolean isAgain, long begun) {
+            long now = begun;
             try {
-                key = method.key(arguments);
+                if (method.routedBy != null) {
+                    key = method.key(arguments);
+                    // that may have called what the caller has written
+                    now = method.route.ticker().nanoTime();
+                }
                 permit = isAgain ? method.route.calledAgain() : method.route.called();
             } catch (RPCXException refused) {
                 future.fail(refused);
@@ -710,13 +721,18 @@ final class ClientMethod {
             if (permit != CircuitBreaker.GIVEN) {
                 future.onEnd((result, thrown) -> method.route.over(permit));
             }
-            return attempt();
+            return attempt(now);
         }
 
-        private RPCXFuture<@Nullable Object> attempt() {
+        private void attemptAgain() {
+            attempt(method.route.ticker().nanoTime());
+        }
+
+        /** @param now the time, at which this thread has begun with it */
+        private RPCXFuture<@Nullable Object> attempt(long now) {
             ClientConnection ready = method.route.readyElsewhere(key, avoided);
             while (ready != null) {
-                if (trySendOn(ready)) {
+                if (trySendOn(ready, now)) {
                     return future;
                 }
                 ready = method.route.ready(key);
@@ -725,8 +741,8 @@ final class ClientMethod {
                 Route.Wait wait = method.route.await(key, deadlineNanos, method.times, permit, (connected, failure) -> {
                     if (connected == null) {
                         end(java.util.Objects.requireNonNull(failure));
-                    } else if (!trySendOn(connected)) {
-                        attempt();
+                    } else if (!trySendOn(connected, connected.nanoTime())) {
+                        attemptAgain();
                     }
                 });
                 if (wait != null) {
@@ -801,22 +817,22 @@ final class ClientMethod {
          * @return false if others have filled the connection, and another one may take the call; true also if it has
          * ended
          */
-        private boolean trySendOn(ClientConnection ready) {
+        private boolean trySendOn(ClientConnection ready, long now) {
             try {
-                return sendOn(ready);
+                return sendOn(ready, now);
             } catch (Throwable e) {
                 end(e);
                 return true;
             }
         }
 
-        private boolean sendOn(ClientConnection on) {
+        private boolean sendOn(ClientConnection on, long now) {
             if (future.isDone()) {
                 return true;
             }
             ClientCall call;
             try {
-                call = method.prepare(on, arguments, encoded, metadata, deadlineNanos);
+                call = method.prepare(on, arguments, encoded, metadata, deadlineNanos, now);
             } catch (RPCXException refused) {
                 if (!method.isOvertaken(refused, key, deadlineNanos)) {
                     throw refused;
@@ -830,9 +846,10 @@ final class ClientMethod {
             boolean isHeld = true;
             try {
                 // seen by whoever sees the action that is stored next
-                CONNECTION.lazySet(this, used);
+                sentWith(call);
+                SLOT.lazySet(this, call);
                 upload = items;
-                future.onCancel(() -> call.cancel(serial));
+                future.onCancel(this);
                 call.sendAsync(this);
                 isHeld = false;
             } finally {
@@ -851,15 +868,27 @@ final class ClientMethod {
             return true;
         }
 
+        /**
+         * Its caller gives it up. Where this meets another attempt being made, that one is ended by who makes it, once
+         * it is sent.
+         */
+        @Override
+        public void run() {
+            ClientCall used = slot;
+            if (used != null) {
+                used.cancel(serial());
+            }
+        }
+
         private Health.Outcome ended(@Nullable RPCXException error) {
-            ClientConnection used = connection;
+            ClientAddress used = address();
             if (used == null) {
                 return Health.Outcome.UNTOLD;
             }
             Health.Outcome outcome = outcome(error, deadlineNanos);
-            used.address().ended(outcome, begunNanos(deadlineNanos));
+            used.ended(outcome, begunNanos(deadlineNanos));
             if (refusing != null) {
-                method.compare(refusing, used.address(), outcome);
+                method.compare(refusing, used, outcome);
             }
             return outcome;
         }
@@ -890,7 +919,7 @@ final class ClientMethod {
                 ClientAddress failing = avoidedAfter(error, address());
                 avoided = failing == null ? avoided : failing;
                 try {
-                    attempt();
+                    attemptAgain();
                 } catch (Throwable e) {
                     end(e);
                 }

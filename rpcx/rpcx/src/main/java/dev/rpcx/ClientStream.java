@@ -154,7 +154,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         /** @return null if others have filled the connection, and another one may take the call */
         private @Nullable ClientCall prepare(ClientConnection on) {
             try {
-                return method.prepare(on, arguments, encoded, metadata, deadlineNanos);
+                return method.prepare(on, arguments, encoded, metadata, deadlineNanos, on.nanoTime());
             } catch (RPCXException refused) {
                 if (!method.isOvertaken(refused, key, deadlineNanos)) {
                     throw refused;
@@ -194,6 +194,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                     attempt++;
                     upload = items;
                     sent = now;
+                    sentWith(slot);
                     slot.sendAsync(this);
                     isHeld = false;
                 } finally {

@@ -31,13 +31,14 @@ final class Hedge {
         this.deadlineNanos = deadlineNanos;
     }
 
-    RPCXFuture<@Nullable Object> start(long afterNanos) {
+    /** @param beganNanos when its caller made the call, on this thread */
+    RPCXFuture<@Nullable Object> start(long beganNanos, long afterNanos) {
         ClientMethod.Async one = new ClientMethod.Async(method, arguments, metadata, deadlineNanos, null);
         synchronized (this) {
             first = one;
         }
         result.onCancel(this::cancelAll);
-        begin(one, false);
+        begin(one, false, beganNanos);
         if (!result.isDone()) {
             Future<?> timer = method.route().timer(this::again, afterNanos);
             if (timer != null) {
@@ -59,10 +60,10 @@ final class Hedge {
                     method, arguments, metadata, deadlineNanos, first == null ? null : first.address());
             second = other;
         }
-        begin(other, true);
+        begin(other, true, method.route().ticker().nanoTime());
     }
 
-    private void begin(ClientMethod.Async call, boolean isAgain) {
+    private void begin(ClientMethod.Async call, boolean isAgain, long now) {
         synchronized (this) {
             if (isAgain && (underWay == 0 || result.isDone())) {
                 // the first has ended, or is about to end the result by its own failure
@@ -72,7 +73,7 @@ final class Hedge {
         }
         RPCXFuture<@Nullable Object> answered;
         try {
-            answered = isAgain ? call.startAgain() : call.start();
+            answered = isAgain ? call.startAgain(now) : call.start(now);
         } catch (Throwable e) {
             ended(null, e);
             return;

@@ -18,6 +18,14 @@ final class LoopThread extends FastThreadLocalThread {
     @Nullable
     CallContext context;
 
+    /** Those of the loop at one server; see {@link Threads}. */
+    @Nullable
+    VirtualWorkers workers;
+
+    /** The server's, whose {@link #workers} those are. */
+    @Nullable
+    Threads workersOf;
+
     /** Calls that are over, and whose callers could not be told for want of memory; linked by {@link AsyncCall#nextUntold}. */
     private @Nullable AsyncCall untold;
 

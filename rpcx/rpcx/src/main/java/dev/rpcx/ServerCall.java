@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  * A request being handled, and then its reply. The object is used again when the reply has left and the handler has
  * ended; never while either is under way.
  */
-final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awaited.Call, CallThreads.Call {
+final class ServerCall extends Outbound
+        implements PoolShares.Task, VirtualWorkers.Timed, Memory, Awaited.Call, CallThreads.Call {
     private final ServerConnection connection;
     final OnLoop onLoop = new OnLoop();
 
@@ -281,9 +282,14 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
     /** Runs on the handler's thread. */
     @Override
     public void run() {
+        run(connection.nanoTime());
+    }
+
+    @Override
+    public void run(long nowNanos) {
         int own = id;
         try {
-            runHere();
+            runHere(nowNanos);
         } catch (Throwable t) {
             lose(own);
             throw t;
@@ -330,14 +336,14 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
         return orphan == id && (result == null || !result.isOpen()) || result != null && result.isLost();
     }
 
-    private void runHere() {
+    private void runHere(long nowNanos) {
         if (connection.isCongested(method()) && mayWait()) {
             leave();
             asksToWait = true;
             // the way of a reply: once the call is in the outbox, no failure of this thread can lose it
             connection.send(this);
         } else {
-            handle(body);
+            handle(body, nowNanos);
         }
     }
 
@@ -350,7 +356,7 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
     void handleInLoop(ByteBuf request) {
         int own = id;
         try {
-            handle(request);
+            handle(request, connection.nanoTime());
         } catch (Throwable t) {
             lose(own);
             throw t;
@@ -358,7 +364,7 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
     }
 
     /** Runs the handler with the request in this buffer, on the handler's thread. */
-    private void handle(ByteBuf request) {
+    private void handle(ByteBuf request, long nowNanos) {
         if (isCancelled() || connection.isCutOff()) {
             // the request is not even decoded
             finish(null, gone());
@@ -367,7 +373,7 @@ final class ServerCall extends Outbound implements PoolShares.Task, Memory, Awai
         Object[] arguments;
         requestLength = request.readableBytes();
         try {
-            if (deadlineNanos - connection.nanoTime() <= 0) {
+            if (deadlineNanos - nowNanos <= 0) {
                 throw late();
             }
             arguments = read(request);

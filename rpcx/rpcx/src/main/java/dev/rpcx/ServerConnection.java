@@ -475,7 +475,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         long now;
         boolean hasBegun = false;
         try {
-            now = nanoTime();
+            // a request in parts has its time from here on
+            now = more ? nanoTime() : readNanos();
             call.begin(id, method, metadata, now, now + nanos, notice);
             hasBegun = true;
         } finally {

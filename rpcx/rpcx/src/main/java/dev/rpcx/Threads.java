@@ -137,28 +137,63 @@ class Threads {
             pool.run(handler);
             return;
         }
+        workersOf(loop, virtual).run(handler);
+    }
+
+    /** On the event loop, which has those of the server that it serves at hand. */
+    private VirtualWorkers workersOf(EventLoop loop, MethodHandle virtual) {
+        LoopThread here = Thread.currentThread() instanceof LoopThread thread ? thread : null;
+        if (here != null && here.workersOf == this && here.workers != null) {
+            return here.workers;
+        }
         VirtualWorkers own = workers.get(loop);
         if (own == null) {
-            own = workers.computeIfAbsent(loop, key -> new VirtualWorkers(virtual));
+            own = workers.computeIfAbsent(loop, key -> new VirtualWorkers(virtual, key.ticker()));
         }
-        own.run(handler);
+        if (here != null) {
+            here.workersOf = this;
+            here.workers = own;
+        }
+        return own;
+    }
+
+    /** Runs one task of several that share this thread; see {@link Shared}. */
+    static void runShared(Runnable task) {
+        new Shared().run(task);
     }
 
     /**
-     * Runs one task of several that share a thread. The interrupt flag, the context class loader, the name and the
-     * priority that it leaves behind do not reach the next task, and nothing that it throws ends the thread.
-     * Thread-locals stay: there is no way to clear those of others, so {@link RunOn} leaves them to the handler.
+     * This thread, as it is now, for several tasks. The interrupt flag, the context class loader, the name and the
+     * priority that one leaves behind do not reach the next, and nothing that it throws ends the thread. Thread-locals
+     * stay: there is no way to clear those of others, so {@link RunOn} leaves them to the handler.
      */
-    static void runShared(Runnable task) {
-        Thread thread = Thread.currentThread();
-        ClassLoader loader = thread.getContextClassLoader();
-        String name = thread.getName();
-        int priority = thread.getPriority();
-        try {
-            task.run();
-        } catch (Throwable t) {
-            report(t);
-        } finally {
+    static final class Shared {
+        private final Thread thread = Thread.currentThread();
+        private final ClassLoader loader = thread.getContextClassLoader();
+        private final String name = thread.getName();
+        private final int priority = thread.getPriority();
+
+        void run(Runnable task) {
+            try {
+                task.run();
+            } catch (Throwable t) {
+                report(t);
+            } finally {
+                restore();
+            }
+        }
+
+        void run(VirtualWorkers.Timed task, long nowNanos) {
+            try {
+                task.run(nowNanos);
+            } catch (Throwable t) {
+                report(t);
+            } finally {
+                restore();
+            }
+        }
+
+        private void restore() {
             Thread.interrupted();
             if (thread.getContextClassLoader() != loader) {
                 thread.setContextClassLoader(loader);

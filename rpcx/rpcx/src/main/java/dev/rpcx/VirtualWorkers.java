@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import io.netty.util.concurrent.Ticker;
 import java.lang.invoke.MethodHandle;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
@@ -30,15 +31,24 @@ final class VirtualWorkers {
 
     private static final long UNTIL_NOTHING_IS_QUEUED = TimeUnit.DAYS.toNanos(1);
 
+    /** A task that asks for the time as it begins, which its worker knows. */
+    interface Timed extends Runnable {
+        /** @param nowNanos by the event loop's ticker */
+        void run(long nowNanos);
+    }
+
     private final MethodHandle startVirtual;
+    private final Ticker ticker;
     private final ConcurrentLinkedQueue<Runnable> queued = new ConcurrentLinkedQueue<>();
     private final AtomicReference<@Nullable Worker> idle = new AtomicReference<>();
     private final AtomicInteger idleCount = new AtomicInteger();
     private final AtomicBoolean waking = new AtomicBoolean();
     private volatile boolean closed;
 
-    VirtualWorkers(MethodHandle startVirtual) {
+    /** @param ticker of the event loop */
+    VirtualWorkers(MethodHandle startVirtual, Ticker ticker) {
         this.startVirtual = startVirtual;
+        this.ticker = ticker;
     }
 
     /** Event loop only. What it throws, where no thread can be started, means that the task will not run. */
@@ -153,8 +163,9 @@ final class VirtualWorkers {
         @Override
         public void run() {
             thread = Thread.currentThread();
+            Threads.Shared shared = new Threads.Shared();
             while (true) {
-                turn();
+                turn(shared);
                 if (idleCount.incrementAndGet() > MAX_IDLE || closed) {
                     idleCount.decrementAndGet();
                     return;
@@ -174,7 +185,7 @@ final class VirtualWorkers {
         }
 
         /** Begins with the mark. */
-        private void turn() {
+        private void turn(Threads.Shared shared) {
             Runnable task = first == null ? queued.poll() : first;
             first = null;
             long turn = TURN_NANOS;
@@ -186,13 +197,20 @@ final class VirtualWorkers {
                 Threads.report(e);
             }
             if (task != null) {
-                runUntil(System.nanoTime() + turn, task);
+                runFor(turn, task, shared);
             }
         }
 
-        private void runUntil(long end, Runnable begin) {
-            for (Runnable task = begin; task != null; task = System.nanoTime() - end < 0 ? queued.poll() : null) {
-                Threads.runShared(task);
+        private void runFor(long nanos, Runnable begin, Threads.Shared shared) {
+            long now = ticker.nanoTime();
+            long end = now + nanos;
+            for (Runnable task = begin; task != null; task = now - end < 0 ? queued.poll() : null) {
+                if (task instanceof Timed timed) {
+                    shared.run(timed, now);
+                } else {
+                    shared.run(task);
+                }
+                now = ticker.nanoTime();
             }
         }
 

@@ -132,6 +132,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     private volatile @Nullable String memoryWanted;
 
+    /** See {@link #readNanos}. */
+    private long readNanos;
+
+    private boolean isReadTimed;
+
     /** Counts up each time that something has arrived. */
     private int reads;
 
@@ -673,6 +678,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         ByteBuf arrived = (ByteBuf) message;
         beforeRead();
         reading = true;
+        isReadTimed = false;
         reads++;
         try {
             while (arrived.isReadable() && !closed) {
@@ -691,6 +697,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         } finally {
             arrived.release();
         }
+    }
+
+    /** When what is being read was there, for all whole frames of it: a look at the clock for each costs a part of a small call. */
+    final long readNanos() {
+        if (!isReadTimed) {
+            isReadTimed = true;
+            readNanos = nanoTime();
+        }
+        return readNanos;
     }
 
     /** A frame so large that a copy costs more than reading its head from a direct buffer. */

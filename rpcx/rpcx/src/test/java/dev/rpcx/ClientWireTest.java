@@ -728,7 +728,13 @@ class ClientWireTest {
             Counted items = new Counted();
             Object[] arguments = {items};
             long deadline = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
-            ClientCall call = method.prepare(connection(), arguments, null, Metadata.EMPTY, deadline);
+            ClientCall call = method.prepare(
+                    connection(),
+                    arguments,
+                    null,
+                    Metadata.EMPTY,
+                    deadline,
+                    connection().nanoTime());
             StreamSender upload = Objects.requireNonNull(call.upload);
             if (subscribes) {
                 ClientMethod.subscribe(upload, arguments);

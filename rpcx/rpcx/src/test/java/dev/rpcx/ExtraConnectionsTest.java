@@ -245,7 +245,8 @@ class ExtraConnectionsTest {
                 null,
                 null);
         long deadline = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
-        ClientCall call = method.prepare(parting, new Object[] {"x"}, null, Metadata.EMPTY, deadline);
+        ClientCall call =
+                method.prepare(parting, new Object[] {"x"}, null, Metadata.EMPTY, deadline, parting.nanoTime());
         assertThat(call.connection).isSameAs(kept.pipeline().get(ClientConnection.class));
         assertThat(parting.slots.taken()).isZero();
         call.dropUnsent();

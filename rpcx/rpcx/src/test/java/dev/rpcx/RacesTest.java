@@ -6,6 +6,7 @@ import static dev.rpcx.Race.together;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.unix.Socket;
+import io.netty.util.concurrent.Ticker;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
@@ -482,7 +483,7 @@ class RacesTest {
         race(new Runnable() {
             @Override
             public void run() {
-                VirtualWorkers workers = new VirtualWorkers(Objects.requireNonNull(START));
+                VirtualWorkers workers = new VirtualWorkers(Objects.requireNonNull(START), Ticker.systemTicker());
                 CountDownLatch last = new CountDownLatch(1);
                 CountDownLatch all = new CountDownLatch(3);
                 workers.run(new Runnable() {

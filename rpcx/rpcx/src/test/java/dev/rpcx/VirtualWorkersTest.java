@@ -3,6 +3,7 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.netty.util.concurrent.Ticker;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
@@ -23,7 +24,7 @@ class VirtualWorkersTest {
     private static final int BURST = 300;
 
     private final Queue<Thread> started = new ConcurrentLinkedQueue<>();
-    private final VirtualWorkers workers = new VirtualWorkers(starter());
+    private final VirtualWorkers workers = new VirtualWorkers(starter(), Ticker.systemTicker());
 
     private volatile boolean startsFail;
     private volatile CountDownLatch mayBegin = new CountDownLatch(0);
