@@ -88,6 +88,11 @@ final class ClassicMethod {
             future.onEnd((result, thrown) -> wait.giveUp());
         }
         if (kind == ClientMethod.Kind.ONE_WAY) {
+            future.onEnd((result, thrown) -> {
+                if (thrown != null) {
+                    route.oneWayFailed(service + "/" + name, thrown);
+                }
+            });
             // also once it has been sent: on this wire the server gives up the calls of a client that is gone
             route.closesBehind(future);
         }

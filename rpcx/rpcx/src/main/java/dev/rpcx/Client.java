@@ -12,6 +12,7 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -109,6 +110,7 @@ public final class Client implements AutoCloseable {
     }
 
     private final long maxCloseNanos;
+    private final Complaint oneWays = new Complaint(System.getLogger(Client.class.getName()), InstantSource.system());
     private volatile boolean closed;
 
     private Client(Builder builder) {
@@ -523,6 +525,14 @@ public final class Client implements AutoCloseable {
             over.complete(null);
         }
         return over;
+    }
+
+    /** Nobody else hears of it. Any thread. */
+    void oneWayFailed(String call, Throwable thrown) {
+        String how = thrown instanceof RPCXException known
+                ? known.code() + ", " + known.executed()
+                : thrown.getClass().getName();
+        oneWays.log(call + " failed as " + how, null);
     }
 
     private static void failed(Throwable thrown) {

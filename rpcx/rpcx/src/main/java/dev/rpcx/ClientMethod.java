@@ -427,7 +427,12 @@ final class ClientMethod {
         long serial = call.serial;
         boolean isHeld = true;
         try {
-            encode(used, call, arguments, encoded, metadata, deadline, now);
+            try {
+                encode(used, call, arguments, encoded, metadata, deadline, now);
+            } catch (Throwable unsent) {
+                used.address().health().unsent();
+                throw unsent;
+            }
             used.address().health().begins(deadline);
             if (!unfit.isEmpty()) {
                 unfit.forEach(ClientAddress::refused);
@@ -810,6 +815,9 @@ final class ClientMethod {
         }
 
         private void end(Throwable failure) {
+            if (method.kind == Kind.ONE_WAY) {
+                method.route.oneWayFailed(method, failure);
+            }
             future.fail(mayHaveRun && failure instanceof RPCXException known ? known.afterAnother() : failure);
         }
 

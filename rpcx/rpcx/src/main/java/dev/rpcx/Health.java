@@ -164,6 +164,14 @@ final class Health {
             long last = get();
             return isOnTrial(now) && now - last >= 0 && compareAndSet(last, now + CHOSEN_NANOS);
         }
+
+        /** A trial that has begun is not the one that was taken here. */
+        void giveBack(long now) {
+            long last = get();
+            if (last - now > 0 && last - now <= CHOSEN_NANOS) {
+                compareAndSet(last, now);
+            }
+        }
     }
 
     private final Ticker ticker;
@@ -294,6 +302,14 @@ final class Health {
     boolean choose() {
         Out left = out.get();
         return left == null || left.take(ticker.nanoTime());
+    }
+
+    /** A call that has chosen it cannot be sent, which says nothing of it: the trial is the next call's. */
+    void unsent() {
+        Out left = out.get();
+        if (left != null) {
+            left.giveBack(ticker.nanoTime());
+        }
     }
 
     /**

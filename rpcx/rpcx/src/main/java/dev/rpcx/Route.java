@@ -55,6 +55,11 @@ abstract class Route {
         return refusals.computeIfAbsent(method, first -> new RefusalBudget(ticker()));
     }
 
+    /** A one-way call has failed. Its text is not logged, since a peer may have a part in it. Any thread. */
+    final void oneWayFailed(Object method, Throwable thrown) {
+        client.oneWayFailed("a one-way call of " + method + " at " + this, thrown);
+    }
+
     /** A task that can be cancelled; null if the client is closed, and it will not run. */
     final @Nullable Future<?> timer(Runnable task, long nanos) {
         return client.timer(task, nanos);

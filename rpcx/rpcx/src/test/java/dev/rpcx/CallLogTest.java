@@ -112,7 +112,8 @@ class CallLogTest {
         String later(String name);
     }
 
-    private static final class Lines extends Handler {
+    /** What has been logged. */
+    static final class Lines extends Handler {
         final List<String> lines = new CopyOnWriteArrayList<>();
 
         @Override

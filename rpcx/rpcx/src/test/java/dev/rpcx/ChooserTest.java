@@ -26,6 +26,8 @@ class ChooserTest {
         CompletableFuture<String> echo(@RouteBy int key);
 
         Flow.Publisher<String> watch(@RouteBy int key);
+
+        CompletableFuture<String> text(@RouteBy int key, String text);
     }
 
     private final HandPlatform hand = new HandPlatform();
@@ -165,6 +167,19 @@ class ChooserTest {
         assertThat(addresses()[0].health().isUnproven()).isFalse();
         call(remote, 100);
         assertThat(load(0)).isGreaterThan(20);
+    }
+
+    @ParameterizedTest
+    @EnumSource(Choice.class)
+    @SuppressWarnings("NullAway") // a mistake of the caller, which nothing keeps it from
+    void aCallThatCannotBeSentLeavesTheTrialToTheNext(Choice choice) {
+        Remote remote = twoBehind(choice, 1);
+        for (int key = 1; key <= 100; key++) {
+            assertThat(remote.text(key, null)).isCompletedExceptionally();
+        }
+        assertThat(load(0)).isZero();
+        call(remote, 100);
+        assertThat(load(0)).isOne();
     }
 
     @ParameterizedTest

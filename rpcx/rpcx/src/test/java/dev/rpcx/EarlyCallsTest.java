@@ -20,6 +20,7 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -347,5 +348,33 @@ class EarlyCallsTest {
             assertThat(client.isClosed()).isTrue();
             assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aOneWayCallForWhichNoConnectionComesIsToldInTheLog(boolean classic) throws Exception {
+        int port;
+        try (ServerSocket nobody = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = nobody.getLocalPort();
+        }
+        CallLogTest.Lines told = new CallLogTest.Lines();
+        Logger logger = Logger.getLogger(Client.class.getName());
+        logger.addHandler(told);
+        logger.setUseParentHandlers(false);
+        try (Client client =
+                classic ? Client.builder().classic().build() : Client.builder().build()) {
+            Calls calls = client.create(Calls.class, "127.0.0.1", port);
+            for (int i = 0; i < 3; i++) {
+                calls.note("for the log");
+            }
+            await().until(() -> !told.lines.isEmpty());
+        } finally {
+            logger.removeHandler(told);
+            logger.setUseParentHandlers(true);
+        }
+        assertThat(told.lines)
+                .hasSize(1)
+                .allMatch(line -> line.matches(
+                        "WARNING a one-way call of early/note at .*:" + port + " failed as UNAVAILABLE, NOT_EXECUTED"));
     }
 }
