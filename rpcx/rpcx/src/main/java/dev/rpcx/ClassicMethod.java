@@ -59,7 +59,16 @@ final class ClassicMethod {
             return start(arguments, deadline).await(deadline, route.ticker());
         }
         RPCXFuture<@Nullable Object> started = start(arguments, deadline());
-        return kind == ClientMethod.Kind.ASYNC ? started : null;
+        if (kind == ClientMethod.Kind.ASYNC) {
+            return started;
+        }
+        ClientMethod.failAtOnce(started);
+        started.onEnd((result, thrown) -> {
+            if (thrown != null) {
+                route.oneWayFailed(service + "/" + name, thrown);
+            }
+        });
+        return null;
     }
 
     private long deadline() {
@@ -76,7 +85,9 @@ final class ClassicMethod {
         if (permit != CircuitBreaker.GIVEN) {
             future.onEnd((result, thrown) -> route.over(permit));
         }
+        Route.WaitingBytes held = route.waitingBytes();
         Route.Wait wait = route.awaitClassic(deadline, times, permit, (connected, failure) -> {
+            held.giveBack();
             if (connected == null) {
                 future.fail(Objects.requireNonNull(failure));
             } else if (!future.isDone()) {
@@ -86,13 +97,14 @@ final class ClassicMethod {
         if (wait != null) {
             // a caller that has cancelled is not waited for; once the wait is over this does nothing
             future.onEnd((result, thrown) -> wait.giveUp());
+            future.onEnd(held);
+            try {
+                held.hold(values.stream().mapToInt(value -> value.length).sum());
+            } catch (RPCXException tooMuch) {
+                future.fail(tooMuch);
+            }
         }
         if (kind == ClientMethod.Kind.ONE_WAY) {
-            future.onEnd((result, thrown) -> {
-                if (thrown != null) {
-                    route.oneWayFailed(service + "/" + name, thrown);
-                }
-            });
             // also once it has been sent: on this wire the server gives up the calls of a client that is gone
             route.closesBehind(future);
         }

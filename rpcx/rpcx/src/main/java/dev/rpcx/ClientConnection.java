@@ -183,6 +183,11 @@ final class ClientConnection extends WireConnection {
     /** Until this time what was to be sent may have had to wait here. Event loop only. */
     private long writableNanos;
 
+    /** See {@link #askForSign}. */
+    private boolean isAsked;
+
+    private long askedNanos;
+
     /**
      * @param isExtra it is closed again when it is not needed
      * @param defaultNanos the time of calls whose requests do not carry one; whole microseconds
@@ -643,6 +648,19 @@ final class ClientConnection extends WireConnection {
     private void closeIfLeft() {
         if (leaving && underWay == 0 && underWayHere == 0 && !isClosed()) {
             loop().execute(() -> close(isParting ? "it is not needed" : "the server is closing"));
+        }
+    }
+
+    /**
+     * Has the server say something, for streams that wait for that to know whether it is there. One question within a
+     * pause does for all of them: a server ends a connection of many PINGs. On the event loop.
+     */
+    void askForSign() {
+        long now = nanoTime();
+        if (!isAsked || now - askedNanos >= CircuitBreaker.PAUSE_NANOS) {
+            isAsked = true;
+            askedNanos = now;
+            sendNow(Wire.PING, 0);
         }
     }
 

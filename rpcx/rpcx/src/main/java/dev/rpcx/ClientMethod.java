@@ -141,7 +141,7 @@ final class ClientMethod {
 
     @Nullable
     Object call(Object @Nullable [] arguments, Metadata metadata) {
-        Object[] given = arguments == null ? NO_ARGUMENTS : arguments;
+        Object[] given = arguments == null ? NO_ARGUMENTS : items == null ? arguments : bound(arguments);
         if (kind == Kind.STREAM) {
             return new ClientStream(this, given, metadata);
         }
@@ -165,8 +165,14 @@ final class ClientMethod {
         };
     }
 
+    @SuppressWarnings("unchecked") // the proxy's signature says so
+    private static Object[] bound(@Nullable Object[] arguments) {
+        Flow.Publisher<Object> given = (Flow.Publisher<Object>) arguments[0];
+        return given == null ? arguments : new Object[] {new BoundPublisher(given, CallContext.here())};
+    }
+
     /** Nobody looks at the future of a one-way call: what is known when it is made is thrown. */
-    private static void failAtOnce(RPCXFuture<@Nullable Object> made) {
+    static void failAtOnce(RPCXFuture<@Nullable Object> made) {
         if (!made.isCompletedExceptionally()) {
             return;
         }

@@ -236,7 +236,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         private void lookAtTrial(Sent trial) {
             ClientConnection on = trial.slot.connection;
             int before = on.reads();
-            on.sendNow(Wire.PING, 0);
+            on.askForSign();
             method.route()
                     .timer(
                             () -> on.inLoopOrHere(() -> {

@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -54,6 +55,38 @@ class CarriedContextTest {
         boolean check(String text) {
             return true;
         }
+
+        @Method
+        CompletableFuture<Integer> count(Flow.Publisher<String> items) {
+            CompletableFuture<Integer> all = new CompletableFuture<>();
+            items.subscribe(new Flow.Subscriber<>() {
+                private int count;
+                private Flow.Subscription subscription;
+
+                @Override
+                public void onSubscribe(Flow.Subscription given) {
+                    subscription = given;
+                    given.request(1);
+                }
+
+                @Override
+                public void onNext(String item) {
+                    count++;
+                    subscription.request(1);
+                }
+
+                @Override
+                public void onError(Throwable thrown) {
+                    all.completeExceptionally(thrown);
+                }
+
+                @Override
+                public void onComplete() {
+                    all.complete(count);
+                }
+            });
+            return all;
+        }
     }
 
     @RPCXClient(remoteServerName = "down")
@@ -64,6 +97,8 @@ class CarriedContextTest {
 
         @Method("check")
         boolean checkBlocking(String text);
+
+        RPCXFuture<Integer> count(Flow.Publisher<String> items);
     }
 
     /** Says who calls, of a handler's dependents. */
@@ -362,6 +397,41 @@ class CarriedContextTest {
         await().until(() -> front.entered.get() == 3);
         behind.may.countDown();
         assertThat(all.stream().map(CompletableFuture::join)).containsExactly("alice", "bob", "carol");
+    }
+
+    /** Credit comes on an event loop, which knows of no call: what a publisher asks for would be asked in nobody's name. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theStreamThatACallTakesIsAskedInTheContextOfThatCall(boolean isConnected) {
+        Client client = isConnected ? ofFront : Client.standard();
+        clients.add(client);
+        DownCalls calls = client.create(DownCalls.class, "127.0.0.1", downServer.port());
+        List<String> said = Collections.synchronizedList(new ArrayList<>());
+        CallContext alices = new CallContext(
+                Long.MAX_VALUE / 2, Metadata.EMPTY, new Named("alice"), io.netty.util.concurrent.Ticker.systemTicker());
+        RPCXFuture<Integer> counted = alices.call(() -> calls.count(subscriber -> {
+            said.add("subscribed by " + current());
+            subscriber.onSubscribe(new Flow.Subscription() {
+                private int made;
+
+                @Override
+                public void request(long items) {
+                    said.add("asked by " + current());
+                    made += (int) items;
+                    subscriber.onNext("x");
+                    if (made == 3) {
+                        subscriber.onComplete();
+                    }
+                }
+
+                @Override
+                public void cancel() {
+                    said.add("cancelled by " + current());
+                }
+            });
+        }));
+        assertThat(counted.join()).isEqualTo(3);
+        assertThat(said).containsExactly("subscribed by alice", "asked by alice", "asked by alice", "asked by alice");
     }
 
     /** Of those that are attached where no call is handled, none has the context of the call whose thread completes it. */

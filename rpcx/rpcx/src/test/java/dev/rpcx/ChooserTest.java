@@ -169,6 +169,31 @@ class ChooserTest {
         assertThat(load(0)).isGreaterThan(20);
     }
 
+    /** A hundred of them in a second end the connection. */
+    @Test
+    void streamsAtInstancesOnTrialAskTheirServerOnceForAll() {
+        Remote remote = twoBehind(Choice.LEAST_LOADED, 2);
+        channels.forEach(HandPlatform::written);
+        for (int i = 0; i < 300; i++) {
+            remote.watch(i).subscribe(new StreamsTest.Collected<>(1));
+        }
+        assertThat(load(0) + load(1)).isEqualTo(300);
+        for (EmbeddedChannel channel : channels) {
+            assertThat(frames(HandPlatform.written(channel), Wire.PING)).isEqualTo(1);
+        }
+    }
+
+    private static int frames(byte[] written, int type) {
+        ByteBuf left = Unpooled.wrappedBuffer(written);
+        int found = 0;
+        while (left.isReadable()) {
+            int length = (int) Varint.read(left);
+            found += (left.getByte(left.readerIndex()) & Wire.TYPE_MASK) == type ? 1 : 0;
+            left.skipBytes(length);
+        }
+        return found;
+    }
+
     @ParameterizedTest
     @EnumSource(Choice.class)
     @SuppressWarnings("NullAway") // a mistake of the caller, which nothing keeps it from
