@@ -177,6 +177,9 @@ final class ClientCall extends Outbound {
      * @return whether it is a large one
      */
     private boolean free() {
+        // a slot may have no other call for long
+        waiter = null;
+        upload = null;
         if (requestBytes > 0) {
             forgetRequest();
         }

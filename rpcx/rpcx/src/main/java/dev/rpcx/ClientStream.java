@@ -313,12 +313,14 @@ final class ClientStream implements Flow.Publisher<Object> {
         void succeed(@Nullable Object value) {
             isOver = true;
             arrived();
+            sent = null;
             receiver.end(null);
         }
 
         @Override
         void endAnyway(@Nullable Object value, @Nullable RPCXException error) {
             isOver = true;
+            sent = null;
             held.giveBack();
             receiver.end(error);
             // an attempt to send it again may have ended half way
@@ -343,6 +345,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             if (!answered || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
                 count(error);
             }
+            sent = null;
             receiver.end(Health.named(error, method.route(), method));
         }
     }

@@ -172,8 +172,8 @@ final class PoolShares {
     private void waitOn(Turn turn, Throwable noThread) {
         List<Task> refused = List.of();
         synchronized (this) {
-            turn.share.came();
-            turn.share.addWaiting(turn.task);
+            Objects.requireNonNull(turn.share).came();
+            turn.share.addWaiting(Objects.requireNonNull(turn.task));
             if (running == 0) {
                 refused = takeAll();
             } else {
@@ -668,8 +668,10 @@ final class PoolShares {
     private final class Turn extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
 
-        private transient Share share;
-        private transient Task task;
+        /** Null once it has found nothing more: its thread may keep it for long. */
+        private transient @Nullable Share share;
+
+        private transient @Nullable Task task;
 
         Turn(Share share, Task task) {
             this.share = share;
@@ -680,7 +682,7 @@ final class PoolShares {
         @Nullable
         Throwable begin() {
             try {
-                pool.run(share.loop, this);
+                pool.run(Objects.requireNonNull(share).loop, this);
                 return null;
             } catch (Throwable noThread) {
                 if (!compareAndSet(false, true)) {
@@ -688,7 +690,7 @@ final class PoolShares {
                     return null;
                 }
                 synchronized (PoolShares.this) {
-                    share.count(-1);
+                    Objects.requireNonNull(share).count(-1);
                 }
                 return noThread;
             }
@@ -700,7 +702,7 @@ final class PoolShares {
                 return;
             }
             do {
-                Threads.runShared(task);
+                Threads.runShared(Objects.requireNonNull(task));
             } while (goesOn());
         }
 
@@ -708,13 +710,13 @@ final class PoolShares {
         private boolean goesOn() {
             Turn other;
             synchronized (PoolShares.this) {
-                share.count(-1);
+                Objects.requireNonNull(share).count(-1);
                 Share next = next();
+                share = next;
+                task = next == null ? null : next.take();
                 if (next == null) {
                     return false;
                 }
-                share = next;
-                task = next.take();
                 // whose task has ended holds one less, so that two may begin
                 other = nextTurn();
             }

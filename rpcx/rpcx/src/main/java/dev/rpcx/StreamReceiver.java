@@ -563,6 +563,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
                 return;
             }
             told = true;
+            // whoever keeps the subscription keeps nothing of the call's connection
+            way = null;
         }
         CallContext before = CallContext.swap(context);
         try {

@@ -220,8 +220,8 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             if (over) {
                 return;
             }
-            end();
             to = complete ? null : subscription;
+            end();
             complete = true;
         }
         try {
@@ -232,10 +232,13 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         } finally {
             letGo();
         }
+        shrinkBody();
     }
 
     private void end() {
         over = true;
+        // whoever keeps this, such as a publisher its subscribers, keeps nothing of the publisher
+        subscription = null;
         dropWaiting();
         leavingCost = 0;
         bytes.release();

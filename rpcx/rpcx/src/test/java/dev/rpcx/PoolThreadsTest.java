@@ -5,6 +5,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.netty.channel.EventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.lang.ref.WeakReference;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -109,5 +110,31 @@ class PoolThreadsTest {
             hasty.close();
             hasty.awaitEnd(TimeUnit.SECONDS.toNanos(10));
         }
+    }
+
+    /** The thread lives on, with the turn that it was started with. */
+    @Test
+    void anIdleThreadHoldsNothingOfWhatItHasRun() {
+        Threads patient = new Threads(1, 60_000);
+        try {
+            WeakReference<Object> held = ran(patient);
+            await().until(() -> {
+                System.gc();
+                return held.refersTo(null);
+            });
+            assertThat(alive()).isOne();
+        } finally {
+            patient.close();
+        }
+    }
+
+    private WeakReference<Object> ran(Threads on) {
+        Object payload = new Object();
+        on.signals(loop, Objects.requireNonNull(ledger.open(null))).run(new Task(() -> {
+            seen.add(Thread.currentThread());
+            assertThat(payload).isNotNull();
+        }));
+        await().until(() -> alive() == 1);
+        return new WeakReference<>(payload);
     }
 }

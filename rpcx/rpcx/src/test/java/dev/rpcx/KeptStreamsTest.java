@@ -1,0 +1,129 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.lang.ref.WeakReference;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is left of streams that have ended: in the slots of their calls, at whoever keeps a subscription, on the pool's threads. */
+@Timeout(60)
+class KeptStreamsTest {
+    private static final int UPLOADS = 10;
+
+    @RPCXServer("kept")
+    static final class Service {
+        final CompletableFuture<String> may = new CompletableFuture<>();
+
+        @Method
+        CompletableFuture<String> take(Flow.Publisher<String> items) {
+            CompletableFuture<String> all = new CompletableFuture<>();
+            items.subscribe(new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription given) {
+                    given.request(10);
+                }
+
+                @Override
+                public void onNext(String item) {}
+
+                @Override
+                public void onError(Throwable thrown) {
+                    all.completeExceptionally(thrown);
+                }
+
+                @Override
+                public void onComplete() {
+                    may.thenAccept(all::complete);
+                }
+            });
+            return all;
+        }
+
+        @Method
+        Flow.Publisher<String> bring(String text) {
+            return new StreamsTest.Made<>(2, i -> text);
+        }
+    }
+
+    @RPCXClient(remoteServerName = "kept")
+    interface Calls {
+        CompletableFuture<String> take(Flow.Publisher<String> items);
+
+        Flow.Publisher<String> bring(String text);
+    }
+
+    private final Service service = new Service();
+    private final Server server = new Server(0, RegistryServer.registry(service)).start();
+    private final Client client = Client.standard();
+    private final Calls calls = client.create(Calls.class, Endpoints.of(new Endpoint("127.0.0.1", server.port())));
+
+    @AfterEach
+    void stop() {
+        service.may.complete("all");
+        client.close();
+        server.stop(Duration.ofMillis(200));
+    }
+
+    /** Slots above the first have no other call while the client makes one at a time. */
+    @Test
+    void slotsKeepNothingOfThePublishersOfTheirUploads() {
+        List<WeakReference<Object>> payloads = new ArrayList<>();
+        List<CompletableFuture<String>> uploads = new ArrayList<>();
+        for (int i = 0; i < UPLOADS; i++) {
+            Object payload = new Object();
+            payloads.add(new WeakReference<>(payload));
+            uploads.add(calls.take(holding(payload)));
+        }
+        service.may.complete("all");
+        uploads.forEach(CompletableFuture::join);
+        uploads.clear();
+        await().until(() -> {
+            System.gc();
+            return payloads.stream().allMatch(each -> each.refersTo(null));
+        });
+    }
+
+    private static Flow.Publisher<String> holding(Object payload) {
+        return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+            @Override
+            public void request(long items) {
+                subscriber.onNext(payload.getClass().getName());
+                subscriber.onComplete();
+            }
+
+            @Override
+            public void cancel() {}
+        });
+    }
+
+    @Test
+    void aSubscriptionThatIsKeptAfterItsEndHoldsNothingOfItsConnection() throws Exception {
+        StreamsTest.Collected<String> collected = new StreamsTest.Collected<>(10);
+        calls.bring("x").subscribe(collected);
+        assertThat(collected.all()).containsExactly("x", "x");
+        WeakReference<ClientConnection> connection = connection();
+        client.dropConnections();
+        // until another one comes its address knows the one that is gone
+        CompletableFuture<String> another = calls.take(holding("x"));
+        service.may.complete("all");
+        assertThat(another.join()).isEqualTo("all");
+        await().until(() -> {
+            System.gc();
+            return connection.refersTo(null);
+        });
+        assertThat(collected.begin).isDone();
+    }
+
+    private WeakReference<ClientConnection> connection() {
+        return new WeakReference<>(
+                client.clusters.values().iterator().next().chooser().all[0].ready());
+    }
+}
