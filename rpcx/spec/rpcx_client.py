@@ -164,7 +164,7 @@ class Native(Connection):
         """Takes one frame."""
         if not self.greeted:
             preface = self.read(8)
-            assert preface[:4] == b"RPCX" and preface[4] >= 1, preface
+            assert preface[:4] == b"RPCX" and 1 <= preface[4] <= 8, preface
             self.greeted = True
         length = shift = 0
         while True:

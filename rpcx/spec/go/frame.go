@@ -338,3 +338,6 @@ func AppendNamed(to []byte, method Method) []byte {
 
 // Preface is what each side sends first: the magic word, version 1, no features.
 var Preface = []byte{0x52, 0x50, 0x43, 0x58, 1, 0, 0, 0}
+
+// MaxVersion is the highest that there will be: a higher number could be the begin of a text.
+const MaxVersion = 8

@@ -545,8 +545,8 @@ func (c *Conn) read() {
 		c.fail(&Error{Unavailable, err.Error(), Maybe})
 		return
 	}
-	if !bytes.Equal(preface[:4], Preface[:4]) || preface[4] < 1 {
-		c.refuse(fmt.Sprintf("preface % x (expected: 52 50 43 58, a version from 1)", preface))
+	if !bytes.Equal(preface[:4], Preface[:4]) || preface[4] < 1 || preface[4] > MaxVersion {
+		c.refuse(fmt.Sprintf("preface % x (expected: 52 50 43 58, a version from 1 to %d)", preface, MaxVersion))
 		return
 	}
 	settled := false

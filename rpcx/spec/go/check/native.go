@@ -16,7 +16,7 @@ var prefaceChecks = []check{
 	{"preface: higher version and features", "Both speak the lower version, and use a feature that both have.", func(t *T) {
 		p := plain(t)
 		defer p.close()
-		p.send([]byte{0x52, 0x50, 0x43, 0x58, 0xff, 0xff, 0xff, 0xff})
+		p.send([]byte{0x52, 0x50, 0x43, 0x58, wire.MaxVersion, 0xff, 0xff, 0xff})
 		p.frames(wire.Frame{Type: wire.SETTINGS})
 		p.greeted()
 		p.settled()
@@ -67,8 +67,8 @@ var prefaceChecks = []check{
 		})
 		p.settled()
 	}},
-	{"preface: another word, or version 0", "Version 0, or other bytes than \"RPCX\", end the connection without a word.", func(t *T) {
-		for _, begin := range [][]byte{{0x52, 0x50, 0x43, 0x58, 0, 0, 0, 0}, {0x52, 0x50, 0x43, 0x59, 1, 0, 0, 0}, {0x52, 0x52, 0x52, 0x52, 0x52, 0x52, 0x52, 0x52}} {
+	{"preface: another word, or a version that is none", "Any other version, and other bytes than \"RPCX\", end the connection without a word.", func(t *T) {
+		for _, begin := range [][]byte{{0x52, 0x50, 0x43, 0x58, 0, 0, 0, 0}, {0x52, 0x50, 0x43, 0x58, 9, 0, 0, 0}, []byte("RPCX /ab"), []byte("RPCXA /a"), {0x52, 0x50, 0x43, 0x58, 0xff, 0, 0, 0}, {0x52, 0x50, 0x43, 0x59, 1, 0, 0, 0}, {0x52, 0x52, 0x52, 0x52, 0x52, 0x52, 0x52, 0x52}} {
 			t.one(func() {
 				t.step("preface % x", begin)
 				p := plain(t)

@@ -6,6 +6,13 @@ final class Wire {
     static final int MAGIC = 0x5250_4358;
 
     static final int VERSION = 1;
+
+    /**
+     * No version is ever above this. From 9 on the byte behind "RPCX" could be one of a text, and a request of HTTP with
+     * a method that begins so would be a connection.
+     */
+    static final int MAX_VERSION = 8;
+
     static final int PREFACE_BYTES = 8;
 
     /** Most that a frame's length field may say. Small enough that one fragment does not hold up the calls behind it. */

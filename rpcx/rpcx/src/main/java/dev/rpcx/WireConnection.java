@@ -781,8 +781,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             long preface = cut.readLong();
             cut.clear();
             int version = (int) (preface >>> 24) & 0xFF;
-            if ((int) (preface >>> 32) != Wire.MAGIC || version == 0) {
-                throw new WireFault("preface " + Long.toHexString(preface) + " (expected: RPCX, a version from 1)");
+            if ((int) (preface >>> 32) != Wire.MAGIC || version == 0 || version > Wire.MAX_VERSION) {
+                throw new WireFault("preface " + Long.toHexString(preface) + " (expected: RPCX, a version from 1 to "
+                        + Wire.MAX_VERSION + ")");
             }
             greeted = true;
             onPreface(version);

@@ -278,7 +278,17 @@ class WireFramesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"5250435900000000", "5250435800ffffff", "0052435801000000"})
+    @ValueSource(
+            strings = {
+                "5250435900000000",
+                "5250435800ffffff",
+                "0052435801000000",
+                "5250435809000000", // the least that is none
+                "525043580d0a6162", // a line of text
+                "5250435820616263", // a word of one
+                "525043582f616263",
+                "52504358ff000000",
+            })
     void anotherPrefaceEndsTheConnectionWithoutAWord(String hex) {
         channel.writeInbound(Unpooled.wrappedBuffer(HexFormat.of().parseHex(hex)));
         assertThat(connection.isClosed()).isTrue();
@@ -289,8 +299,8 @@ class WireFramesTest {
 
     @Test
     void thePrefaceSaysThePeersVersion() {
-        channel.writeInbound(Unpooled.buffer().writeInt(Wire.MAGIC).writeInt(0xFE01_0203));
-        assertThat(prefaces).containsExactly(0xFE);
+        channel.writeInbound(Unpooled.buffer().writeInt(Wire.MAGIC).writeInt(0x0801_0203));
+        assertThat(prefaces).containsExactly(0x08);
         assertThat(connection.isClosed()).isFalse();
     }
 
