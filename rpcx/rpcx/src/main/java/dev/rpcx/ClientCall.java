@@ -133,6 +133,9 @@ final class ClientCall extends Outbound {
      */
     private int arriving;
 
+    /** The server has sent what only a handler that has begun brings, so an error that says otherwise is not believed. */
+    private boolean hasBegunThere;
+
     // set by the event loop before it completes the call
     private @Nullable RPCXException error;
 
@@ -161,6 +164,7 @@ final class ClientCall extends Outbound {
         sent = false;
         begun = false;
         arriving = 0;
+        hasBegunThere = false;
         timeBytes = 0;
         state = 0;
     }
@@ -526,6 +530,7 @@ final class ClientCall extends Outbound {
         }
         if (more) {
             arriving = Wire.REPLY;
+            hasBegunThere = true;
             if (!sent) {
                 // the server wants no more of the request, and its reply needs the room
                 connection.recall(this);
@@ -673,6 +678,7 @@ final class ClientCall extends Outbound {
         if (stream == null) {
             throw new WireFault("an item for a call that brings none");
         }
+        hasBegunThere = true;
         java.util.Objects.requireNonNull(async).arrived();
         if (more) {
             arriving = Wire.ITEM;
@@ -698,6 +704,7 @@ final class ClientCall extends Outbound {
             return;
         }
         long items = Streams.credit(payload);
+        hasBegunThere = true;
         StreamSender sender = upload;
         if (sender != null) {
             sender.onCredit(items);
@@ -705,7 +712,7 @@ final class ClientCall extends Outbound {
     }
 
     void onError(RPCXException outcome) {
-        complete(outcome, true);
+        complete(hasBegunThere && !completed ? outcome.ofHandler() : outcome, true);
     }
 
     /**

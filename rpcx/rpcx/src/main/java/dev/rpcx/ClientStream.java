@@ -284,6 +284,13 @@ final class ClientStream implements Flow.Publisher<Object> {
         @Override
         @Nullable
         Object decode(ByteBuf reply) {
+            if (reply.isReadable()) {
+                // the service has another method: the caller would take its result for a stream without items
+                throw new RPCXException(
+                        RPCXException.Code.PROTOCOL,
+                        "a result of " + reply.readableBytes() + " bytes at the end of a stream (expected: none)",
+                        RPCXException.Executed.EXECUTED);
+            }
             return null;
         }
 

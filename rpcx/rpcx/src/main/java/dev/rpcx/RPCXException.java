@@ -178,6 +178,13 @@ public final class RPCXException extends RuntimeException {
                 : this;
     }
 
+    /** The same, of a call whose handler has begun, whatever the server says of that. */
+    RPCXException ofHandler() {
+        return executed == Executed.NOT_EXECUTED
+                ? new RPCXException(code, String.valueOf(getMessage()), Executed.EXECUTED, this)
+                : this;
+    }
+
     /**
      * What a stage has failed with, without the {@link CompletionException}s that stages which hang on it have put
      * around it: 32 at most, since causes may go round in a circle.

@@ -849,7 +849,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         public void credit(long items) {
             ByteBuf body = Unpooled.buffer(10);
             Varint.write(body, items);
-            send(new Outbound.Control(Wire.CREDIT, id, body));
+            send(new Outbound.Control(Wire.CREDIT, id, body) {
+                @Override
+                boolean leaving() {
+                    // behind the call's final frame its slot may soon have another call
+                    return call(id) != null;
+                }
+            });
         }
 
         @Override

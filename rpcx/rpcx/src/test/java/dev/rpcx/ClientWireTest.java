@@ -780,6 +780,48 @@ class ClientWireTest {
         assertThat(two).isCompletedWithValue("b");
     }
 
+    /** What a broken server says would have the call made twice. */
+    @Test
+    void anErrorBehindWhatOnlyAHandlerBringsDoesNotSayThatThereWasNone() {
+        open();
+        CompletableFuture<String> reply = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        sendPart(Wire.REPLY | Wire.MORE, id);
+        sendError(id, Code.OVERLOADED, Executed.NOT_EXECUTED);
+        assertThat(failure(reply).executed()).isEqualTo(Executed.EXECUTED);
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        id = next().id();
+        expect(Wire.CREDIT);
+        send(Wire.ITEM, id, RawPeer.text("x"));
+        sendError(id, Code.UNAVAILABLE, Executed.NOT_EXECUTED);
+        assertThat(seen.failure)
+                .isInstanceOfSatisfying(
+                        RPCXException.class,
+                        failure -> assertThat(failure.executed()).isEqualTo(Executed.EXECUTED));
+        CompletableFuture<Integer> upload = remote.takes(subscriber -> subscriber.onSubscribe(new Seen.Never()));
+        calls.add(upload);
+        hand.settle(channel());
+        id = next().id();
+        send(Wire.CREDIT, id, Unpooled.wrappedBuffer(new byte[] {1}));
+        sendError(id, Code.UNAVAILABLE, Executed.NOT_EXECUTED);
+        assertThat(failure(upload).executed()).isEqualTo(Executed.EXECUTED);
+    }
+
+    @Test
+    void aResultAtTheEndOfAStreamIsNoStreamWithoutItems() {
+        open();
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        int id = next().id();
+        expect(Wire.CREDIT);
+        send(Wire.REPLY, id, RawPeer.text("of another method"));
+        assertThat(seen.failure).isInstanceOfSatisfying(RPCXException.class, failure -> {
+            assertThat(failure.code()).isEqualTo(Code.PROTOCOL);
+            assertThat(failure.executed()).isEqualTo(Executed.EXECUTED);
+        });
+        assertThat(seen.items).isEmpty();
+        assertThat(connection().load()).isZero();
+    }
+
     @Test
     void aReplyInPartsIsWholeWithItsLast() {
         open();
