@@ -4,10 +4,12 @@ import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ScheduledFuture;
+import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -207,20 +209,37 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             leftNanos = nanoTime();
         }
         waitingBytes += frame.length;
-        for (int at = 0; at < frame.length; at += CHUNK_BYTES) {
-            int bytes = Math.min(CHUNK_BYTES, frame.length - at);
-            boolean isLast = at + bytes == frame.length;
-            long gone = isLast ? bytes + HeapArray.taken(frame.length) - frame.length : bytes;
-            channel.write(Unpooled.wrappedBuffer(frame, at, bytes)).addListener(written -> {
-                waitingBytes -= bytes;
-                leftNanos = nanoTime();
-                leaving.left(gone);
-                queue.shortened();
-            });
+        boolean isWhole = false;
+        try {
+            for (int at = 0; at < frame.length; at += CHUNK_BYTES) {
+                writeChunk(frame, at, leaving);
+            }
+            isWhole = true;
+        } finally {
+            if (!isWhole) {
+                SocketQueue.closeNow(channel);
+            }
         }
         if (!reading) {
             flush();
         }
+    }
+
+    private void writeChunk(byte[] frame, int at, Leaving leaving) {
+        int bytes = Math.min(CHUNK_BYTES, frame.length - at);
+        boolean isLast = at + bytes == frame.length;
+        long gone = isLast ? bytes + HeapArray.taken(frame.length) - frame.length : bytes;
+        ChannelFuture leaves = channel.write(Unpooled.wrappedBuffer(frame, at, bytes));
+        if (leaves.cause() != null && !(leaves.cause() instanceof IOException)) {
+            // no memory for it, while the socket is well: what came behind would be taken for the rest of its frame
+            SocketQueue.closeNow(channel);
+        }
+        leaves.addListener(written -> {
+            waitingBytes -= bytes;
+            leftNanos = nanoTime();
+            leaving.left(gone);
+            queue.shortened();
+        });
     }
 
     private void flush() {
@@ -261,6 +280,16 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     // ---- the looks
 
     private void look() {
+        try {
+            lookNow();
+        } catch (Throwable t) {
+            // a timer whose task throws comes never again, and nobody would find a peer that is gone
+            SocketQueue.closeNow(channel);
+            Threads.report(t);
+        }
+    }
+
+    private void lookNow() {
         long now = nanoTime();
         if (isOver) {
             return;

@@ -291,16 +291,16 @@ final class ClientCall extends Outbound {
      */
     @Nullable
     RPCXException await() {
-        if (sentHere && mayRead && (state & COMPLETED) == 0) {
+        if (sentHere && mayRead && !isCompleted()) {
             connection.readTurn.read(this);
         }
-        while ((state & COMPLETED) == 0) {
+        while (!isCompleted()) {
             park();
-            if ((state & COMPLETED) == 0 && connection.nanoTime() - deadlineNanos > MARGIN_NANOS) {
+            if (!isCompleted() && connection.nanoTime() - deadlineNanos > MARGIN_NANOS) {
                 cancel(serial);
                 return withoutAWord();
             }
-            if (Thread.currentThread().isInterrupted() && (state & COMPLETED) == 0) {
+            if (Thread.currentThread().isInterrupted() && !isCompleted()) {
                 cancel(serial);
                 return new RPCXException(
                         RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE);
@@ -316,6 +316,11 @@ final class ClientCall extends Outbound {
             long left = deadlineNanos - connection.nanoTime();
             LockSupport.parkNanos(this, Math.min(Math.max(left, 0), MAX_PARK_NANOS) + MARGIN_NANOS);
         }
+    }
+
+    /** Whether its end is there to be read. From any thread. */
+    boolean isCompleted() {
+        return (state & COMPLETED) != 0;
     }
 
     /** Whether somebody waits for the call, or has its reply and is not done with it. From any thread. */

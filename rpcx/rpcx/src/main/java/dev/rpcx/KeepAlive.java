@@ -59,6 +59,15 @@ final class KeepAlive implements Runnable {
 
     @Override
     public void run() {
+        try {
+            look();
+        } catch (Throwable t) {
+            // a timer whose task throws comes never again, and nobody would find a peer that is gone
+            connection.broken(t);
+        }
+    }
+
+    private void look() {
         if (connection.isClosed()) {
             stop();
             return;

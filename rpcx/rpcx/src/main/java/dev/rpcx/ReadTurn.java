@@ -200,9 +200,8 @@ final class ReadTurn {
         try {
             Loan lent = Objects.requireNonNull(loan);
             try {
-                if (lent.await()) {
-                    isOver = take(lent, call);
-                }
+                // behind the exchange: the loop may have read the reply, and lent the socket after that
+                isOver = call.isCompleted() || lent.await() && take(lent, call);
             } catch (IOException broken) {
                 // the loop's own attempt tells it the same, and ends the connection
             }

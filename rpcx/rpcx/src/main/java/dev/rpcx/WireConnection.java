@@ -49,6 +49,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** A body above this goes to the socket's buffer by itself; smaller ones are gathered on the heap first. */
     private static final int GATHERED_BYTES = 4 * 1024;
 
+    private static final byte[] NOTHING = {};
+
     private static final System.Logger LOG = System.getLogger(WireConnection.class.getName());
 
     private static final ByteBuf PREFACE = Unpooled.unreleasableBuffer(
@@ -220,7 +222,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             }
         }
         // what has come back to the queue meanwhile has woken the loop
-        flushDrained();
+        flushGathered();
     }
 
     /**
@@ -237,7 +239,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         try {
             boolean leaves = turn.fill(message);
             if (leaves && !turn.write()) {
-                inLoopOrHere(this::takeOver);
+                inLoopOrHere(drain);
                 return true;
             }
             if (turn.callerDone()) {
@@ -259,25 +261,42 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** A thread's frame has left in part: its rest goes before all that has been gathered meanwhile. */
-    private void takeOver() {
-        writeRest();
-        drain();
-    }
-
-    private boolean writeRest() {
-        ByteBuffer rest = turn.takeOver();
+    /**
+     * A thread's frame has left in part: its rest goes before all that has been gathered meanwhile, in one buffer with
+     * that, so that nothing can leave without it. What this throws leaves all as it was, and nobody writes until this
+     * has been done.
+     */
+    private boolean takeRest() {
+        ByteBuffer rest = turn.rest();
         if (rest == null) {
             return false;
         }
-        channel.write(Unpooled.copiedBuffer(rest), channel.voidPromise());
-        channel.flush();
+        ByteBuf behind = batch;
+        int bytes = rest.remaining() + (behind == null ? 0 : behind.readableBytes());
+        ByteBuf out = channel.alloc().directBuffer(bytes + gathered.length);
+        boolean isWhole = false;
+        try {
+            out.writeBytes(rest.duplicate());
+            if (behind != null) {
+                out.writeBytes(behind, behind.readerIndex(), behind.readableBytes());
+            }
+            isWhole = true;
+        } finally {
+            if (!isWhole) {
+                out.release();
+            }
+        }
+        batch = out;
+        turn.takeOver();
+        if (behind != null) {
+            behind.release();
+        }
         return true;
     }
 
     /** Also from a thread that has left the rest of its frame, and whose word of that has not come or never will. */
     private boolean takeTurn() {
-        return turn.takeForLoop() || writeRest();
+        return turn.takeForLoop() || takeRest();
     }
 
     /** On the event loop; when that has ended, here. */
@@ -304,17 +323,20 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return ticker.nanoTime();
     }
 
-    /** Sends from the event loop: joins what is being gathered, and leaves with it. */
+    /**
+     * Sends from the event loop: joins what is being gathered, and leaves with it. Where that fails the connection ends,
+     * since nobody else may know that it did.
+     */
     final void sendNow(Outbound message) {
         if (closed) {
             message.lost();
             return;
         }
-        gather(message);
+        gatherSafely(message);
         // a message that refuses itself as it leaves is one of many: whoever takes them from the queue flushes behind
         // them
-        if (!reading && !gathering) {
-            flush();
+        if (!gathering) {
+            flushGathered();
         }
     }
 
@@ -345,15 +367,20 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (gatherQueued(AT_ONCE_BYTES) <= 0) {
             wakeAgain();
         }
-        flushDrained();
+        flushGathered();
     }
 
     private void beginDrain() {
         // first: a thread that finds nothing scheduled and the turn free may be sure that what it has queued before has
         // left
-        takeTurn();
-        // before the first poll: whoever adds from here on schedules again, whoever added before is found
-        scheduled = false;
+        try {
+            takeTurn();
+        } catch (Throwable t) {
+            broken(t);
+        } finally {
+            // before the first poll: whoever adds from here on schedules again, whoever added before is found
+            scheduled = false;
+        }
     }
 
     /** Other connections of the loop have their turn before the rest. */
@@ -365,7 +392,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    private void flushDrained() {
+    private void flushGathered() {
         if (!reading) {
             try {
                 flush();
@@ -417,8 +444,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * Something was thrown that nobody expected, or the heap is full: this connection's state is unknown, and it ends here and now. The
      * loop and its other connections go on.
      */
-    private void broken(Throwable thrown) {
+    final void broken(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
+            MemoryReserve.use();
             memoryWanted = RPCXException.message(thrown);
         }
         try {
@@ -455,6 +483,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         flushBatch();
     }
 
+    /** Gathers a frame as a whole: where there is no room for all of it, nothing of it is gathered. */
     private void writeFrame(int head, int id, ByteBuf body, int bytes) {
         boolean alone = bytes > GATHERED_BYTES;
         // what is gathered goes before what a thread writes itself from here on: no reply may overtake the preface
@@ -470,17 +499,14 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         at += Wire.HEAD_BYTES;
         if (!alone) {
             body.readBytes(out, at, bytes);
-            at += bytes;
+            gathered.length = at + bytes;
+            return;
         }
-        gathered.length = at;
-        if (alone) {
-            // room for the fragments behind this one, and for those of others in turn: a buffer that has to grow is
-            // copied
-            int room = large.isEmpty()
-                    ? Math.min(body.readableBytes(), BATCH_BYTES) + GATHERED_BYTES
-                    : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
-            spill(room).writeBytes(body, bytes);
-        }
+        // room for the fragments behind this one, and for those of others in turn: a buffer that has to grow is copied
+        int room = large.isEmpty()
+                ? Math.min(body.readableBytes(), BATCH_BYTES) + GATHERED_BYTES
+                : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
+        spill(at, bytes, room).writeBytes(body, bytes);
     }
 
     /**
@@ -514,20 +540,27 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Moves what was gathered to the socket's buffer, with room for {@code more} behind it. */
-    private ByteBuf spill(int more) {
+    /**
+     * Moves what was gathered, up to {@code end}, to the socket's buffer. What it throws leaves all as it was.
+     *
+     * @param least there is room for so many bytes behind it
+     * @param room the same of a buffer that is new
+     */
+    private ByteBuf spill(int end, int least, int room) {
         ByteBuf out = batch;
         if (out == null) {
-            out = batch = channel.alloc().directBuffer(gathered.length + more);
+            out = batch = channel.alloc().directBuffer(end + room);
+        } else {
+            out.ensureWritable(end + least);
         }
-        out.writeBytes(gathered.bytes, 0, gathered.length);
+        out.writeBytes(gathered.bytes, 0, end);
         gathered.length = 0;
         return out;
     }
 
     private void writeBatch() {
         if (gathered.length > 0 || batch != null) {
-            ByteBuf out = spill(0);
+            ByteBuf out = spill(gathered.length, 0, 0);
             batch = null;
             channel.write(out, channel.voidPromise());
         }
@@ -884,12 +917,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private void fail(RPCXException.Code code, String why) {
-        if (!closed && greeted) {
-            ByteBuf body = Unpooled.buffer();
-            WireError.write(body, new RPCXException(code, why, RPCXException.Executed.MAYBE));
-            gather(new Outbound.Control(Wire.ERROR, 0, body));
+        try {
+            if (!closed && greeted) {
+                ByteBuf body = Unpooled.buffer();
+                WireError.write(body, new RPCXException(code, why, RPCXException.Executed.MAYBE));
+                gather(new Outbound.Control(Wire.ERROR, 0, body));
+            }
+        } finally {
+            close(why);
         }
-        close(why);
     }
 
     /** On the event loop. What has been written leaves, if the peer reads it soon. */
@@ -935,14 +971,19 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             // from here on no thread writes; what one has begun is ended first
             turn.end();
         }
-        writeRest();
+        takeRest();
         writeBatch();
     }
 
     /** A handler may hold the connection long after its end, which must not keep what is not counted any more. */
     private void dropGathered() {
-        gathered.bytes = new byte[0];
+        gathered.bytes = NOTHING;
         gathered.length = 0;
+        ByteBuf unwritten = batch;
+        batch = null;
+        if (unwritten != null) {
+            unwritten.release();
+        }
     }
 
     /** What small frames are gathered in: for tests. */

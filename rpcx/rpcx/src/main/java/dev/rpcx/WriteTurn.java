@@ -182,10 +182,10 @@ final class WriteTurn {
             return true;
         }
         if (now == BROKEN) {
-            // as if it were the loop's: what it writes from here on is thrown away
-            owner = ended ? ENDED : LOOP;
-            wanted = false;
+            // first: where this fails, nobody writes all the same
             channel.unsafe().close(channel.voidPromise());
+            // as if it were the loop's: what it writes from here on is thrown away
+            takeOver();
             return true;
         }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
@@ -201,15 +201,16 @@ final class WriteTurn {
         return true;
     }
 
-    /** From a thread that could not write all. @return what is left; null if that has been taken already */
+    /** What a thread could not write; null if none has left anything. Nobody has the turn until {@link #takeOver}. */
     @Nullable
-    ByteBuffer takeOver() {
-        if (owner != LEFT_TO_LOOP) {
-            return null;
-        }
+    ByteBuffer rest() {
+        return owner == LEFT_TO_LOOP ? buffer : null;
+    }
+
+    /** The {@link #rest} is in the loop's hands, and so is the turn. */
+    void takeOver() {
         owner = ended ? ENDED : LOOP;
         wanted = false;
-        return buffer;
     }
 
     /**

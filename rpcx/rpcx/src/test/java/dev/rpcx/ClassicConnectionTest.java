@@ -21,6 +21,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What both sides of the classic wire do with a peer that stands still, by a hand clock and to the nanosecond. */
 class ClassicConnectionTest {
@@ -42,6 +44,7 @@ class ClassicConnectionTest {
     private int frames;
     private boolean busy;
     private Runnable onFrame = () -> {};
+    private Runnable onLook = () -> {};
     private final Connection connection = new Connection(channel, account, KEEP_ALIVE);
 
     private final class Connection extends ClassicConnection {
@@ -57,6 +60,7 @@ class ClassicConnectionTest {
         @Override
         void onLook(long nowNanos) {
             looks.add(nowNanos);
+            onLook.run();
         }
 
         @Override
@@ -308,6 +312,47 @@ class ClassicConnectionTest {
         assertThat(ends).isEmpty();
         passLooks(1);
         expectEnd(Code.UNAVAILABLE, Executed.NOT_EXECUTED, "nothing was called");
+    }
+
+    /** As a socket's channel does with what it has no direct memory for: it says so to whoever has written it alone. */
+    private static final class Forgetful extends ChannelOutboundHandlerAdapter {
+        int remembers;
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+            if (remembers-- == 0) {
+                ((ByteBuf) message).release();
+                promise.setFailure(new OutOfMemoryError("of this test"));
+            } else {
+                ctx.writeAndFlush(message, promise);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2})
+    void nothingFollowsAFrameOfWhichAPieceHasNoMemory(int pieces) {
+        Forgetful forgetful = new Forgetful();
+        forgetful.remembers = pieces;
+        channel.pipeline().addFirst(forgetful);
+        write(3 * 16 * 1024);
+        write(10);
+        assertThat(HandPlatform.written(channel).length).isEqualTo(pieces * 16 * 1024);
+        assertThat(channel.isOpen()).isFalse();
+        assertThat(left.stream().mapToInt(Integer::intValue).sum())
+                .as("each byte is told of")
+                .isGreaterThanOrEqualTo(3 * 16 * 1024 + 10);
+    }
+
+    /** Its timer would come never again, and a peer that is gone would be found by nobody. */
+    @Test
+    void aConnectionThatCannotBeLookedAtEnds() {
+        onLook = () -> {
+            throw new OutOfMemoryError("of this test");
+        };
+        passLooks(1);
+        assertThat(channel.isOpen()).isFalse();
+        assertThat(overs).isEqualTo(1);
     }
 
     @Test

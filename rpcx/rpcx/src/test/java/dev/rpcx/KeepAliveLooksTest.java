@@ -28,6 +28,7 @@ class KeepAliveLooksTest {
     private final Account account = Objects.requireNonNull(ledger.open(null));
     private final List<String> closed = new ArrayList<>();
     private int rests;
+    private boolean failsToRest;
     private final WireConnection connection = new WireConnection(channel, account) {
         @Override
         void onPreface(int version) {}
@@ -47,6 +48,9 @@ class KeepAliveLooksTest {
         void rest() {
             super.rest();
             rests++;
+            if (failsToRest) {
+                throw new OutOfMemoryError("of this test");
+            }
         }
 
         @Override
@@ -285,6 +289,15 @@ class KeepAliveLooksTest {
             look();
         }
         assertThat(closed).isEmpty();
+    }
+
+    /** Its timer would come never again, and a peer that is gone would be found by nobody. */
+    @Test
+    void aConnectionThatCannotBeLookedAtEnds() {
+        failsToRest = true;
+        look();
+        assertThat(closed).containsExactly("of this test");
+        assertThat(channel.isOpen()).isFalse();
     }
 
     @Test

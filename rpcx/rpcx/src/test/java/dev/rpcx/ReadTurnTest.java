@@ -10,9 +10,11 @@ import io.netty.channel.epoll.Epoll;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -64,14 +66,19 @@ class ReadTurnTest {
         assumeTrue(Epoll.isAvailable(), "callers read their replies themselves on Linux only");
     }
 
-    private static @Nullable ReadTurn turn(Client client) {
+    private static @Nullable ClientConnection connection(Client client) {
         for (Channel channel : client.channels.keySet()) {
             ClientConnection connection = channel.pipeline().get(ClientConnection.class);
             if (connection != null) {
-                return connection.readTurn;
+                return connection;
             }
         }
         return null;
+    }
+
+    private static @Nullable ReadTurn turn(Client client) {
+        ClientConnection connection = connection(client);
+        return connection == null ? null : connection.readTurn;
     }
 
     private static void callUntilLent(EchoClient echo, Client client) {
@@ -148,6 +155,33 @@ class ReadTurnTest {
         }
         assertThat(wrong.get()).isNull();
         assertThat(right.get()).isEqualTo(calls);
+    }
+
+    /** The loop has read it, and lent the socket, since the caller asked whether it is there. */
+    @Test
+    void aCallerWhoseReplyIsThereDoesNotWaitAtTheSocket() {
+        try (Server server = new Server(0, RegistryServer.registry(service)).start();
+                Client client = Client.standard()) {
+            EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
+            await().atMost(Duration.ofSeconds(10)).until(() -> {
+                callUntilLent(echo, client);
+                ClientConnection connection = Objects.requireNonNull(connection(client));
+                ClientCall answered = Objects.requireNonNull(connection.slots.at(0));
+                // by the loop, which takes the socket back from nobody meanwhile
+                return CompletableFuture.supplyAsync(
+                                () -> {
+                                    if (!connection.readTurn.isLent()) {
+                                        return false;
+                                    }
+                                    long began = System.nanoTime();
+                                    connection.readTurn.read(answered);
+                                    return System.nanoTime() - began < TimeUnit.MILLISECONDS.toNanos(10);
+                                },
+                                connection.loop())
+                        .get(10, TimeUnit.SECONDS);
+            });
+            assertThat(echo.echo("again")).isEqualTo("again");
+        }
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
@@ -14,6 +15,8 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What both sides of the native wire do with what goes out, on a channel that a test can stop and end. */
 @Timeout(60)
@@ -125,6 +128,47 @@ class WireConnectionTest {
         assertThat(connection.isClosed()).isTrue();
         assertThat(told).endsWith("closed").doesNotContain("lost");
         assertThat(told.indexOf("closed")).isEqualTo(told.size() - 1);
+    }
+
+    /** As of a future that a handler completes, whose callbacks' errors nobody hears of. */
+    private void sendUnheard(Outbound message) {
+        try {
+            connection.sendNow(message);
+        } catch (OutOfMemoryError unheard) {
+            // nobody ends the connection over it
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {5_000, 3 * Wire.MAX_PAYLOAD_BYTES})
+    void noBytesOfOthersBecomeTheBodyOfAFrameForWhichThereIsNoMemory(int bytes) {
+        FailingAllocator memory = new FailingAllocator();
+        channel.config().setAllocator(memory);
+        channel.pipeline().addLast(connection);
+        memory.failAtNext(1);
+        sendUnheard(new Message(bytes));
+        assertThat(memory.hasFailed()).isTrue();
+        sendUnheard(new Outbound.Control(Wire.ERROR, 1 << 16, Unpooled.buffer().writeZero(100)));
+        connection.sendNow(Wire.PING, 7);
+        assertThat(HandPlatform.written(channel)).isEmpty();
+        assertThat(told).containsExactly("closed");
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void whatWasGatheredBeforeAFrameForWhichThereIsNoMemoryLeavesWhole() {
+        FailingAllocator memory = new FailingAllocator();
+        channel.config().setAllocator(memory);
+        channel.pipeline().addLast(connection);
+        connection.channelRead(
+                channel.pipeline().context(connection), Unpooled.buffer().writeBytes(RawPeer.preface()));
+        connection.sendNow(Wire.PING, 7);
+        memory.failAtNext(1);
+        sendUnheard(new Message(5_000));
+        connection.channelReadComplete(channel.pipeline().context(connection));
+        assertThat(HandPlatform.written(channel))
+                .isEqualTo(ByteBufUtil.getBytes(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER)));
+        assertThat(channel.isOpen()).isFalse();
     }
 
     @Test

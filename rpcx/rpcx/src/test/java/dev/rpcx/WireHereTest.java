@@ -6,12 +6,17 @@ import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
 import io.netty.channel.epoll.Epoll;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -25,6 +30,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * A thread that writes its message to the socket itself: over a real socket, with an event loop that a test holds up as
@@ -346,6 +353,95 @@ class WireHereTest {
             expect(7, 3);
         }
         assertThat(waiting[0]).as("its own is behind it").isGreaterThan(6_000);
+    }
+
+    /** What is read to the end, after as many messages of this kind and a PING were sent, in order. */
+    private void expectNothingButTheBeginOf(int messages, ByteBuf body) throws IOException {
+        ByteBuf sent = Unpooled.buffer();
+        for (int i = 0; i < messages; i++) {
+            sent.writeBytes(RawPeer.frame(Wire.REPLY, 10 + i, body));
+        }
+        sent.writeBytes(RawPeer.frame(Wire.PING, 8, Unpooled.EMPTY_BUFFER));
+        byte[] read = peer().readToEnd();
+        assertThat(read.length).isLessThanOrEqualTo(sent.readableBytes());
+        assertThat(Arrays.mismatch(read, ByteBufUtil.getBytes(sent, 0, read.length)))
+                .as("the first byte that is another's")
+                .isEqualTo(-1);
+    }
+
+    /** Fills the socket; then the loop has a PING to send behind that, for which something fails. */
+    private void failBehindARest(Runnable failing) throws Exception {
+        ByteBuf body = Unpooled.buffer(LARGEST);
+        while (body.isWritable()) {
+            body.writeByte('x');
+        }
+        int[] sent = new int[1];
+        whileTheLoopIsBusy(
+                () -> {
+                    while (connection().sendHere(new Message(10 + sent[0], body.duplicate()))) {
+                        sent[0]++;
+                        assertThat(sent[0]).as("the socket takes an end").isLessThan(100_000);
+                    }
+                },
+                () -> {
+                    failing.run();
+                    try {
+                        connection().sendNow(Wire.PING, 8);
+                    } catch (OutOfMemoryError again) {
+                        // as it ended the connection for the one before
+                    }
+                });
+        closed.orTimeout(PATIENCE_MILLIS, TimeUnit.MILLISECONDS).join();
+        expectNothingButTheBeginOf(sent[0], body);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3})
+    void noBytesOfOthersBecomeTheRestOfAFrameForWhichThereIsNoMemory(int times) throws Exception {
+        greet();
+        FailingAllocator memory = new FailingAllocator();
+        failBehindARest(() -> {
+            connection().channel.config().setAllocator(memory);
+            memory.failAtNext(times);
+        });
+        assertThat(memory.hasFailed()).isTrue();
+    }
+
+    @Test
+    void noBytesOfOthersBecomeTheRestOfAFrameThatTheChannelHasThrownAway() throws Exception {
+        greet();
+        failBehindARest(() -> connection().channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            private boolean hasFailed;
+
+            @Override
+            public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+                if (hasFailed || !((ByteBuf) message).isReadable()) {
+                    ctx.write(message, promise);
+                    return;
+                }
+                hasFailed = true;
+                ((ByteBuf) message).release();
+                throw new OutOfMemoryError("of this test");
+            }
+        }));
+    }
+
+    /** Messages that wait for the loop hear of it, however often it fails. */
+    @Test
+    void whatIsQueuedBehindARestForWhichThereIsNoMemoryIsLost() throws Exception {
+        greet();
+        FailingAllocator memory = new FailingAllocator();
+        whileTheLoopIsBusy(() -> {
+            fill(10);
+            connection().send(new Message(8, 1));
+            connection().channel.config().setAllocator(memory);
+            memory.failAtNext(Integer.MAX_VALUE);
+        });
+        closed.orTimeout(PATIENCE_MILLIS, TimeUnit.MILLISECONDS).join();
+        connection().send(new Message(9, 1));
+        onLoop(() -> {});
+        assertThat(told).containsExactly("8 lost", "9 lost");
+        memory.failAtNext(0);
     }
 
     @Test
