@@ -110,13 +110,19 @@ final class ClientStream implements Flow.Publisher<Object> {
                     ready = method.route().ready(key);
                 }
                 keepArguments();
-                wait = method.route().await(key, deadlineNanos, method.times(), permit, (connected, failure) -> {
-                    if (connected == null) {
-                        refused(java.util.Objects.requireNonNull(failure));
-                    } else if (!send(connected)) {
-                        findConnection();
-                    }
-                });
+                Route.Wait begun = method.route()
+                        .await(key, deadlineNanos, method.times(), permit, (connected, failure) -> {
+                            if (connected == null) {
+                                refused(java.util.Objects.requireNonNull(failure));
+                            } else if (!send(connected)) {
+                                findConnection();
+                            }
+                        });
+                wait = begun;
+                if (begun != null && begun.isOver()) {
+                    // the call may have ended already
+                    wait = null;
+                }
                 if (cancelled) {
                     endWait();
                 }
@@ -316,18 +322,24 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
+        /** The call is over: whoever keeps its subscription keeps no connection. */
+        private void letGo() {
+            sent = null;
+            wait = null;
+        }
+
         @Override
         void succeed(@Nullable Object value) {
             isOver = true;
             arrived();
-            sent = null;
+            letGo();
             receiver.end(null);
         }
 
         @Override
         void endAnyway(@Nullable Object value, @Nullable RPCXException error) {
             isOver = true;
-            sent = null;
+            letGo();
             held.giveBack();
             receiver.end(error);
             // an attempt to send it again may have ended half way
@@ -352,7 +364,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             if (!answered || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
                 count(error);
             }
-            sent = null;
+            letGo();
             receiver.end(Health.named(error, method.route(), method));
         }
     }

@@ -306,6 +306,9 @@ abstract class Route {
          * @return false if the call has been told how its wait has ended, or is about to be; otherwise it will not be
          */
         boolean giveUp();
+
+        /** Whether the call has been told how its wait has ended. From any thread. */
+        boolean isOver();
     }
 
     /** A call that waits for a connection, until there is one, its time is over or nobody wants it any more. */
@@ -375,7 +378,8 @@ abstract class Route {
             end(null, refused);
         }
 
-        synchronized boolean isOver() {
+        @Override
+        public synchronized boolean isOver() {
             return isOver;
         }
 

@@ -6,7 +6,10 @@ import static org.awaitility.Awaitility.await;
 
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -179,11 +182,10 @@ class EarlyCallsTest {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void whatWaitsForAConnectionIsChargedUntilItsCallEnds(boolean isClassic) throws Exception {
-        // it is connected to, and never says anything; on the classic wire only a handshake makes a call wait for that
-        try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
-                Client client = isClassic
-                        ? builder(true).eventLoops(1).tls(Tls.client()).build()
-                        : builder(false).eventLoops(1).build()) {
+        try (ServerSocket silent = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+                Full full = new Full(silent.getLocalPort());
+                Client client = builder(isClassic).eventLoops(1).build()) {
+            assertThat(full.taken).isNotEmpty();
             Calls calls = client.create(Calls.class, "127.0.0.1", silent.getLocalPort());
             List<Integer> many = new ArrayList<>();
             for (int i = 0; i < 10_000; i++) {
@@ -383,5 +385,30 @@ class EarlyCallsTest {
                 .hasSize(1)
                 .allMatch(line -> line.matches(
                         "WARNING a one-way call of early/note at .*:" + port + " failed as UNAVAILABLE, NOT_EXECUTED"));
+    }
+
+    /** Holds all the connections that a port takes which nobody accepts: no other one comes about. */
+    private static final class Full implements AutoCloseable {
+        private final List<Socket> taken = new ArrayList<>();
+
+        Full(int port) throws IOException {
+            while (true) {
+                Socket socket = new Socket();
+                try {
+                    socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 300);
+                    taken.add(socket);
+                } catch (SocketTimeoutException full) {
+                    socket.close();
+                    return;
+                }
+            }
+        }
+
+        @Override
+        public void close() throws IOException {
+            for (Socket each : taken) {
+                each.close();
+            }
+        }
     }
 }

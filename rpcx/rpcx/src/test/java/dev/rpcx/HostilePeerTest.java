@@ -348,7 +348,7 @@ class HostilePeerTest {
     @Test
     void aResultThatNeverComesEndsWithTheTimeOfItsCall() throws Exception {
         try (RawPeer raw = greeted()) {
-            raw.send(timed(Wire.REQUEST, FIRST, "never", 300, Unpooled.EMPTY_BUFFER));
+            raw.send(timed(Wire.REQUEST, FIRST, "never", 3_000, Unpooled.EMPTY_BUFFER));
             raw.send(timed(Wire.REQUEST, FIRST + 1, "never", 200, Unpooled.EMPTY_BUFFER));
             for (int id : new int[] {FIRST + 1, FIRST}) {
                 RawPeer.Frame frame = raw.readAnswer();
