@@ -112,14 +112,7 @@ class BoundFuture<T> extends CompletableFuture<T> {
     private static Runnable bound(Runnable given) {
         Objects.requireNonNull(given);
         CallContext context = CallContext.here();
-        return () -> {
-            CallContext before = CallContext.swap(context);
-            try {
-                given.run();
-            } finally {
-                CallContext.swap(before);
-            }
-        };
+        return () -> CallContext.runIn(context, given);
     }
 
     @Override

@@ -5,24 +5,16 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The stream that a call takes to its server. It is subscribed to, asked for items and cancelled in the context in which
- * the call was made, or in none, whatever thread does it: event loops, as credit comes, or another call's handler.
+ * The stream that a call takes to its server. It is subscribed to, asked for items and cancelled in the context in
+ * which the call was made, or in none, whatever thread does it: event loops, as credit comes, or another call's
+ * handler.
  */
 record BoundPublisher(
         Flow.Publisher<Object> given, @Nullable CallContext context) implements Flow.Publisher<Object> {
-    private static void in(@Nullable CallContext context, Runnable signal) {
-        CallContext before = CallContext.swap(context);
-        try {
-            signal.run();
-        } finally {
-            CallContext.swap(before);
-        }
-    }
-
     @Override
     public void subscribe(Flow.Subscriber<? super Object> subscriber) {
         Objects.requireNonNull(subscriber);
-        in(context, () -> given.subscribe(new Bound(subscriber, context)));
+        CallContext.runIn(context, () -> given.subscribe(new Bound(subscriber, context)));
     }
 
     private record Bound(
@@ -34,12 +26,12 @@ record BoundPublisher(
             subscriber.onSubscribe(new Flow.Subscription() {
                 @Override
                 public void request(long items) {
-                    in(context, () -> subscription.request(items));
+                    CallContext.runIn(context, () -> subscription.request(items));
                 }
 
                 @Override
                 public void cancel() {
-                    in(context, subscription::cancel);
+                    CallContext.runIn(context, subscription::cancel);
                 }
             });
         }

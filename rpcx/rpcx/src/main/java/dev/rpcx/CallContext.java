@@ -199,7 +199,12 @@ public final class CallContext {
      */
     public void run(Runnable task) {
         Given.notNull(task, "task", "what runs");
-        CallContext before = swap(this);
+        runIn(this, task);
+    }
+
+    /** @param context null for none */
+    static void runIn(@Nullable CallContext context, Runnable task) {
+        CallContext before = swap(context);
         try {
             task.run();
         } finally {

@@ -133,7 +133,9 @@ final class ClientCall extends Outbound {
      */
     private int arriving;
 
-    /** The server has sent what only a handler that has begun brings, so an error that says otherwise is not believed. */
+    /**
+     * The server has sent what only a handler that has begun brings, so an error that says otherwise is not believed.
+     */
     private boolean hasBegunThere;
 
     // set by the event loop before it completes the call

@@ -11,9 +11,9 @@ import java.lang.annotation.Target;
  * taken the call, so that a flood of them is bounded; how it ends is not told. Where there is no connection yet the call is kept for it, and
  * {@link Client#close} waits for that.
  *
- * <p>What is known before the call returns is thrown. What fails later nobody is told: it is a warning in the log, once a minute with a
- * count. So calls are lost which wait for a connection when the first attempt to make one fails, as where the only server is being started
- * anew; who has to know calls a method with a result.
+ * <p>What is known before the call returns is thrown. What fails later nobody is told: it is a warning in the log, once
+ * a minute with a count. So calls are lost which wait for a connection when the first attempt to make one fails, as
+ * where the only server is being started anew; who has to know calls a method with a result.
  *
  * <p>The arguments are read before the call returns, and once more where a server that closes has refused the call: who
  * changes them within its time may change what is sent then.

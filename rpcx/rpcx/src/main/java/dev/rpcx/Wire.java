@@ -8,8 +8,8 @@ final class Wire {
     static final int VERSION = 1;
 
     /**
-     * No version is ever above this. From 9 on the byte behind "RPCX" could be one of a text, and a request of HTTP with
-     * a method that begins so would be a connection.
+     * No version is ever above this. From 9 on the byte behind "RPCX" could be one of a text, and a request of HTTP
+     * with a method that begins so would be a connection.
      */
     static final int MAX_VERSION = 8;
 

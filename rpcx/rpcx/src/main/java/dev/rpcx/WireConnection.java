@@ -324,8 +324,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends from the event loop: joins what is being gathered, and leaves with it. Where that fails the connection ends,
-     * since nobody else may know that it did.
+     * Sends from the event loop: joins what is being gathered, and leaves with it. Where that fails the connection
+     * ends, since nobody else may know that it did.
      */
     final void sendNow(Outbound message) {
         if (closed) {
@@ -732,7 +732,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** When what is being read was there, for all whole frames of it: a look at the clock for each costs a part of a small call. */
+    /**
+     * When what is being read was there, for all whole frames of it: a look at the clock for each costs a part of a
+     * small call.
+     */
     final long readNanos() {
         if (!isReadTimed) {
             isReadTimed = true;

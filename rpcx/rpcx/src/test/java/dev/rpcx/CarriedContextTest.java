@@ -399,7 +399,9 @@ class CarriedContextTest {
         assertThat(all.stream().map(CompletableFuture::join)).containsExactly("alice", "bob", "carol");
     }
 
-    /** Credit comes on an event loop, which knows of no call: what a publisher asks for would be asked in nobody's name. */
+    /**
+     * Credit comes on an event loop, which knows of no call: what a publisher asks for would be asked in nobody's name.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void theStreamThatACallTakesIsAskedInTheContextOfThatCall(boolean isConnected) {

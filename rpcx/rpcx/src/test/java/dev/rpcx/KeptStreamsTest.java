@@ -13,7 +13,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What is left of streams that have ended: in the slots of their calls, at whoever keeps a subscription, on the pool's threads. */
+/** What is left of streams that have ended: in the slots of their calls, and at whoever keeps a subscription. */
 @Timeout(60)
 class KeptStreamsTest {
     private static final int UPLOADS = 10;
