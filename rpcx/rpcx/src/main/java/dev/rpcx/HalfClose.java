@@ -3,9 +3,12 @@ package dev.rpcx;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelException;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.epoll.EpollTcpInfo;
 import io.netty.channel.socket.DuplexChannel;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.AttributeKey;
@@ -21,7 +24,8 @@ import org.jspecify.annotations.Nullable;
  * too or its time is over.
  *
  * <p>What was written last may be a large reply that the peer reads slowly. It leaves for as long as the peer takes
- * some of it now and then, and no longer than whose channel this is gives it: see {@link #allow}.
+ * some of it now and then, and no longer than whose channel this is gives it: see {@link #allow}. It has left once the
+ * peer's system has it, and not once the system here has: between the two there may be seconds of a slow way.
  */
 final class HalfClose {
     private static final AttributeKey<LongSupplier> ALLOWED = AttributeKey.valueOf(HalfClose.class, "allowed");
@@ -47,6 +51,9 @@ final class HalfClose {
     /** What comes behind the end of the stream is read for so long at most. Source: nginx, lingering_timeout, shortened. */
     private static final long DISCARD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
+    /** State of a socket whose end the peer's system has not confirmed. Source: Linux, tcp_states.h. */
+    private static final int FIN_WAIT_1 = 4;
+
     private final Channel channel;
     private final Charge timers;
     private final long beganNanos;
@@ -59,6 +66,12 @@ final class HalfClose {
 
     /** So many looks in a row may find what the last one saw. */
     private int looksLeft = FIRST_LOOKS;
+
+    /** The end of the output is in the system's hands, and nothing in the queue. */
+    private boolean isWritten;
+
+    /** Segments that were on the way to the peer at the last look. */
+    private long onTheWay;
 
     private HalfClose(Channel channel, Account account) {
         this.channel = channel;
@@ -111,7 +124,7 @@ final class HalfClose {
 
     private void endOutput() {
         if (channel instanceof DuplexChannel socket) {
-            then(socket.shutdownOutput(), () -> closeAfter(DISCARD_NANOS));
+            then(socket.shutdownOutput(), this::discard);
         } else {
             channel.close();
         }
@@ -127,8 +140,14 @@ final class HalfClose {
         });
     }
 
-    private void closeAfter(long nanos) {
-        after(nanos, () -> SocketQueue.closeNow(channel));
+    private void discard() {
+        isWritten = true;
+        if (hasArrived()) {
+            after(DISCARD_NANOS, () -> SocketQueue.closeNow(channel));
+        } else {
+            looksLeft = FIRST_LOOKS;
+            lookAgain();
+        }
     }
 
     private void lookAgain() {
@@ -145,7 +164,12 @@ final class HalfClose {
     }
 
     private void look() {
-        looksLeft = hasTaken() ? MORE_LOOKS : looksLeft - 1;
+        if (isWritten && hasArrived()) {
+            discard();
+            return;
+        }
+        boolean isMoving = isWritten ? isOnItsWay() : hasTaken();
+        looksLeft = isMoving ? MORE_LOOKS : looksLeft - 1;
         if (looksLeft == 0 || nanoTime() - beganNanos >= allowedNanos()) {
             SocketQueue.closeNow(channel);
         } else {
@@ -162,6 +186,31 @@ final class HalfClose {
         queued = bytes;
         restOfFirst = rest;
         return isLess;
+    }
+
+    /** Whether the peer's system has all, and the end behind it; yes where this system does not tell. */
+    private boolean hasArrived() {
+        EpollTcpInfo way = way();
+        return way == null || way.state() != FIN_WAIT_1;
+    }
+
+    /** The system here sends, or the peer's has said to have more. A peer that does not read gets no data but questions. */
+    private boolean isOnItsWay() {
+        EpollTcpInfo way = way();
+        if (way == null) {
+            return false;
+        }
+        boolean isMoving = way.unacked() != onTheWay || TimeUnit.MILLISECONDS.toNanos(way.lastDataSent()) < LOOK_NANOS;
+        onTheWay = way.unacked();
+        return isMoving;
+    }
+
+    private @Nullable EpollTcpInfo way() {
+        try {
+            return channel instanceof EpollSocketChannel socket ? socket.tcpInfo() : null;
+        } catch (ChannelException closed) {
+            return null;
+        }
     }
 
     private long allowedNanos() {
