@@ -46,6 +46,9 @@ abstract class Outbound {
     /** True once the first fragment has left: the next is a {@link Wire#PART}. */
     boolean begun;
 
+    /** {@link Turns} sets it when the message is added there: which others it takes turns with. */
+    byte size;
+
     Outbound() {
         this(Unpooled.buffer(FIRST_BYTES));
     }

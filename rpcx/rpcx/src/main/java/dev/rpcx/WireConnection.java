@@ -12,7 +12,6 @@ import io.netty.util.concurrent.Ticker;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
-import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -21,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * One connection that speaks the native wire: cuts what arrives into frames, gathers what many threads send and flushes it once.
  *
  * <p>Outgoing: {@link #send} queues from any thread and wakes the event loop only if nobody has; the loop copies all it finds into one
- * pooled buffer and writes that. A message above one frame waits in {@link #large} and leaves a fragment at a time, behind the small ones;
+ * pooled buffer and writes that. A message above one frame waits in {@link #turns} and leaves a fragment at a time, behind the small ones;
  * so does any reply while the peer does not read.
  *
  * <p>Longer than 400 lines because what is gathered, what is cut and who writes change together, on the event loop, and nobody else may
@@ -92,8 +91,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private volatile boolean scheduled;
 
-    /** Messages of more than one frame that have begun to leave, in turn; and those that wait. */
-    private final ArrayDeque<Outbound> large = new ArrayDeque<>();
+    /** Messages of more than one frame, and those that wait for the socket. */
+    private final Turns turns = new Turns();
 
     /** Small frames gathered for the next write: on the heap, where writing a byte costs no more than that. */
     private final Gathered gathered = new Gathered();
@@ -475,7 +474,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         if (message.waits || message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES || isAhead(message)) {
             message.begun = false;
-            large.add(message);
+            turns.add(message);
             return;
         }
         writeFrame(message.head, message.id, message.body, message.body.readableBytes());
@@ -503,7 +502,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         // room for the fragments behind this one, and for those of others in turn: a buffer that has to grow is copied
-        int room = large.isEmpty()
+        int room = turns.isLast()
                 ? Math.min(body.readableBytes(), BATCH_BYTES) + GATHERED_BYTES
                 : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
         spill(at, bytes, room).writeBytes(body, bytes);
@@ -568,10 +567,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Writes what was gathered; large messages add a fragment each as long as the socket takes them. A write can end the connection or
-     * come back here, so after each one {@link #large} may be another.
+     * come back here, so after each one {@link #turns} may be others.
      */
     private void flush() {
-        if (gathered.length == 0 && batch == null && large.isEmpty()) {
+        if (gathered.length == 0 && batch == null && turns.isEmpty()) {
             if (gathered.bytes.length + cut.capacity() != keptBytes) {
                 // a frame that has begun is held also where nothing leaves
                 keepBuffers();
@@ -583,9 +582,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         int room = AT_ONCE_BYTES;
-        while (room > 0 && !large.isEmpty() && channel.isWritable()) {
+        while (room > 0 && !turns.isEmpty() && channel.isWritable()) {
             room = gatherQueued(room);
-            Outbound message = large.poll();
+            Outbound message = turns.next();
             if (message == null) {
                 break;
             }
@@ -599,9 +598,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             room -= bytes;
             writeFrame(bytes < rest ? head | Wire.MORE : head, message.id, message.body, bytes);
             if (bytes == rest) {
+                turns.ended(message);
                 message.left();
             } else {
-                large.add(message);
+                turns.goesOn(message);
             }
             flushBatch();
         }
@@ -684,10 +684,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     void shed() {}
 
-    /** Takes a message back whose fragments have begun to leave. */
+    /** Takes a message back that waits for its turn, or of which some has left. */
     final void recall(Outbound message) {
-        if (!large.isEmpty()) {
-            large.remove(message);
+        if (!turns.isEmpty()) {
+            turns.remove(message);
         }
     }
 
@@ -970,7 +970,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         try {
             beforeClose();
         } finally {
-            large.clear();
+            turns.clear();
             // from here on no thread writes; what one has begun is ended first
             turn.end();
         }

@@ -400,7 +400,7 @@ class WireFramesTest {
         greet();
         read(frame(Wire.PING, 1, 0));
         int max = Wire.MAX_PAYLOAD_BYTES;
-        connection.sendNow(new Message("a", 2 * max + 1));
+        connection.sendNow(new Message("a", 5 * max));
         connection.sendNow(new Message("b", max + 1));
         connection.sendNow(new Message("small", 1));
         assertThat(told).containsExactly("small");
@@ -412,8 +412,35 @@ class WireFramesTest {
                         part(Wire.REPLY | Wire.MORE, 0, max),
                         part(Wire.PART | Wire.MORE, max, 2 * max),
                         part(Wire.PART, max, max + 1),
-                        part(Wire.PART, 2 * max, 2 * max + 1));
+                        part(Wire.PART | Wire.MORE, 2 * max, 3 * max),
+                        part(Wire.PART | Wire.MORE, 3 * max, 4 * max),
+                        part(Wire.PART, 4 * max, 5 * max));
         assertThat(told).containsExactly("small", "a begins", "b begins", "b", "a");
+    }
+
+    @Test
+    void aLargeMessageWaitsForTheEndOfAnotherOfItsSize() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        int max = Wire.MAX_PAYLOAD_BYTES;
+        connection.sendNow(new Message("a", 2 * max + 1));
+        connection.sendNow(new Message("b", max + 1));
+        Message recalled = new Message("recalled", 2 * max);
+        connection.sendNow(recalled);
+        connection.sendNow(new Message("c", 2 * max));
+        connection.recall(recalled);
+        readComplete();
+        assertThat(written())
+                .containsExactly(
+                        part(Wire.REPLY | Wire.MORE, 0, max),
+                        part(Wire.PART | Wire.MORE, max, 2 * max),
+                        part(Wire.PART, 2 * max, 2 * max + 1),
+                        part(Wire.REPLY | Wire.MORE, 0, max),
+                        part(Wire.PART, max, max + 1),
+                        part(Wire.REPLY | Wire.MORE, 0, max),
+                        part(Wire.PART, max, 2 * max));
+        assertThat(told).containsExactly("a begins", "a", "b begins", "b", "c begins", "c");
+        assertThat(recalled.begun).isFalse();
     }
 
     @Test

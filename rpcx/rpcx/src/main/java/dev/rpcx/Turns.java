@@ -1,0 +1,135 @@
+package dev.rpcx;
+
+import java.util.ArrayDeque;
+import java.util.Iterator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Messages that wait for their connection's socket, and whose turn it is to leave next: each brings one frame, and goes
+ * to the end if it has more. It belongs to the event loop.
+ *
+ * <p>A message in parts that has begun takes room at its receiver, which wants it to go on at some rate and refuses it
+ * otherwise; where many begin at once over a slow way each is too slow. So of messages of one size one has begun, and
+ * the others wait in the order in which they came. Sizes count as one up to four times the smallest: a message waits
+ * only for those that take not much longer than itself, and of messages up to 4 MiB at most four have begun. A message
+ * of one frame waits for nobody's end.
+ */
+final class Turns {
+    /** Up to 2 to the power of this a message in parts is of the first size, up to four times that of the second. */
+    private static final int FIRST_SIZE_BITS = 16;
+
+    /** The size of a message of one frame. */
+    private static final byte WHOLE = 0;
+
+    /** Each has its turn. Of those in parts there is one of a size. */
+    private final ArrayDeque<Outbound> inTurn = new ArrayDeque<>(1);
+
+    /**
+     * Messages in parts that may not begin yet, and what has to follow them; where there are any, there are others in
+     * turn.
+     */
+    private final ArrayDeque<Outbound> waiting = new ArrayDeque<>(1);
+
+    /** A bit for each size of which a message in parts has its turns. */
+    private int taken;
+
+    /** Whether nothing has a turn, and so nothing waits for one, but for what {@link #next} has brought. */
+    boolean isEmpty() {
+        return inTurn.isEmpty();
+    }
+
+    /** Whether there are no others than what {@link #next} has brought. */
+    boolean isLast() {
+        return inTurn.isEmpty() && waiting.isEmpty();
+    }
+
+    /** A message that has not begun. One of a call whose request waits follows that. */
+    void add(Outbound message) {
+        int bytes = message.body.readableBytes();
+        message.size = bytes <= Wire.MAX_PAYLOAD_BYTES ? WHOLE : size(bytes);
+        if (message.size == WHOLE ? follows(message.id) : isTaken(message.size)) {
+            waiting.add(message);
+        } else {
+            begin(message);
+        }
+    }
+
+    /** 1 for the first size. */
+    private static byte size(int bytes) {
+        int bits = Integer.SIZE - Integer.numberOfLeadingZeros(bytes - 1);
+        return (byte) (1 + Math.max(0, (bits - FIRST_SIZE_BITS + 1) / 2));
+    }
+
+    private boolean isTaken(byte size) {
+        return (taken & 1 << size) != 0;
+    }
+
+    private boolean follows(int id) {
+        for (Outbound message : waiting) {
+            if (message.id == id) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void begin(Outbound message) {
+        if (message.size != WHOLE) {
+            taken |= 1 << message.size;
+        }
+        inTurn.add(message);
+    }
+
+    /** The message whose turn it is, which {@link #goesOn} behind it or has {@link #ended}; null if there is none. */
+    @Nullable
+    Outbound next() {
+        return inTurn.poll();
+    }
+
+    void goesOn(Outbound message) {
+        inTurn.add(message);
+    }
+
+    /** The last of it has left. */
+    void ended(Outbound message) {
+        if (message.size == WHOLE) {
+            return;
+        }
+        taken &= ~(1 << message.size);
+        for (Iterator<Outbound> all = waiting.iterator(); all.hasNext(); ) {
+            Outbound next = all.next();
+            if (next.size == message.size) {
+                all.remove();
+                begin(next);
+                letFollow(next.id);
+                return;
+            }
+        }
+    }
+
+    /** What waits for a message of this id waits no longer. */
+    private void letFollow(int id) {
+        for (Iterator<Outbound> all = waiting.iterator(); all.hasNext(); ) {
+            Outbound next = all.next();
+            if (next.size == WHOLE && next.id == id) {
+                all.remove();
+                begin(next);
+            }
+        }
+    }
+
+    /** No more of it leaves. */
+    void remove(Outbound message) {
+        if (inTurn.remove(message)) {
+            ended(message);
+        } else if (waiting.remove(message) && message.size != WHOLE) {
+            letFollow(message.id);
+        }
+    }
+
+    void clear() {
+        inTurn.clear();
+        waiting.clear();
+        taken = 0;
+    }
+}

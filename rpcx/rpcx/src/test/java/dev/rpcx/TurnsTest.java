@@ -1,0 +1,174 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.Unpooled;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Whose turn it is to leave, and who waits for that. */
+class TurnsTest {
+    private static final int FRAME = Wire.MAX_PAYLOAD_BYTES;
+
+    private final Turns turns = new Turns();
+    private int lastId;
+
+    private Outbound message(int bytes) {
+        return message(++lastId, bytes);
+    }
+
+    private static Outbound message(int id, int bytes) {
+        return new Outbound.Control(Wire.REPLY, id, Unpooled.wrappedBuffer(new byte[bytes]));
+    }
+
+    private Outbound added(int bytes) {
+        Outbound message = message(bytes);
+        turns.add(message);
+        return message;
+    }
+
+    /** Takes a frame of each that is in turn, and no second one. */
+    private List<Outbound> round() {
+        List<Outbound> round = new ArrayList<>();
+        for (Outbound next = turns.next(); next != null; next = turns.next()) {
+            round.add(next);
+        }
+        round.forEach(turns::goesOn);
+        return round;
+    }
+
+    private void end(Outbound message) {
+        assertThat(turns.next()).isSameAs(message);
+        turns.ended(message);
+    }
+
+    @Test
+    void messagesOfOneFrameHaveTheirTurnsAsTheyCome() {
+        assertThat(turns.isEmpty()).isTrue();
+        assertThat(turns.next()).isNull();
+        Outbound empty = added(0);
+        Outbound small = added(1);
+        Outbound frame = added(FRAME);
+        assertThat(turns.isEmpty()).isFalse();
+        assertThat(round()).containsExactly(empty, small, frame);
+        end(empty);
+        end(small);
+        assertThat(turns.isLast()).isFalse();
+        end(frame);
+        assertThat(turns.isEmpty()).isTrue();
+        assertThat(turns.isLast()).isTrue();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24})
+    void ofMessagesOfOneSizeOneHasBegunAndTheOthersFollowInOrder(int most) {
+        Outbound first = added(most);
+        Outbound second = added(Math.max(FRAME, most / 4) + 1);
+        Outbound third = added(most);
+        Outbound larger = added(most + 1);
+        assertThat(round()).containsExactly(first, larger);
+        assertThat(round()).containsExactly(first, larger);
+        end(first);
+        assertThat(round()).containsExactly(larger, second);
+        end(larger);
+        assertThat(turns.next()).isSameAs(second);
+        assertThat(turns.isEmpty()).as("but for the one that has been brought").isTrue();
+        assertThat(turns.isLast()).isFalse();
+        turns.ended(second);
+        end(third);
+        assertThat(turns.isEmpty()).isTrue();
+        Outbound next = added(most);
+        assertThat(round()).as("nobody has the turn any more").containsExactly(next);
+    }
+
+    @Test
+    void asManyHaveBegunAsThereAreSizes() {
+        int[] sizes = {FRAME + 1, (1 << 16) + 1, (1 << 18) + 1, (1 << 20) + 1};
+        List<Outbound> first = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            for (int size : sizes) {
+                Outbound message = added(size);
+                if (i == 0) {
+                    first.add(message);
+                }
+            }
+        }
+        assertThat(round()).isEqualTo(first);
+    }
+
+    @Test
+    void whatIsTakenBackLeavesItsTurnOrItsPlace() {
+        Outbound first = added(100_000);
+        Outbound second = added(100_000);
+        Outbound third = added(100_000);
+        Outbound fourth = added(100_000);
+        turns.remove(second);
+        turns.remove(message(100_000));
+        assertThat(round()).containsExactly(first);
+        turns.remove(first);
+        assertThat(round()).containsExactly(third);
+        turns.remove(first);
+        assertThat(round()).as("once").containsExactly(third);
+        end(third);
+        turns.remove(fourth);
+        assertThat(turns.isEmpty()).isTrue();
+        Outbound small = added(1);
+        Outbound fifth = added(100_000);
+        turns.remove(small);
+        assertThat(round()).containsExactly(fifth);
+    }
+
+    @Test
+    void aMessageOfOneFrameFollowsThatOfItsCallWhichWaits() {
+        Outbound first = added(100_000);
+        Outbound other = added(100_000);
+        Outbound request = added(100_000);
+        Outbound last = added(100_000);
+        Outbound credit = message(request.id, 1);
+        turns.add(credit);
+        Outbound more = message(request.id, 2);
+        turns.add(more);
+        Outbound ofFirst = message(first.id, 1);
+        turns.add(ofFirst);
+        Outbound ofLast = message(last.id, 1);
+        turns.add(ofLast);
+        assertThat(round()).containsExactly(first, ofFirst);
+        end(first);
+        end(ofFirst);
+        end(other);
+        assertThat(round()).containsExactly(request, credit, more);
+        end(request);
+        end(credit);
+        end(more);
+        assertThat(round()).containsExactly(last, ofLast);
+    }
+
+    @Test
+    void whatFollowsAMessageThatIsTakenBackWaitsNoLonger() {
+        Outbound first = added(100_000);
+        Outbound request = added(100_000);
+        Outbound credit = message(request.id, 1);
+        Outbound more = message(request.id, 1);
+        turns.add(credit);
+        turns.add(more);
+        turns.remove(credit);
+        assertThat(round()).containsExactly(first);
+        turns.remove(request);
+        assertThat(round()).containsExactly(first, more);
+    }
+
+    @Test
+    void atTheEndNothingIsLeft() {
+        added(100_000);
+        added(100_000);
+        added(1);
+        turns.clear();
+        assertThat(turns.isEmpty()).isTrue();
+        assertThat(turns.isLast()).isTrue();
+        Outbound next = added(100_000);
+        assertThat(round()).containsExactly(next);
+    }
+}
