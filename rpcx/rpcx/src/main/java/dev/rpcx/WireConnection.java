@@ -686,7 +686,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** Takes a message back that waits for its turn, or of which some has left. */
     final void recall(Outbound message) {
-        if (!turns.isEmpty()) {
+        if (!turns.isLast()) {
             turns.remove(message);
         }
     }
