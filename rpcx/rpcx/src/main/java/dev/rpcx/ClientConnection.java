@@ -56,6 +56,9 @@ final class ClientConnection extends WireConnection {
     /** Looks in a keep-alive time at calls whose final frame is owed. */
     private static final int OWED_LOOKS = 3;
 
+    /** Most keep-alive times for which a final frame may be owed, however slow the way. */
+    private static final int OWED_TIMES = 6;
+
     private static final String NO_MEMORY = "the connection is over, and the memory too";
 
     // how calls end where there is no memory to say it better
@@ -180,8 +183,21 @@ final class ClientConnection extends WireConnection {
     /** Set while final frames may be owed of calls that were given up. Event loop only. */
     private @Nullable ScheduledFuture<?> owedTimer;
 
-    /** Until this time what was to be sent may have had to wait here. Event loop only. */
-    private long writableNanos;
+    /** The last one, if there has been one. Event loop only. */
+    private @Nullable Question question;
+
+    /** A PING behind the CANCELs of all calls that were given up before it. */
+    private static final class Question {
+        final int ping;
+        final long askedNanos;
+        boolean isAnswered;
+        long answeredNanos;
+
+        Question(int ping, long askedNanos) {
+            this.ping = ping;
+            this.askedNanos = askedNanos;
+        }
+    }
 
     /** See {@link #askForSign}. */
     private boolean isAsked;
@@ -438,6 +454,7 @@ final class ClientConnection extends WireConnection {
             case Wire.DICTIONARY -> onDictionary(payload, (head & Wire.MORE) != 0);
             case Wire.GOAWAY -> onGoAway();
             case Wire.PING -> answerPing(id);
+            case Wire.PONG -> onPong(id);
             default -> {
                 // a type of a later version, or one that has no meaning to a client
             }
@@ -660,7 +677,7 @@ final class ClientConnection extends WireConnection {
         if (!isAsked || now - askedNanos >= CircuitBreaker.PAUSE_NANOS) {
             isAsked = true;
             askedNanos = now;
-            sendNow(Wire.PING, 0);
+            ping();
         }
     }
 
@@ -740,13 +757,12 @@ final class ClientConnection extends WireConnection {
 
     /**
      * A call has ended for its caller, and keeps its slot until the server has sent its final frame. A server sends that
-     * at once, so one that has not after a keep-alive time is not in order, however lively its connection: new calls go
-     * elsewhere, and the connection ends with the last call that somebody waits for.
+     * as soon as it has read the CANCEL, and before it answers a PING behind that, whatever stands before them on the
+     * way. So one that has not a keep-alive time after the PONG is not in order, however lively its connection: new
+     * calls go elsewhere, and the connection ends with the last call that somebody waits for.
      */
     void onGivenUp() {
         if (owedTimer == null && !isClosed()) {
-            // nothing was owed until now
-            writableNanos = nanoTime();
             lookAtOwedLater();
         }
     }
@@ -762,18 +778,17 @@ final class ClientConnection extends WireConnection {
             return;
         }
         long now = nanoTime();
-        if (!channel.isWritable()) {
-            // what the server has to hear first may still wait here
-            writableNanos = now;
-        }
+        Question last = question;
         boolean isOwed = false;
+        boolean isAskedFor = false;
         boolean isWaiting = false;
         long longest = 0;
         for (int slot = 0, top = slots.top(); slot < top; slot++) {
             ClientCall call = slots.at(slot);
             if (call != null && call.isOwed()) {
                 isOwed = true;
-                longest = Math.max(longest, Math.min(now - call.givenUpNanos(), now - writableNanos));
+                isAskedFor |= last != null && call.givenUpNanos() - last.askedNanos < 0;
+                longest = Math.max(longest, now - call.givenUpNanos());
             } else if (call != null && call.isWaiting()) {
                 isWaiting = true;
             }
@@ -782,15 +797,28 @@ final class ClientConnection extends WireConnection {
             return;
         }
         lookAtOwedLater();
-        if (longest <= keepAliveNanos) {
-            return;
-        }
-        if (!leaving) {
+        Question asked = isAskedFor ? last : null;
+        boolean isBroken = longest > OWED_TIMES * keepAliveNanos
+                || (asked != null && asked.isAnswered && now - asked.answeredNanos > keepAliveNanos);
+        if (!isBroken) {
+            if (asked == null) {
+                // one at a time, for all: a server ends a connection of many PINGs
+                question = new Question(ping(), now);
+            }
+        } else if (!leaving) {
             onGoAway();
         } else if (!isWaiting) {
             // a look later: a thread that sent a call just before has been seen by then
             close("the server has not ended a call that was given up " + TimeUnit.NANOSECONDS.toMillis(longest)
                     + " ms ago");
+        }
+    }
+
+    private void onPong(int number) {
+        Question asked = question;
+        if (asked != null && !asked.isAnswered && answers(number, asked.ping)) {
+            asked.isAnswered = true;
+            asked.answeredNanos = nanoTime();
         }
     }
 

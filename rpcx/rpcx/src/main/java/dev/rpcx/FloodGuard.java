@@ -14,7 +14,7 @@ final class FloodGuard {
      */
     static final int CANCELS_PER_SECOND = 2 * Wire.MAX_SLOTS;
 
-    /** A client that looks for signs of life does so 30 times a second at most. */
+    /** A client looks for signs of life 30 times a second at most, and as often asks whether its CANCELs were read. */
     static final int PINGS_PER_SECOND = 100;
 
     /** Said once by those who keep to the wire. */

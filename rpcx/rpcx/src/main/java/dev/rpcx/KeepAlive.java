@@ -95,7 +95,7 @@ final class KeepAlive implements Runnable {
         } else {
             pinged = true;
             connection.rest();
-            connection.sendNow(Wire.PING, 0);
+            connection.ping();
         }
     }
 

@@ -118,6 +118,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private boolean owesPong;
     private int owedPong;
+
+    /** The number of the last PING that this side has sent. */
+    private int pings;
+
     private final WriteTurn turn;
     private boolean greeted;
     private boolean reading;
@@ -351,6 +355,17 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     final void sendNow(int head, int id) {
         sendNow(Outbound.Control.empty(head, id));
+    }
+
+    /** Sends a PING, behind the small frames that were sent before it. On the event loop. @return its id, a number */
+    final int ping() {
+        sendNow(Wire.PING, ++pings);
+        return pings;
+    }
+
+    /** Whether a PONG says that the peer has read this PING: it does also as that of a later one. On the event loop. */
+    final boolean answers(int pong, int ping) {
+        return pong - ping >= 0 && pings - pong >= 0;
     }
 
     /** Whatever was queued until now has left or was dropped. On the event loop. */

@@ -1462,9 +1462,34 @@ class ClientWireTest {
     /** Some of the keep-alive time, which is 10 min; the server answers the pings, if there are some. */
     private void passAlive(int seconds) {
         pass(seconds * 1000L);
-        look();
-        frames.removeIf(frame -> (frame.head() & Wire.TYPE_MASK) == Wire.PING);
+        takePings().forEach(ping -> send(Wire.PONG, ping));
         send(Wire.PONG, 0);
+    }
+
+    /** Takes the PINGs from what the client has said, and leaves the rest. @return their ids */
+    private List<Integer> takePings() {
+        look();
+        List<Integer> pings = frames.stream()
+                .filter(frame -> (frame.head() & Wire.TYPE_MASK) == Wire.PING)
+                .map(Frame::id)
+                .toList();
+        frames.removeIf(frame -> (frame.head() & Wire.TYPE_MASK) == Wire.PING);
+        return pings;
+    }
+
+    /** A third of the keep-alive time, in which something comes from the server, and no PONG. @return the PINGs */
+    private List<Integer> passBehindMuch() {
+        pass(200_000);
+        send(15, 0);
+        return takePings();
+    }
+
+    /** As {@link #passBehindMuch}, several times, with the connection in use and no question. */
+    private void passBehindMuch(int looks) {
+        for (int i = 0; i < looks; i++) {
+            assertThat(passBehindMuch()).isEmpty();
+            assertThat(connection().isUsable()).isTrue();
+        }
     }
 
     /** A call whose caller has gone, as the server has heard. @return its id */
@@ -1483,15 +1508,16 @@ class ClientWireTest {
     void aConnectionWhoseServerOwesAFinalFrameForAKeepAliveTimeIsLeft() {
         open();
         giveUp();
-        for (int i = 0; i < 3; i++) {
-            passAlive(199);
+        // it has answered a PING behind the CANCEL at the first look
+        for (int i = 0; i < 4; i++) {
+            passAlive(200);
             assertThat(connection().isUsable()).isTrue();
         }
         // a stream that is in order is left alone, and the connection ends with it
         Seen seen = subscribe(remote.brings(3), new Seen(5));
         int id = next().id();
         expect(Wire.CREDIT);
-        passAlive(203);
+        passAlive(200);
         expect(Wire.GOAWAY);
         assertThat(connection().isUsable()).isFalse();
         EmbeddedChannel left = channel();
@@ -1546,6 +1572,81 @@ class ClientWireTest {
         passAlive(300);
         assertThat(connection().isUsable()).isTrue();
         assertThat(connection().load()).isZero();
+    }
+
+    /** Over a slow way the answer stands behind what had been sent before it, and so does the PONG. */
+    @Test
+    void aServerWhoseAnswerIsOnItsWayForLongKeepsItsConnection() {
+        open();
+        int id = giveUp();
+        List<Integer> pings = new ArrayList<>();
+        for (int i = 0; i < 18; i++) {
+            pings.addAll(passBehindMuch());
+            assertThat(connection().isUsable()).as("after look %d", i).isTrue();
+        }
+        assertThat(pings).as("one question").hasSize(1);
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        send(Wire.PONG, pings.get(0));
+        assertThat(connection().load()).isZero();
+        passBehindMuch(6);
+    }
+
+    @Test
+    void aServerThatAnswersNeitherACancelNorThePingBehindItIsLeftAfterSixKeepAliveTimes() {
+        open();
+        giveUp();
+        for (int i = 0; i < 18; i++) {
+            passBehindMuch();
+            assertThat(connection().isUsable()).isTrue();
+        }
+        passBehindMuch();
+        expect(Wire.GOAWAY);
+        assertThat(connection().isUsable()).isFalse();
+        assertThat(channel().isOpen()).isTrue();
+        passBehindMuch();
+        assertThat(channel().isOpen()).isFalse();
+    }
+
+    /** A server may answer the last PING alone. */
+    @Test
+    void thePongOfThePingBehindTheCancelCountsAndThatOfALaterOneAndNoOther() {
+        open();
+        connection().askForSign();
+        int early = expect(Wire.PING).id();
+        giveUp();
+        assertThat(passBehindMuch()).hasSize(1);
+        send(Wire.PONG, early);
+        send(Wire.PONG, Integer.MAX_VALUE);
+        passBehindMuch(6);
+        connection().askForSign();
+        send(Wire.PONG, expect(Wire.PING).id());
+        passBehindMuch(2);
+        // what it answers from here on gives it no more time
+        connection().askForSign();
+        send(Wire.PONG, expect(Wire.PING).id());
+        passBehindMuch(1);
+        passBehindMuch();
+        expect(Wire.GOAWAY);
+    }
+
+    @Test
+    void aCallThatIsGivenUpBehindThePingHasAPingOfItsOwn() {
+        open();
+        int first = giveUp();
+        int asked = passBehindMuch().get(0);
+        int second = giveUp();
+        passBehindMuch(2);
+        send(Wire.PONG, asked);
+        sendError(first, Code.CANCELLED, Executed.MAYBE);
+        int askedAgain = passBehindMuch().get(0);
+        assertThat(askedAgain).isNotEqualTo(asked);
+        send(Wire.PONG, asked);
+        passBehindMuch(10);
+        send(Wire.PONG, askedAgain);
+        passBehindMuch(3);
+        sendError(second, Code.CANCELLED, Executed.MAYBE);
+        assertThat(connection().load()).isZero();
+        passBehindMuch(6);
     }
 
     @Test
