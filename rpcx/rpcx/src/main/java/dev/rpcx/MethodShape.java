@@ -1,9 +1,7 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codecs;
-import dev.rpcx.schema.FieldType;
-import dev.rpcx.schema.MessageType;
-import dev.rpcx.schema.Schema;
+import dev.rpcx.schema.Framing;
 import java.lang.reflect.Method;
 import java.lang.reflect.Type;
 import org.jspecify.annotations.Nullable;
@@ -22,12 +20,12 @@ final class MethodShape {
     private static final int TAKES_STREAM = 1 << 30;
     private static final int BRINGS_STREAM = 1 << 29;
 
-    /** The result's kind stands above those of the parameters. */
-    private static final int RESULT = 6;
+    private static final int PARAMETERS = Framing.FIELDS;
 
-    private static final int PARAMETERS = RESULT;
-    private static final int KIND_BITS = 4;
-    private static final int KIND_MASK = (1 << KIND_BITS) - 1;
+    /** The result's kind stands above those of the parameters. */
+    private static final int RESULT = PARAMETERS;
+
+    private static final int KIND_MASK = (1 << Framing.BITS) - 1;
 
     private static final String[] KINDS = {
         "nothing",
@@ -45,12 +43,6 @@ final class MethodShape {
         "a text or bytes that can be null"
     };
 
-    /** Added to the kind of a value whose absence is null: where it is absent for the other side, that reads 0 or "". */
-    private static final int CAN_BE_NULL = 8;
-
-    /** A message that is the whole body. */
-    private static final int WHOLE = 15;
-
     private MethodShape() {}
 
     /**
@@ -61,49 +53,14 @@ final class MethodShape {
     static int of(Method method, @Nullable Type items, Codecs codecs) {
         int shape = KNOWN;
         if (items != null) {
-            shape |= TAKES_STREAM | kinds(codecs.schema().value(items, method));
+            shape |= TAKES_STREAM | Framing.of(codecs.schema().value(items, method));
         } else {
-            shape |= kinds(codecs.schema().parameters(method));
+            shape |= Framing.of(codecs.schema().parameters(method));
         }
         if (Streams.brings(method)) {
             shape |= BRINGS_STREAM;
         }
-        return shape | (kinds(codecs.schema().result(method)) & KIND_MASK) << RESULT * KIND_BITS;
-    }
-
-    /** One kind for each of the fields 1 to 6, the first in the lowest bits. */
-    private static int kinds(MessageType type) {
-        if (type.kind() != MessageType.Kind.WRAPPER && type.kind() != MessageType.Kind.PARAMETERS) {
-            return WHOLE;
-        }
-        int kinds = 0;
-        for (FieldType field : type.fields()) {
-            if (field.number() <= PARAMETERS) {
-                kinds |= kind(field) << (field.number() - 1) * KIND_BITS;
-            }
-        }
-        return kinds;
-    }
-
-    private static int kind(FieldType field) {
-        return switch (field.holder()) {
-            case LIST, SET -> field.packed() ? 6 : 7;
-            case MAP -> 7;
-            case PLAIN, NULLABLE, OPTIONAL -> {
-                int kind = switch (field.shape().wireType()) {
-                    case 0 -> 1;
-                    case 5 -> 2;
-                    case 1 -> 3;
-                    default -> isMessage(field) ? 5 : 4;
-                };
-                boolean isNull = field.holder() != FieldType.Holder.PLAIN && !Schema.hasNull(field.shape());
-                yield isNull && kind != 5 ? kind | CAN_BE_NULL : kind;
-            }
-        };
-    }
-
-    private static boolean isMessage(FieldType field) {
-        return !(field.shape() instanceof dev.rpcx.schema.Scalar);
+        return shape | (Framing.of(codecs.schema().result(method)) & KIND_MASK) << RESULT * Framing.BITS;
     }
 
     /**
@@ -125,7 +82,7 @@ final class MethodShape {
         for (int place = 0; place < (looksAtResult ? RESULT + 1 : PARAMETERS); place++) {
             int here = kind(client, place);
             int there = kind(server, place);
-            if (here != there && here != 0 && there != 0) {
+            if (Framing.differ(here, there)) {
                 return (place == RESULT ? "the result" : "parameter " + (place + 1)) + " is to the client " + name(here)
                         + " and to the server " + name(there);
             }
@@ -138,10 +95,10 @@ final class MethodShape {
     }
 
     private static int kind(int shape, int place) {
-        return shape >>> place * KIND_BITS & KIND_MASK;
+        return shape >>> place * Framing.BITS & KIND_MASK;
     }
 
     private static String name(int kind) {
-        return kind == WHOLE ? "a message of its own" : kind < KINDS.length ? KINDS[kind] : "of kind " + kind;
+        return kind == Framing.WHOLE ? "a message of its own" : kind < KINDS.length ? KINDS[kind] : "of kind " + kind;
     }
 }

@@ -47,10 +47,10 @@ final class RouteKey {
             return new RouteKey(found, null);
         }
         Type type = method.getGenericParameterTypes()[found];
-        if (MessageType.holdsSetOrMap(codecs.schema().value(type, method))) {
+        if (MessageType.mayHaveNoOrder(codecs.schema().value(type, method))) {
             throw new IllegalArgumentException(
-                    method + ": @RouteBy on a type with a Set or a Map in it, whose order differs from"
-                            + " process to process (expected: a type without)");
+                    method + ": @RouteBy on a type with a Set, a Map or a Collection in it, whose order may differ from"
+                            + " process to process (expected: a type without, such as a List)");
         }
         return new RouteKey(found, codecs.value(type, method));
     }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.rpcx.codec.Codecs;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -41,6 +42,19 @@ public class RouteKeyTest {
     @RPCXClient(remoteServerName = "routed")
     interface RoutedBySet {
         void set(@RouteBy Set<String> texts);
+    }
+
+    record Collected(List<Collection<String>> texts) {}
+
+    /** Who calls may give a set for it. */
+    @RPCXClient(remoteServerName = "routed")
+    interface RoutedByCollection {
+        void collection(@RouteBy Collection<String> texts);
+    }
+
+    @RPCXClient(remoteServerName = "routed")
+    interface RoutedByCollectionInside {
+        void collection(@RouteBy Collected texts);
     }
 
     @RPCXClient(remoteServerName = "routed")
@@ -100,9 +114,13 @@ public class RouteKeyTest {
     void whatHasNoOrderIsRefused() {
         try (Client client = Client.standard()) {
             assertThatThrownBy(() -> client.create(RoutedBySet.class, "127.0.0.1", 9))
-                    .hasMessageContaining("Set or a Map");
+                    .hasMessageContaining("Set, a Map");
             assertThatThrownBy(() -> client.create(RoutedByMapInside.class, "127.0.0.1", 9))
-                    .hasMessageContaining("Set or a Map");
+                    .hasMessageContaining("Set, a Map");
+            assertThatThrownBy(() -> client.create(RoutedByCollection.class, "127.0.0.1", 9))
+                    .hasMessageContaining("Collection");
+            assertThatThrownBy(() -> client.create(RoutedByCollectionInside.class, "127.0.0.1", 9))
+                    .hasMessageContaining("Collection");
         }
     }
 }

@@ -2,6 +2,7 @@ package dev.rpcx.codec;
 
 import dev.rpcx.schema.FieldType;
 import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.WellKnown;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
@@ -397,6 +398,7 @@ public abstract class FieldCodec {
         private final boolean isCompared;
         private final boolean isDeep;
         private final int entryBytes;
+        private final boolean hasEmpty;
         private final int keyTag;
         private final int valueTag;
 
@@ -406,6 +408,8 @@ public abstract class FieldCodec {
             isCompared = !key.hasOrder();
             isDeep = MessageType.holdsSetOrMap(java.util.Objects.requireNonNull(type.key()));
             entryBytes = KeyHashes.placeBytes(key) + key.objectBytes + value.objectBytes;
+            // a scalar that has no default, such as a UUID, has none of no bytes either
+            hasEmpty = type.shape() instanceof MessageType || type.shape() instanceof WellKnown;
             keyTag = 1 << 3 | java.util.Objects.requireNonNull(type.key()).wireType();
             valueTag = 2 << 3 | type.shape().wireType();
         }
@@ -457,6 +461,9 @@ public abstract class FieldCodec {
                 } else {
                     in.skipOfEntry(next, type.name());
                 }
+            }
+            if (v == null && hasEmpty) {
+                v = in.ofNothing(element);
             }
             in.endEntry(outer);
             if (k == null || v == null) {

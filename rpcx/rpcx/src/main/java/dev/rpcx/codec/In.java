@@ -62,6 +62,7 @@ public final class In {
     private static final int KEPT_BYTES = 256 << 10;
     private static final Pool<In> POOL = new Pool<>(In::new);
     static final byte[] NONE = {};
+    private static final byte[] LENGTH_OF_NOTHING = {0};
 
     private byte[] own = new byte[512];
     private byte[] buf = NONE;
@@ -732,6 +733,22 @@ public final class In {
         Object v = codec.read(this);
         depth--;
         current = outer;
+        end = outerEnd;
+        return v;
+    }
+
+    /** What is read of a message without any bytes, which is what Protobuf has where one is absent. */
+    @Nullable
+    Object ofNothing(ElementCodec message) {
+        byte[] outer = buf;
+        int outerPos = pos;
+        int outerEnd = end;
+        buf = LENGTH_OF_NOTHING;
+        pos = 0;
+        end = LENGTH_OF_NOTHING.length;
+        Object v = message.read(this);
+        buf = outer;
+        pos = outerPos;
         end = outerEnd;
         return v;
     }

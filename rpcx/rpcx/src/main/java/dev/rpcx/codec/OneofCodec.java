@@ -8,6 +8,9 @@ final class OneofCodec extends MessageCodec {
     private final ReflectiveCodec.FieldsByNumber fields;
     private final Class<?>[] classes;
 
+    /** Of what stands for a case that is not known here, of which nothing is sent; null where nothing does. */
+    private final @Nullable Class<?> unknown;
+
     OneofCodec(MessageType type, FieldCodec[] fields) {
         super(type);
         this.fields = new ReflectiveCodec.FieldsByNumber(fields);
@@ -15,18 +18,27 @@ final class OneofCodec extends MessageCodec {
         for (int i = 0; i < fields.length; i++) {
             classes[i] = fields[i].type.javaClass();
         }
+        Object unknownCase = type.unknownCase();
+        unknown = unknownCase == null ? null : unknownCase.getClass();
     }
 
     @Override
     public void write(Object value, Out out) {
         Class<?> c = value.getClass();
         for (int i = 0; i < classes.length; i++) {
-            if (classes[i] == c || classes[i].isAssignableFrom(c)) {
+            // no subclass, which would be refused as that class: a case may be the subclass of another one
+            if (classes[i] == c) {
                 fields.at(i).write(out, value);
                 return;
             }
         }
-        // the unknown case: what it stood for is gone, and nothing is sent
+        if (c != unknown) {
+            throw new CodecException(
+                    CodecException.Code.REFUSED,
+                    type().protoName() + ": an object whose class is none of the cases (expected: one of exactly such a"
+                            + " class; a subclass needs a case of its own)",
+                    new IllegalArgumentException(c.getName() + " (expected: a case of " + type().javaName() + ")"));
+        }
     }
 
     @Override

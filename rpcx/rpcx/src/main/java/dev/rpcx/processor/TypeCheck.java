@@ -123,7 +123,15 @@ final class TypeCheck {
         if (type.getKind() == TypeKind.ERROR) {
             return;
         }
-        if (isA(type, CompletionStage.class) || types.isSameType(types.erasure(type), erased(Future.class))) {
+        boolean isStage = isA(type, CompletionStage.class);
+        if (isA(type, Future.class) && !isStage) {
+            refusal.accept(
+                    at,
+                    where + ": " + type + " is a future that nobody is told the end of (expected: CompletionStage,"
+                            + " CompletableFuture or RPCXFuture)");
+            return;
+        }
+        if (isStage) {
             List<? extends TypeMirror> of = ((DeclaredType) type).getTypeArguments();
             if (of.isEmpty()) {
                 refusal.accept(at, where + ": " + type + " without its type");
@@ -318,6 +326,7 @@ final class TypeCheck {
         List<TypeElement> cases = new ArrayList<>();
         permitted(element, cases);
         List<TypeElement> numbered = new ArrayList<>();
+        TypeElement unknown = null;
         for (TypeElement each : cases) {
             String where = raw + ", case " + binary(each);
             if (each.getAnnotation(Unknown.class) != null) {
@@ -325,7 +334,10 @@ final class TypeCheck {
                 if (each.getKind() != ElementKind.RECORD
                         || !each.getRecordComponents().isEmpty()) {
                     refusal.accept(each, binary(each) + ": an unknown case must be a record without components");
+                } else if (unknown != null) {
+                    twoUnknown(raw, binary(unknown), binary(each), each);
                 }
+                unknown = each;
                 continue;
             }
             numbered.add(each);
@@ -338,6 +350,13 @@ final class TypeCheck {
             }
         }
         numbers(numbered, raw, false);
+    }
+
+    private void twoUnknown(String of, String one, String other, Element at) {
+        refusal.accept(
+                at,
+                of + ": " + one + " and " + other
+                        + " are both annotated @Unknown (expected: one that stands for what is not known)");
     }
 
     private void permitted(TypeElement sealed, List<TypeElement> into) {
@@ -359,9 +378,18 @@ final class TypeCheck {
         mapped.add(element);
         List<Element> numbered = new ArrayList<>();
         Element unknown = null;
+        boolean isDeclared = false;
         for (Element constant : element.getEnclosedElements()) {
             if (constant.getKind() == ElementKind.ENUM_CONSTANT) {
                 boolean declared = constant.getAnnotation(Unknown.class) != null;
+                if (declared && isDeclared && unknown != null) {
+                    twoUnknown(
+                            binary(element),
+                            unknown.getSimpleName().toString(),
+                            constant.getSimpleName().toString(),
+                            constant);
+                }
+                isDeclared |= declared;
                 if (declared
                         || unknown == null
                                 && UNKNOWNS.contains(constant.getSimpleName().toString())) {

@@ -29,35 +29,47 @@ public final class Compatibility {
 
     private final List<Break> breaks = new ArrayList<>();
 
-    private Compatibility() {}
+    private final Lock older;
+    private final Lock newer;
+
+    private Compatibility(Lock older, Lock newer) {
+        this.older = older;
+        this.newer = newer;
+    }
 
     /** Empty where both versions read each other. */
     public static List<Break> between(Lock older, Lock newer) {
-        Compatibility compatibility = new Compatibility();
+        Compatibility compatibility = new Compatibility(older, newer);
         for (Lock.Entry before : older.entries().values()) {
             Lock.Entry after = newer.entries().get(before.type());
             if (after == null) {
                 // a type that nobody names breaks nothing; who names another instead is found at its field
-                if (before.type().contains("/")) {
+                if (isCall(before)) {
                     compatibility.add(Direction.BACKWARD, before.type(), "is gone, and old callers still call it");
                 }
             } else if (!after.kind().equals(before.kind())) {
                 compatibility.add(Direction.BOTH, before.type(), "was " + before.kind() + ", is " + after.kind());
-            } else if (isStream(before) == isStream(after)) {
-                compatibility.compare(before, after);
-            } else {
+            } else if (isStream(before) != isStream(after)) {
                 compatibility.add(
                         Direction.BOTH,
                         before.type(),
                         isStream(before) ? "was a stream, is none" : "was no stream, is one");
+            } else if (isCall(before)) {
+                compatibility.compareCall(before, after);
+            } else {
+                compatibility.compare(before, after, 0, 0);
             }
         }
         return List.copyOf(compatibility.breaks);
     }
 
+    /** What goes one way in a call has the name of a published method, a type that of a class. */
+    private static boolean isCall(Lock.Entry entry) {
+        return entry.type().contains("/");
+    }
+
     private static boolean isStream(Lock.Entry entry) {
-        return entry.lines().values().stream()
-                .anyMatch(line -> !line.removed() && line.type().startsWith(LockLines.STREAM));
+        return entry.lines().values().stream().anyMatch(line -> !line.removed() && LockLines.isStream(line));
     }
 
     private void add(Direction direction, String where, String what) {
@@ -73,7 +85,47 @@ public final class Compatibility {
         return null;
     }
 
-    private void compare(Lock.Entry before, Lock.Entry after) {
+    private void compareCall(Lock.Entry before, Lock.Entry after) {
+        int old = Framing.of(before, older);
+        int now = Framing.of(after, newer);
+        boolean wasWhole = Framing.kind(old, 1) == Framing.WHOLE;
+        boolean isWhole = Framing.kind(now, 1) == Framing.WHOLE;
+        if (wasWhole != isWhole && Framing.differ(Framing.kind(old, 1), Framing.kind(now, 1))) {
+            add(
+                    Direction.BOTH,
+                    before.type(),
+                    wasWhole
+                            ? "was a message of its own, is a field of one"
+                            : "was a field of a message, is a message of its own");
+            return;
+        }
+        compare(before, after, old, now);
+        for (Lock.Line line : after.lines().values()) {
+            Lock.Line was = movedFrom(before, line);
+            if (was != null) {
+                add(
+                        Direction.BOTH,
+                        after.type() + "." + line.name(),
+                        "was number " + was.number() + ", is number " + line.number()
+                                + " (expected: the number that it had)");
+            }
+        }
+    }
+
+    /**
+     * Where a parameter stood that has changed its place: two of one type would change their values. Null for one that
+     * has not, or is new.
+     */
+    private static Lock.@Nullable Line movedFrom(Lock.Entry before, Lock.Line now) {
+        Lock.Line was = before.lines().get(now.name());
+        return was == null || was.removed() || now.removed() || was.number() == now.number() ? null : was;
+    }
+
+    /**
+     * @param oldKinds how what goes in a call was framed; 0 for a type, of which each field may be framed anew
+     * @param nowKinds how it is framed
+     */
+    private void compare(Lock.Entry before, Lock.Entry after, int oldKinds, int nowKinds) {
         boolean choice = !before.kind().equals("message");
         for (Lock.Line old : before.lines().values()) {
             Lock.Line now = at(old.number(), after);
@@ -94,14 +146,27 @@ public final class Compatibility {
                         "number " + old.number() + " was removed, and is given again to " + now.name());
             } else if (!old.removed() && now.removed()) {
                 if (old.number() == 0) {
-                    add(Direction.BACKWARD, where, "what stood for the unknown is gone");
+                    add(
+                            choice ? Direction.BACKWARD : Direction.FORWARD,
+                            where,
+                            choice
+                                    ? "what stood for the unknown is gone"
+                                    : "is gone, and old peers read a message without fields");
                 } else if (choice && at(0, after) == null) {
                     add(
                             Direction.BACKWARD,
                             where,
                             "is gone, old peers still send it, and nothing stands for the unknown");
                 }
-            } else if (!old.removed()) {
+            } else if (old.removed() || isCall(after) && movedFrom(before, now) != null) {
+                // kept as it was, or told with all that have changed their places
+                continue;
+            } else if (Framing.differ(Framing.kind(oldKinds, old.number()), Framing.kind(nowKinds, old.number()))) {
+                add(
+                        Direction.BOTH,
+                        where,
+                        "was " + old.type() + ", is " + now.type() + ", and calls of another shape are refused");
+            } else {
                 retyped(where, old.type(), now.type());
             }
         }

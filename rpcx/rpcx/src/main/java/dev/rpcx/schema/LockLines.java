@@ -6,7 +6,7 @@ import java.util.TreeMap;
 
 /** The lines that a type has in a lock, by number. */
 final class LockLines {
-    static final String STREAM = "stream ";
+    private static final String STREAM = "stream ";
 
     private LockLines() {}
 
@@ -47,6 +47,14 @@ final class LockLines {
                     (number, line) -> new Lock.Line(number, line.name(), STREAM + line.type(), line.removed()));
         }
         return lines;
+    }
+
+    static boolean isStream(Lock.Line line) {
+        return line.type().startsWith(STREAM);
+    }
+
+    static String withoutStream(String type) {
+        return type.startsWith(STREAM) ? type.substring(STREAM.length()) : type;
     }
 
     private static String text(FieldType field) {

@@ -2,10 +2,12 @@ package dev.rpcx.schema;
 
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -165,17 +167,27 @@ public final class MessageType implements Shape {
      * of them takes longer than reading them. For a type whose messages are whole.
      */
     public static boolean holdsSetOrMap(Shape shape) {
-        return holdsSetOrMap(shape, new HashSet<>());
+        return holds(shape, MessageType::isSetOrMap, new HashSet<>());
     }
 
-    private static boolean holdsSetOrMap(Shape shape, Set<Shape> met) {
+    /**
+     * Whether equal values may be written as different bytes: where there is a set or a map, or a {@link Collection},
+     * which is read as a list and may be written from a set. For a type whose messages are whole.
+     */
+    public static boolean mayHaveNoOrder(Shape shape) {
+        return holds(shape, field -> isSetOrMap(field) || field.javaClass() == Collection.class, new HashSet<>());
+    }
+
+    private static boolean isSetOrMap(FieldType field) {
+        return field.holder() == FieldType.Holder.SET || field.holder() == FieldType.Holder.MAP;
+    }
+
+    private static boolean holds(Shape shape, Predicate<FieldType> wanted, Set<Shape> met) {
         if (!(shape instanceof MessageType message) || !met.add(message)) {
             return false;
         }
         for (FieldType field : message.fields) {
-            if (field.holder() == FieldType.Holder.SET
-                    || field.holder() == FieldType.Holder.MAP
-                    || holdsSetOrMap(field.shape(), met)) {
+            if (wanted.test(field) || holds(field.shape(), wanted, met)) {
                 return true;
             }
         }

@@ -149,15 +149,19 @@ public final class Schema {
     /**
      * The message that a call of this method brings back: of what a {@link CompletionStage} completes with, of each
      * item of a stream.
+     *
+     * @throws SchemaException the type cannot be mapped, or is a future that is no stage: nobody would be told of its end
      */
     public synchronized MessageType result(Method method) {
         String where = "result of " + where(method);
         Use use = Use.of(method.getGenericReturnType(), Map.of(), where);
+        boolean isStage = CompletionStage.class.isAssignableFrom(use.raw());
+        if (Future.class.isAssignableFrom(use.raw()) && !isStage) {
+            throw new SchemaException(where + ": " + use + " is a future that nobody is told the end of (expected:"
+                    + " CompletionStage, CompletableFuture or RPCXFuture)");
+        }
         boolean nullable = nullable(method, method.getAnnotatedReturnType());
-        if (use.args().size() == 1
-                && (use.raw() == Flow.Publisher.class
-                        || use.raw() == Future.class
-                        || CompletionStage.class.isAssignableFrom(use.raw()))) {
+        if (use.args().size() == 1 && (use.raw() == Flow.Publisher.class || isStage)) {
             nullable |= method.getAnnotatedReturnType() instanceof AnnotatedParameterizedType of
                     && nullable(of.getAnnotatedActualTypeArguments()[0]);
             use = nullable ? use.args().get(0) : unboxed(use.args().get(0));
@@ -452,6 +456,10 @@ public final class Schema {
         int position = 0;
         for (Class<?> each : cases) {
             if (each.isAnnotationPresent(Unknown.class)) {
+                Object other = message.unknownCase();
+                if (other != null) {
+                    throw twoUnknown(raw, other.getClass().getName(), each.getName());
+                }
                 message.unknownCase(instance(each));
                 continue;
             }
@@ -469,6 +477,11 @@ public final class Schema {
             fields.add(new FieldType(name, numbers.of(each, name, position), Holder.PLAIN, shape, null, each));
         }
         message.fields(fields, numbers.source()).reserved(numbers.reserved());
+    }
+
+    private static SchemaException twoUnknown(Class<?> of, String one, String other) {
+        return new SchemaException(of.getName() + ": " + one + " and " + other
+                + " are both annotated @Unknown (expected: one that stands for what is not known)");
     }
 
     private static void permitted(Class<?> sealed, Set<Class<?>> into) {
@@ -498,10 +511,15 @@ public final class Schema {
         Class<?> raw = use.raw();
         Enum<?>[] constants = (Enum<?>[]) raw.getEnumConstants();
         Enum<?> unknown = null;
+        boolean isDeclared = false;
         List<AnnotatedElement> elements = new ArrayList<>();
         for (Enum<?> constant : constants) {
             AnnotatedElement element = constantField(raw, constant);
             boolean declared = element.isAnnotationPresent(Unknown.class);
+            if (declared && isDeclared && unknown != null) {
+                throw twoUnknown(raw, unknown.name(), constant.name());
+            }
+            isDeclared |= declared;
             if (declared
                     || unknown == null
                             && Set.of("UNKNOWN", "UNSPECIFIED", "UNRECOGNIZED").contains(constant.name())) {

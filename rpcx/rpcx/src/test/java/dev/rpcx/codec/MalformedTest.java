@@ -13,16 +13,23 @@ import dev.rpcx.codec.CodecException.Code;
 import dev.rpcx.schema.Lock;
 import dev.rpcx.schema.MessageType;
 import dev.rpcx.schema.Schema;
+import dev.rpcx.schema.Unknown;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import java.io.ByteArrayOutputStream;
 import java.lang.management.ManagementFactory;
 import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.UUID;
@@ -43,6 +50,39 @@ class MalformedTest {
     record Numbers(short small, byte tiny, char letter, BigDecimal decimal) {}
 
     record Named(UUID id) {}
+
+    record Maps(
+            Map<Integer, Empty> empties,
+            Map<Integer, Lists> lists,
+            Map<Integer, List<String>> containers,
+            Map<Integer, BigDecimal> decimals,
+            Map<Integer, Instant> moments,
+            Map<Integer, Duration> durations,
+            Map<Integer, LocalDate> dates,
+            Map<Integer, LocalDateTime> times,
+            Map<Integer, Animal> animals) {}
+
+    sealed interface Animal permits Dog, Other {}
+
+    record Dog() implements Animal {}
+
+    @Unknown
+    record Other() implements Animal {}
+
+    enum Way {
+        UP
+    }
+
+    sealed interface Strict permits Only {}
+
+    record Only() implements Strict {}
+
+    record ByName(
+            Map<Integer, UUID> ids,
+            Map<Integer, BigInteger> big,
+            Map<Integer, Way> ways,
+            Map<Integer, Checked> checked,
+            Map<Integer, Strict> strict) {}
 
     record Checked(int age) {
         Checked {
@@ -132,6 +172,37 @@ class MalformedTest {
         ByteBuf out = Unpooled.buffer();
         codecs(type).get(0).write(value, out);
         return ByteBufUtil.getBytes(out);
+    }
+
+    /** Protobuf reads the default: of a message one without any bytes. */
+    @Test
+    void anEntryOfAMapWithoutItsValueHasAnEmptyMessage() {
+        byte[] bytes = new byte[9 * 4];
+        for (int i = 0; i < 9; i++) {
+            System.arraycopy(bytes(i + 1 << 3 | 2, 2, 8, 7), 0, bytes, 4 * i, 4);
+        }
+        for (Codec<Object> codec : codecs(Maps.class)) {
+            assertThat(codec.read(Unpooled.wrappedBuffer(bytes)))
+                    .isEqualTo(new Maps(
+                            Map.of(7, new Empty()),
+                            Map.of(7, new Lists(List.of(), List.of(), List.of())),
+                            Map.of(7, List.of()),
+                            Map.of(7, BigDecimal.ZERO),
+                            Map.of(7, Instant.EPOCH),
+                            Map.of(7, Duration.ZERO),
+                            Map.of(7, LocalDate.EPOCH),
+                            Map.of(7, LocalDateTime.of(1970, 1, 1, 0, 0)),
+                            Map.of(7, new Other())));
+        }
+    }
+
+    /** A map holds no null, and nothing else stands for a value that is absent. */
+    @Test
+    void anEntryOfAMapWithoutAValueThatHasNoDefaultIsRefused() {
+        refused(ByName.class, bytes(1 << 3 | 2, 2, 8, 7), Code.MALFORMED, "an entry of ids without a value");
+        refused(ByName.class, bytes(2 << 3 | 2, 2, 8, 7), Code.MALFORMED, "an entry of big without a value");
+        refused(ByName.class, bytes(3 << 3 | 2, 2, 8, 7), Code.MALFORMED, "an entry of ways without a value");
+        refused(ByName.class, bytes(5 << 3 | 2, 2, 8, 7), Code.UNKNOWN_VALUE, "no case is set");
     }
 
     @Test

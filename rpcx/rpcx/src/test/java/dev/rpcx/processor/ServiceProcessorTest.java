@@ -227,6 +227,16 @@ class ServiceProcessorTest {
                         "sealed interface Way permits Up, Down {} @Unknown record Up(int a) implements Way {}"
                                 + " record Down() implements Way {} record Bad(Way x) {}",
                         "p.Client$Up: an unknown case must be a record without components"),
+                fault(
+                        "sealed interface Way permits Up, Down, Left {} @Unknown record Up() implements Way {} record Left() implements Way {}"
+                                + " @Unknown record Down() implements Way {} record Bad(Way x) {}",
+                        "p.Client$Way",
+                        "p.Client$Up and p.Client$Down",
+                        "@Unknown"),
+                fault(
+                        "enum Way { @Unknown UP, @Unknown DOWN, LEFT } record Bad(Way x) {}",
+                        "p.Client$Way: UP and DOWN",
+                        "@Unknown"),
                 fault("record Bad(@Field(1) int a, int b) {}", "p.Client$Bad.b: no @Field"),
                 fault("record Bad(@Field(1) int a, @Field(1) int b) {}", "p.Client$Bad.b: number 1 is taken by a"),
                 fault("record Bad(@Field(19500) int a) {}", "19500"),
@@ -286,6 +296,14 @@ class ServiceProcessorTest {
                         "@RPCXServer(\"x\") class Bad { @Method void a() {} @Method static void b() {} }",
                         "p.Bad.b: @Method on a static method"),
                 fault("@RPCXServer(\"x\") class Bad { @Method Object a() { return 1; } }", "result of p.Bad.a"),
+                fault(
+                        "@RPCXServer(\"x\") class Bad { @Method Future<String> a() { return null; } }",
+                        "result of p.Bad.a: java.util.concurrent.Future<java.lang.String>",
+                        "expected: CompletionStage, CompletableFuture or RPCXFuture"),
+                fault(
+                        "@RPCXServer(\"x\") class Bad { @Method FutureTask<Void> a() { return null; } }",
+                        "result of p.Bad.a: java.util.concurrent.FutureTask<java.lang.Void>",
+                        "expected: CompletionStage, CompletableFuture or RPCXFuture"),
                 fault(
                         "@RPCXServer(\"x\") class Bad { @Method void a(Flow.Publisher<String> b, int c) {} }",
                         "p.Bad.a: a stream beside other parameters"),

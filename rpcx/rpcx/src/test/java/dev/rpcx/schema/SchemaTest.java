@@ -9,6 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.Future;
+import java.util.concurrent.RunnableFuture;
 import org.junit.jupiter.api.Test;
 
 class SchemaTest {
@@ -41,6 +43,33 @@ class SchemaTest {
     record Link(String name, Chain next) implements Chain {}
 
     record Broken(Object value) implements Chain {}
+
+    sealed interface TwoUnknown permits Known, Unheard, Unseen {}
+
+    record Known(int a) implements TwoUnknown {}
+
+    @Unknown
+    record Unheard() implements TwoUnknown {}
+
+    @Unknown
+    record Unseen() implements TwoUnknown {}
+
+    enum TwoOthers {
+        @Unknown
+        OTHER,
+        @Unknown
+        ANOTHER
+    }
+
+    record Others(TwoOthers other) {}
+
+    interface Futures {
+        Future<String> plain();
+
+        Future<Void> ofNothing();
+
+        RunnableFuture<String> task();
+    }
 
     interface Service {
         void take(String name, Map<String, Object> map);
@@ -146,6 +175,24 @@ class SchemaTest {
     @Test
     void numberZeroIsTheUnknowns() {
         refused(Zeros.class, "Zero.OFF: number 0 is taken by UNKNOWN");
+    }
+
+    /** Nothing would say which of them a value that is not known becomes. */
+    @Test
+    void oneStandsForTheUnknownAtMost() {
+        refused(TwoUnknown.class, "TwoUnknown", "Unheard", "Unseen", "@Unknown");
+        refused(Others.class, "TwoOthers", "OTHER", "ANOTHER", "@Unknown");
+    }
+
+    /** A server is told of the end of a stage, and of no other future; a client has no other either. */
+    @Test
+    void aFutureThatNobodyWaitsForIsNoResult() {
+        for (var method : Futures.class.getDeclaredMethods()) {
+            assertThatThrownBy(() -> new Schema(Lock.none()).result(method))
+                    .isInstanceOf(SchemaException.class)
+                    .hasMessageContaining("result of " + Futures.class.getName() + "." + method.getName())
+                    .hasMessageContaining("expected: CompletionStage, CompletableFuture or RPCXFuture");
+        }
     }
 
     @Test

@@ -8,11 +8,20 @@ import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Unknown;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -98,6 +107,79 @@ class SchemaToolTest {
         }
     }
 
+    static class P1 {
+        enum Colour {
+            RED,
+            UNKNOWN
+        }
+
+        record Person(String name) {}
+
+        interface Bank {
+            void transfer(String from, String to, long amount);
+
+            void boxed(int number, String text, Colour colour, double twice, List<String> texts);
+
+            String answer();
+
+            CompletableFuture<Integer> later();
+
+            Flow.Publisher<String> items();
+
+            void sameKind(UUID id, BigInteger big, Instant moment, int a, int b, int c, int seventh);
+
+            void renamed(String first, String second);
+
+            Person whole(Person person);
+
+            Person wrapped(Optional<Person> person);
+
+            Person ends();
+        }
+    }
+
+    static class P2 {
+        interface Bank {
+            void transfer(String to, String from, long amount);
+
+            void boxed(
+                    Integer number,
+                    @Nullable String text,
+                    Optional<P1.Colour> colour,
+                    Double twice,
+                    @Nullable List<String> texts);
+
+            @Nullable
+            String answer();
+
+            CompletableFuture<@Nullable Integer> later();
+
+            Flow.Publisher<@Nullable String> items();
+
+            void sameKind(
+                    @Nullable UUID id,
+                    Optional<BigInteger> big,
+                    Optional<Instant> moment,
+                    int a,
+                    int b,
+                    int c,
+                    Integer seventh);
+
+            void renamed(String one, String second);
+
+            Optional<P1.Person> whole(@Nullable P1.Person person);
+
+            P1.Person wrapped(P1.Person person);
+
+            void ends();
+        }
+    }
+
+    /** Of its own, since only such are kept at run time. */
+    @Retention(RetentionPolicy.RUNTIME)
+    @Target({ElementType.TYPE_USE, ElementType.METHOD, ElementType.PARAMETER})
+    @interface Nullable {}
+
     @TempDir
     Path folder;
 
@@ -173,6 +255,37 @@ class SchemaToolTest {
                         "BOTH Feed/latest.reply: was a stream, is none",
                         "BOTH Feed/latest.request: was a stream, is none",
                         "BOTH Feed/order.request: was a stream, is none");
+    }
+
+    /** As the two versions' calls end, which is refused before anything is sent. */
+    private static final String[] BREAKS_OF_CALLS = {
+        "BOTH Bank/answer.reply.value: was string, is optional string, and calls of another shape are refused",
+        "BOTH Bank/boxed.request.colour: was dev.rpcx.tool.SchemaToolTest$P1$Colour, is optional"
+                + " dev.rpcx.tool.SchemaToolTest$P1$Colour, and calls of another shape are refused",
+        "BOTH Bank/boxed.request.number: was int, is optional int, and calls of another shape are refused",
+        "BOTH Bank/boxed.request.text: was string, is optional string, and calls of another shape are refused",
+        "BOTH Bank/boxed.request.texts: was repeated string, is java.util.List<java.lang.String>, and calls of another"
+                + " shape are refused",
+        "BOTH Bank/boxed.request.twice: was double, is optional double, and calls of another shape are refused",
+        "BOTH Bank/items.reply.value: was stream string, is stream optional string, and calls of another shape are"
+                + " refused",
+        "BOTH Bank/later.reply.value: was int, is optional int, and calls of another shape are refused",
+        "BOTH Bank/transfer.request.from: was number 1, is number 2 (expected: the number that it had)",
+        "BOTH Bank/transfer.request.to: was number 2, is number 1 (expected: the number that it had)",
+        "BOTH Bank/whole.reply: was a message of its own, is a field of one",
+        "BOTH Bank/whole.request: was a message of its own, is a field of one",
+        "BOTH Bank/wrapped.request: was a field of a message, is a message of its own",
+        "FORWARD Bank/ends.reply.is: is gone, and old peers read a message without fields",
+    };
+
+    @Test
+    void whatCallsRefuseForTheirShapeBreaksAndSoDoParametersThatChangePlaces() throws Exception {
+        assertThat(run("lock", file.toString(), P1.Bank.class.getName())).isZero();
+        String locked = Files.readString(file);
+        assertThat(run("check", file.toString(), P2.Bank.class.getName())).isEqualTo(3);
+        assertThat(errors().lines().filter(line -> line.contains("Bank/"))).containsExactlyInAnyOrder(BREAKS_OF_CALLS);
+        assertThat(run("lock", file.toString(), P2.Bank.class.getName())).isEqualTo(3);
+        assertThat(Files.readString(file)).as("a break is not written").isEqualTo(locked);
     }
 
     @Test
