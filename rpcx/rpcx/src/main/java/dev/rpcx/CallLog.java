@@ -20,11 +20,11 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>{@code leftMicros} is what was left of the caller's time when the call ended, {@code executed} and {@code error}
- * stand there for one that failed, {@code trace} where a W3C {@code traceparent} came with it. A server's call whose
- * caller has gone and whose future has not ended within a second of that is CANCELLED. A call that brings a stream has
- * its line at the end of that: a client's for each subscription, and CANCELLED where the subscriber has given it up.
- * Arguments and results are never written. What a server refuses before its handlers (overload, an unknown method) does
- * not come by here: its clients' logs have it.
+ * stand there for one that failed, {@code trace} where a W3C {@code traceparent} came with it (at a client: one that is
+ * not computed for each attempt). A server's call whose caller has gone and whose future has not ended within a second
+ * of that is CANCELLED. A call that brings a stream has its line at the end of that: a client's for each subscription,
+ * and CANCELLED where the subscriber has given it up. Arguments and results are never written. What a server refuses
+ * before its handlers (overload, an unknown method) does not come by here: its clients' logs have it.
  */
 public final class CallLog implements Interceptor {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");
@@ -33,20 +33,22 @@ public final class CallLog implements Interceptor {
 
     private final String side;
     private final long leastNanos;
+    private final System.Logger logger;
 
-    private CallLog(String side, long leastNanos) {
+    CallLog(String side, long leastNanos, System.Logger logger) {
         this.side = side;
         this.leastNanos = leastNanos;
+        this.logger = logger;
     }
 
     /** For {@code Client.builder().interceptor}: from the call to its end, with all that was tried. */
     public static CallLog ofClient() {
-        return new CallLog("client", 0);
+        return new CallLog("client", 0, LOGGER);
     }
 
     /** For {@code Server.builder(…).interceptor}: the time in the handler. */
     public static CallLog ofServer() {
-        return new CallLog(SERVER, 0);
+        return new CallLog(SERVER, 0, LOGGER);
     }
 
     /** The same without the calls that ended well and sooner than this, which is 0 to 365 days. */
@@ -54,23 +56,24 @@ public final class CallLog implements Interceptor {
         return new CallLog(
                 side,
                 Given.time(time, "slowerThan", Duration.ZERO, Duration.ofDays(365), "0 to 365 days")
-                        .toNanos());
+                        .toNanos(),
+                logger);
     }
 
     @Override
     public @Nullable Object intercept(Invocation call, Next next) throws Throwable {
         long begin = System.nanoTime();
         CallContext context = CallContext.current().orElse(null);
+        Named named = named(call);
         Object result;
         try {
             result = next.proceed(call);
         } catch (Throwable t) {
-            write(named(call), context, begin, t);
+            write(named, context, begin, t);
             throw t;
         }
-        Named named = named(call);
         if (result instanceof CompletionStage<?> stage) {
-            stage.whenComplete((value, thrown) -> write(named, context, begin, thrown));
+            Interceptor.aside(() -> stage.whenComplete((value, thrown) -> write(named, context, begin, thrown)));
         } else if (result instanceof Flow.Publisher<?> stream) {
             return logged(stream, named, context, begin);
         } else {
@@ -119,8 +122,11 @@ public final class CallLog implements Interceptor {
 
                 @Override
                 public void cancel() {
-                    end(new CancellationException());
-                    subscription.cancel();
+                    try {
+                        end(new CancellationException());
+                    } finally {
+                        subscription.cancel();
+                    }
                 }
             });
         }
@@ -132,14 +138,20 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void onError(Throwable thrown) {
-            end(thrown);
-            subscriber.onError(thrown);
+            try {
+                end(thrown);
+            } finally {
+                subscriber.onError(thrown);
+            }
         }
 
         @Override
         public void onComplete() {
-            end(null);
-            subscriber.onComplete();
+            try {
+                end(null);
+            } finally {
+                subscriber.onComplete();
+            }
         }
     }
 
@@ -147,17 +159,23 @@ public final class CallLog implements Interceptor {
     private record Named(
             String service, String method, @Nullable String traceparent) {}
 
+    /** An entry that is computed for each attempt has no value here: to compute one would run the user's code. */
     private static Named named(Invocation call) {
-        return new Named(call.service(), call.method(), call.metadata().get("traceparent"));
+        return new Named(
+                call.service(), call.method(), call.metadata().entries().get("traceparent"));
     }
 
     private void write(Named call, @Nullable CallContext context, long begin, @Nullable Throwable thrown) {
         long nanos = System.nanoTime() - begin;
-        System.Logger.Level level = thrown == null ? System.Logger.Level.INFO : System.Logger.Level.WARNING;
-        if (thrown == null && nanos < leastNanos || !LOGGER.isLoggable(level)) {
+        if (thrown == null && nanos < leastNanos) {
             return;
         }
-        Interceptor.aside(() -> LOGGER.log(level, line(call, context, nanos, thrown)));
+        Interceptor.aside(() -> {
+            System.Logger.Level level = thrown == null ? System.Logger.Level.INFO : System.Logger.Level.WARNING;
+            if (logger.isLoggable(level)) {
+                logger.log(level, line(call, context, nanos, thrown));
+            }
+        });
     }
 
     private String line(Named call, @Nullable CallContext context, long nanos, @Nullable Throwable thrown) {
@@ -214,19 +232,11 @@ public final class CallLog implements Interceptor {
 
     /** As within a string of JSON. Characters that are not seen, or turn the direction of writing, are escaped too. */
     private static void escape(StringBuilder line, String text) {
-        int length = Math.min(text.length(), MOST_TEXT);
-        for (int i = 0; i < length; i++) {
-            char c = text.charAt(i);
+        text.codePoints().limit(MOST_TEXT).forEach(c -> {
             if (c == '"' || c == '\\') {
-                line.append('\\').append(c);
-            } else if (Character.isISOControl(c)
-                    || c == '\u2028'
-                    || c == '\u2029'
-                    || Character.getType(c) == Character.FORMAT) {
-                line.append(String.format("\\u%04x", (int) c));
-            } else {
-                line.append(c);
+                line.append('\\');
             }
-        }
+            VisibleText.append(line, c);
+        });
     }
 }

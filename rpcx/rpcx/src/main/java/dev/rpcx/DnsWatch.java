@@ -40,12 +40,17 @@ final class DnsWatch implements Endpoints.Watch {
         this(asked, listener, Client.SOCKETS.take().group.next());
     }
 
-    /** @param loop of {@link Client#SOCKETS}, which has been taken for this watch */
+    /** @param loop of {@link Client#SOCKETS}, which has been taken for this watch; given back where that fails */
     DnsWatch(EndpointsDns asked, Endpoints.Listener listener, EventLoop loop) {
         this.asked = asked;
         this.listener = listener;
         this.loop = loop;
-        names = new DnsNames(loop, asked.nameServers(), 0);
+        try {
+            names = new DnsNames(loop, asked.nameServers(), 0);
+        } catch (Throwable e) {
+            Client.SOCKETS.giveBack();
+            throw e;
+        }
     }
 
     DnsWatch start() {

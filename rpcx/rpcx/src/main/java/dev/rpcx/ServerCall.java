@@ -3,6 +3,7 @@ package dev.rpcx;
 import dev.rpcx.codec.CodecException;
 import dev.rpcx.codec.HeapArray;
 import dev.rpcx.codec.Memory;
+import dev.rpcx.codec.Words;
 import io.netty.buffer.ByteBuf;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -587,7 +588,7 @@ final class ServerCall extends Outbound
         return method.chain() == null || context.barHandler();
     }
 
-    /** Makes what the caller sees of what a handler threw: its code and message, never its class. */
+    /** Makes what the caller sees of what a handler threw: its code and message, never its class. See {@link Words}. */
     static RPCXException failed(Throwable thrown) {
         return failed(thrown, true);
     }
@@ -613,7 +614,7 @@ final class ServerCall extends Outbound
                     ? new RPCXException(e.code(), text, RPCXException.Executed.EXECUTED)
                     : RPCXException.refused(e.code(), text);
         }
-        String message = t.getMessage();
+        String message = Words.of(t);
         return new RPCXException(
                 RPCXException.Code.HANDLER_FAILED, message == null ? "the handler failed" : message, executed(hasRun));
     }

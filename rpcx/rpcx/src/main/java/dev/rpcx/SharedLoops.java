@@ -47,6 +47,11 @@ final class SharedLoops {
         }
     }
 
+    /** How many have taken them and not given them back. */
+    synchronized int users() {
+        return users;
+    }
+
     private void endLater(Loops loops, long nanos) {
         watched = false;
         loops.group.schedule(() -> endUnused(loops), nanos, TimeUnit.NANOSECONDS);

@@ -1,9 +1,7 @@
 package dev.rpcx;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
@@ -11,19 +9,26 @@ import org.jspecify.annotations.Nullable;
  * One watch for all clients of the process whose endpoints are equal, from the first one's listener to the last one's
  * end: a registry costs one thread or one connection, however many clients there are. Thread-safe.
  *
- * <p>Nothing of the user's runs under a lock that more than one watch or one listener needs: endpoints that block, or
- * that use clients themselves, hold up only those who watch the same.
+ * <p>Nothing of the user's runs under a lock that more than one watch or one listener needs: endpoints that block, as
+ * they are watched, hashed or compared, or that use clients themselves, hold up only those who watch the same.
  */
 final class SharedWatch implements Endpoints.Listener {
     private static final System.Logger LOGGER = System.getLogger(SharedWatch.class.getName());
 
-    /** Those with a listener. Guarded by itself; who holds it asks for no other lock. */
-    private static final Map<Endpoints, SharedWatch> WATCHES = new HashMap<>();
+    /** Guards what is under way and who uses it; who holds it asks for no other lock. */
+    private static final Object ALL = new Object();
+
+    /**
+     * Those with a listener, few enough to be looked through. Each change makes another list, so that this one can be
+     * looked through without the lock.
+     */
+    private static List<SharedWatch> underWay = List.of();
 
     private final Endpoints endpoints;
+    private final int hash;
 
-    /** Guarded by the map. */
-    private int users;
+    /** Guarded by {@link #ALL}. */
+    private int users = 1;
 
     /** Held while the watch begins, which is the user's code. */
     private final Object beginning = new Object();
@@ -80,8 +85,9 @@ final class SharedWatch implements Endpoints.Listener {
         }
     }
 
-    private SharedWatch(Endpoints endpoints) {
+    private SharedWatch(Endpoints endpoints, int hash) {
         this.endpoints = endpoints;
+        this.hash = hash;
     }
 
     /** As {@link Endpoints#watch}; who comes later hears at once what the others have heard last. */
@@ -90,13 +96,7 @@ final class SharedWatch implements Endpoints.Listener {
             // nothing asks, so there is nothing to share
             return endpoints.watch(listener);
         }
-        SharedWatch shared;
-        synchronized (WATCHES) {
-            SharedWatch held = WATCHES.get(endpoints);
-            shared = held == null ? new SharedWatch(endpoints) : held;
-            WATCHES.put(endpoints, shared);
-            shared.users++;
-        }
+        SharedWatch shared = join(endpoints);
         Told told = new Told(listener);
         AtomicBoolean closed = new AtomicBoolean();
         Endpoints.Watch own = () -> {
@@ -114,11 +114,47 @@ final class SharedWatch implements Endpoints.Listener {
         }
     }
 
+    /** The watch of equal endpoints, or a new one, with one more user. */
+    private static SharedWatch join(Endpoints endpoints) {
+        int hash = endpoints.hashCode();
+        while (true) {
+            List<SharedWatch> seen = underWay();
+            SharedWatch equal = equal(seen, endpoints, hash);
+            synchronized (ALL) {
+                if (equal != null && equal.users > 0) {
+                    equal.users++;
+                    return equal;
+                }
+                // otherwise others have come or gone meanwhile
+                if (equal == null && underWay == seen) {
+                    SharedWatch made = new SharedWatch(endpoints, hash);
+                    List<SharedWatch> more = new ArrayList<>(seen);
+                    more.add(made);
+                    underWay = more;
+                    return made;
+                }
+            }
+        }
+    }
+
+    private static @Nullable SharedWatch equal(List<SharedWatch> seen, Endpoints endpoints, int hash) {
+        for (SharedWatch each : seen) {
+            if (each.hash == hash && endpoints.equals(each.endpoints)) {
+                return each;
+            }
+        }
+        return null;
+    }
+
+    private static List<SharedWatch> underWay() {
+        synchronized (ALL) {
+            return underWay;
+        }
+    }
+
     /** Watches under way in this process. */
     static int count() {
-        synchronized (WATCHES) {
-            return WATCHES.size();
-        }
+        return underWay().size();
     }
 
     private void add(Told told) {
@@ -144,11 +180,13 @@ final class SharedWatch implements Endpoints.Listener {
 
     private void end(Told told) {
         boolean isLast;
-        synchronized (WATCHES) {
+        synchronized (ALL) {
             users--;
             isLast = users == 0;
             if (isLast) {
-                WATCHES.remove(endpoints);
+                List<SharedWatch> fewer = new ArrayList<>(underWay);
+                fewer.remove(this);
+                underWay = fewer;
             }
         }
         told.isOver = true;

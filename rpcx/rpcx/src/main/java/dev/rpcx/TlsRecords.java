@@ -28,10 +28,11 @@ import org.jspecify.annotations.Nullable;
  */
 final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
-     * Most that a client may send without data in an hour once its handshake is done, in KeyUpdates: a record counts for
-     * as many of them as it has room for. An honest client needs one for each 2^24 records. But the JDK's engine sends
-     * one for each record that comes while its own is not answered, once it has received 2^37 bytes (JDK-8329548); so
-     * there is room for what a socket holds.
+     * Most that a client may send without data in an hour once its handshake is done, in KeyUpdates: a record counts
+     * for as many of them as it has room for, with one that the next record ends, and one of
+     * {@link #JDK_KEY_UPDATE_BYTES} as one. An honest client needs one for each 2^24 records. But the JDK's engine
+     * sends one for each record that comes while its own is not answered, once it has received 2^37 bytes
+     * (JDK-8329548); so there is room for what a socket holds.
      */
     static final int MAX_SILENT_OF_CLIENT = 1024;
 
@@ -49,8 +50,11 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     private static final int KEY_UPDATE_BYTES = 5;
 
-    /** A record up to this counts as one KeyUpdate, which the JDK's engine pads to 43 bytes. */
-    private static final int SMALL_BYTES = 48;
+    /**
+     * A record of one KeyUpdate as the JDK's engine sends it, with 16 bytes of padding. What a record is padded with
+     * cannot be seen here: whoever fills records of just this length with KeyUpdates may send four times as many.
+     */
+    static final int JDK_KEY_UPDATE_BYTES = 43;
 
     private static final long SILENT_NANOS = TimeUnit.HOURS.toNanos(1);
     private static final int HEADER_BYTES = 5;
@@ -231,7 +235,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     private void silent(int bytes) {
         silentBytes += bytes;
-        int weight = bytes <= SMALL_BYTES ? 1 : (bytes - SEALED_BYTES) / KEY_UPDATE_BYTES;
+        int weight = bytes == JDK_KEY_UPDATE_BYTES ? 1 : weight(bytes - SEALED_BYTES);
         silentRecords += weight;
         if (silentRecords > maxSilent) {
             long now = nanoTime();
@@ -242,6 +246,11 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
                 silentRecords = weight;
             }
         }
+    }
+
+    /** KeyUpdates of which so many bytes of content may have a part. */
+    private static int weight(int content) {
+        return Math.max(1, (content + KEY_UPDATE_BYTES - 1) / KEY_UPDATE_BYTES);
     }
 
     /** @return the length of the record whose header is there, with the header; -1 if it is none */

@@ -8,13 +8,19 @@ import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.ResourceBundle;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -267,6 +273,149 @@ class CallLogTest {
             logger.removeHandler(failing);
             server.stop(Duration.ofMillis(200));
         }
+    }
+
+    /** A logger that was brought along may fail before it is given anything to write. */
+    private static final class Broken implements System.Logger {
+        final AtomicInteger asked = new AtomicInteger();
+
+        @Override
+        public String getName() {
+            return "broken";
+        }
+
+        @Override
+        public boolean isLoggable(Level level) {
+            asked.incrementAndGet();
+            throw new IllegalStateException("no logging today");
+        }
+
+        @Override
+        public void log(Level level, @Nullable ResourceBundle bundle, @Nullable String text, @Nullable Throwable t) {}
+
+        @Override
+        public void log(
+                Level level, @Nullable ResourceBundle bundle, @Nullable String format, @Nullable Object... values) {}
+    }
+
+    private static Server serving(Object service, Interceptor... interceptors) {
+        Server.Builder builder =
+                Server.builder(RegistryServer.registry(service)).inProcess();
+        for (Interceptor each : interceptors) {
+            builder.interceptor(each);
+        }
+        return builder.build().start();
+    }
+
+    private static Client calling(Interceptor... interceptors) {
+        Client.Builder builder = Client.builder().inProcess();
+        for (Interceptor each : interceptors) {
+            builder.interceptor(each);
+        }
+        return builder.build();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"client", "server"})
+    void aLoggerThatFailsWhenItIsAskedChangesNoResult(String side) {
+        Broken broken = new Broken();
+        Interceptor[] log = {new CallLog(side, 0, broken)};
+        boolean isServer = side.equals("server");
+        Server server = serving(new Greetings(), isServer ? log : new Interceptor[0]);
+        try (Client client = calling(isServer ? new Interceptor[0] : log)) {
+            Greeter greeter = client.create(Greeter.class, "here", server.port());
+            assertThatThrownBy(() -> greeter.later("x"))
+                    .isInstanceOfSatisfying(
+                            RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.INVALID));
+            assertThat(greeter.hello("world")).isEqualTo("Hello world");
+            await().until(() -> broken.asked.get() == 2);
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"client", "server"})
+    void aSubscriberHearsTheEndWhateverTheLoggerDoes(String side) {
+        Broken broken = new Broken();
+        Interceptor[] log = {new CallLog(side, 0, broken)};
+        boolean isServer = side.equals("server");
+        Server server = serving(new Counting(), isServer ? log : new Interceptor[0]);
+        try (Client client = calling(isServer ? new Interceptor[0] : log)) {
+            Counter counter = client.create(Counter.class, "here", server.port());
+            for (int most : new int[] {2, -1}) {
+                Three reader = new Three(-1);
+                counter.count(most).subscribe(reader);
+                assertThat(reader.end.orTimeout(10, TimeUnit.SECONDS).join())
+                        .isEqualTo(most < 0 ? "failed" : "completed");
+            }
+            Three givenUp = new Three(1);
+            counter.count(100).subscribe(givenUp);
+            assertThat(givenUp.end.join()).isEqualTo("given up");
+            await().until(() -> broken.asked.get() == 3);
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    @Test
+    void anEntryThatIsComputedForEachAttemptIsNotComputedForTheLog() {
+        AtomicInteger computed = new AtomicInteger();
+        Interceptor traced = (call, next) -> {
+            computed.set(0);
+            return next.proceed(call.withEachAttempt("traceparent", () -> {
+                if (computed.incrementAndGet() > 1) {
+                    throw new IllegalStateException("not for an attempt");
+                }
+                return "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+            }));
+        };
+        Server server = serving(new Greetings());
+        try (Client client = calling(traced, CallLog.ofClient())) {
+            Greeter greeter = client.create(Greeter.class, "here", server.port());
+            assertThatThrownBy(() -> greeter.later("x")).isInstanceOfSatisfying(RPCXException.class, e -> {
+                assertThat(e.code()).isEqualTo(RPCXException.Code.INVALID);
+                assertThat(e.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+            });
+            assertThat(greeter.hello("world")).isEqualTo("Hello world");
+            assertThat(computed).hasValue(1);
+            await().until(() -> written.lines.size() == 2);
+            assertThat(written.lines).noneMatch(line -> line.contains("trace"));
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    /** A stage of an interceptor that stands behind the log. */
+    @Test
+    void aStageThatTakesNothingThatDependsOnItIsTheResultAllTheSame() throws Throwable {
+        CompletionStage<String> stage = new CompletableFuture<>() {
+            @Override
+            public CompletableFuture<String> whenComplete(BiConsumer<? super String, ? super Throwable> action) {
+                throw new IllegalStateException("nothing may depend on this");
+            }
+        };
+        Interceptor.Invocation call =
+                new Interceptor.Invocation("greeter", "later", new Object[0], Metadata.EMPTY, null);
+        assertThat(CallLog.ofClient().intercept(call, proceeding -> stage)).isSameAs(stage);
+    }
+
+    @Test
+    void charactersThatAreNotSeenAreEscapedWhateverTheirPlane() {
+        int[] unseen = {
+            0x7, 0xAD, 0x34F, 0x115F, 0x180B, 0x200B, 0x202E, 0x2028, 0x3164, 0xFE0F, 0xFFA0, 0xE0001, 0xE007F, 0xE0100,
+            0x1D173, 0x2003, 0x2800, 0xD800
+        };
+        for (int c : unseen) {
+            String text = Character.toString(c);
+            String escaped = text.chars()
+                    .mapToObj(unit -> String.format("\\u%04x", unit))
+                    .collect(Collectors.joining());
+            assertThat(CallLog.escaped("adm" + text + "in")).isEqualTo("adm" + escaped + "in");
+        }
+        assertThat(CallLog.escaped("ä😀 \"\\")).isEqualTo("ä😀 \\\"\\\\");
+        // no pair is cut in two
+        assertThat(CallLog.escaped("x" + "😀".repeat(600))).isEqualTo("x" + "😀".repeat(499));
     }
 
     @Test

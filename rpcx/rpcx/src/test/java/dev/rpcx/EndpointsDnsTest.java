@@ -130,6 +130,16 @@ class EndpointsDnsTest {
         }
     }
 
+    @Test
+    void aWatchThatCannotBeMadeLeavesTheSharedLoopsAsTheyWere() {
+        InetSocketAddress nowhere = InetSocketAddress.createUnresolved("name-server.example.org", 53);
+        EndpointsDns endpoints = new EndpointsDns(
+                new DnsQuestion.Addresses("who.example.org", 9000), Duration.ofSeconds(1), List.of(nowhere));
+        int before = Client.SOCKETS.users();
+        assertThrows(IllegalArgumentException.class, () -> endpoints.watch(new Heard()));
+        assertThat(Client.SOCKETS.users()).isLessThanOrEqualTo(before);
+    }
+
     /** Memory is at its end when a question is answered, in whatever the watch asks of its loop then. */
     @Test
     void aWatchGoesOnWhateverFailsWhenItIsTold() throws Exception {

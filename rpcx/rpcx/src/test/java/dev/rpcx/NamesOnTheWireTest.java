@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Timeout;
@@ -36,10 +37,22 @@ class NamesOnTheWireTest {
             if (age == -3) {
                 throw new NoClassDefFoundError("Could not initialize class " + Aged.class.getName());
             }
+            if (age == -4) {
+                leftOut().getName();
+            }
+            if (age == -5) {
+                Objects.requireNonNull(leftOut(), "account");
+            }
         }
     }
 
     record AnyAge(int age) {}
+
+    /** A field that was not sent. */
+    @SuppressWarnings("NullAway")
+    private static Account leftOut() {
+        return null;
+    }
 
     public static class Account {
         private String name = "a";
@@ -83,6 +96,22 @@ class NamesOnTheWireTest {
         Failing failing() {
             return new Failing("x");
         }
+
+        @Method
+        String nothing() {
+            return leftOut().getName();
+        }
+
+        @Method
+        String other() {
+            Object account = new Account();
+            return ((SecretAccount) account).getName();
+        }
+
+        @Method
+        String required() {
+            return Objects.requireNonNull(leftOut(), "an account").getName();
+        }
     }
 
     @RPCXClient(remoteServerName = "names")
@@ -94,6 +123,12 @@ class NamesOnTheWireTest {
         Account account();
 
         Failing failing();
+
+        String nothing();
+
+        String other();
+
+        String required();
     }
 
     private final Server server = Server.builder(RegistryServer.registry(new Names()))
@@ -124,9 +159,14 @@ class NamesOnTheWireTest {
             expect(() -> names.age(new AnyAge(-1)), invalid, "Aged refused what was read: age: -1 (expected");
             expect(() -> names.age(new AnyAge(-2)), invalid, "without a message");
             expect(() -> names.age(new AnyAge(-3)), invalid, "do not fit together");
+            expect(() -> names.age(new AnyAge(-4)), invalid, "Aged refused what was read: null where");
+            expect(() -> names.age(new AnyAge(-5)), invalid, "Aged refused what was read: account");
             RPCXException.Code failed = RPCXException.Code.HANDLER_FAILED;
             expect(names::account, failed, "Account: an object of a subclass");
             expect(names::failing, failed, "Failing could not be written: no text today");
+            expect(names::nothing, failed, "null where");
+            expect(names::other, failed, "do not fit together");
+            expect(names::required, failed, "an account");
         }
     }
 }

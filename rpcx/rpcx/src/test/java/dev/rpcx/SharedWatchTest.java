@@ -202,6 +202,105 @@ class SharedWatchTest {
         assertThat(second.heard).isEmpty();
     }
 
+    /** Equal by its name; a test says what else happens when it is asked. */
+    private static final class Named implements Endpoints {
+        private final String name;
+        private Runnable whenHashed = () -> {};
+        private Runnable whenCompared = () -> {};
+        private int begun;
+        private int ended;
+
+        Named(String name) {
+            this.name = name;
+        }
+
+        @Override
+        public Watch watch(Listener told) {
+            begun++;
+            return () -> ended++;
+        }
+
+        @Override
+        public int hashCode() {
+            whenHashed.run();
+            return name.hashCode();
+        }
+
+        @Override
+        public boolean equals(@Nullable Object other) {
+            whenCompared.run();
+            return other instanceof Named named && named.name.equals(name);
+        }
+    }
+
+    /** As endpoints with a URL do, which ask a name server when they are compared. */
+    @Test
+    void endpointsThatTakeLongToBeComparedHoldUpNoOtherWatch() {
+        List<Boolean> held = new ArrayList<>();
+        Runnable takesLong = () -> {
+            Thread other = new Thread(SharedWatch::count);
+            other.start();
+            try {
+                other.join(10_000);
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+            held.add(other.isAlive());
+        };
+        Named one = new Named("a");
+        one.whenHashed = takesLong;
+        watch(one, first);
+        Named equal = new Named("a");
+        equal.whenCompared = takesLong;
+        watch(equal, second);
+        open.forEach(Endpoints.Watch::close);
+        assertThat(held).hasSizeGreaterThanOrEqualTo(2).containsOnly(false);
+        assertThat(one.begun).isEqualTo(1);
+        assertThat(equal.begun).isZero();
+    }
+
+    @Test
+    void aWatchThatEndsWhileItIsComparedIsNotJoined() {
+        Named one = new Named("a");
+        Endpoints.Watch ends = watch(one, first);
+        Named equal = new Named("a");
+        equal.whenCompared = ends::close;
+        watch(equal, second);
+        assertThat(one.ended).isEqualTo(1);
+        assertThat(equal.begun).isEqualTo(1);
+        assertThat(SharedWatch.count()).isEqualTo(before + 1);
+    }
+
+    @Test
+    void aWatchThatBeginsWhileOthersAreComparedIsJoined() {
+        Named[] sameHash = {new Named("Aa"), new Named("BB"), new Named("BB")};
+        assertThat(sameHash[0]).hasSameHashCodeAs(sameHash[1]);
+        watch(sameHash[0], first);
+        sameHash[1].whenCompared = () -> {
+            sameHash[1].whenCompared = () -> {};
+            watch(sameHash[2], first);
+        };
+        watch(sameHash[1], second);
+        assertThat(sameHash[2].begun).isEqualTo(1);
+        assertThat(sameHash[1].begun).as("there is one by now").isZero();
+        assertThat(SharedWatch.count()).isEqualTo(before + 2);
+    }
+
+    @Test
+    void aWatchWhoseEndpointsHaveAnotherHashByItsEndEndsAllTheSame() {
+        List<String> names = new ArrayList<>();
+        record Growing(List<String> names) implements Endpoints {
+            @Override
+            public Watch watch(Listener told) {
+                return () -> {};
+            }
+        }
+        Endpoints.Watch watch = watch(new Growing(names), first);
+        names.add("x");
+        watch.close();
+        assertThat(SharedWatch.count()).isEqualTo(before);
+    }
+
     @Test
     void aListenerThatThrowsIsLoggedAndTheOthersHearAllTheSame() {
         List<Throwable> logged = new ArrayList<>();

@@ -32,6 +32,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Records of TLS that bring no data: those of a handshake and those behind it are counted and charged, on both sides. */
 @Timeout(120)
@@ -204,6 +206,38 @@ class SilentRecordsTest {
         RawTls client = handshake();
         assertThat(sent(2000, () -> client.seal(RawTls.HANDSHAKE, RawTls.keyUpdates(1, true))))
                 .isEqualTo(TlsRecords.MAX_SILENT_OF_CLIENT);
+    }
+
+    @Test
+    void fiveKeyUpdatesInASmallRecordCountAsFive() throws Exception {
+        RawTls client = handshake();
+        assertThat(sent(2000, () -> client.seal(RawTls.HANDSHAKE, RawTls.keyUpdates(5, false))))
+                .isEqualTo(TlsRecords.MAX_SILENT_OF_CLIENT / 5);
+    }
+
+    /** It pads each record, whatever the suite. */
+    @ParameterizedTest
+    @ValueSource(strings = {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"})
+    void aKeyUpdateOfTheJdkHasTheLengthThatCountsAsOne(String suite) throws Exception {
+        SSLEngine engine = SslContextBuilder.forClient()
+                .trustManager(InsecureTrustManagerFactory.INSTANCE)
+                .protocols("TLSv1.3")
+                .ciphers(List.of(suite))
+                .build()
+                .newEngine(ByteBufAllocator.DEFAULT);
+        Engine client = new Engine(engine, channel);
+        client.handshake();
+        client.send(RawPeer.preface());
+        HandPlatform.written(channel);
+        int sent = 0;
+        while (channel.isActive() && sent < 2000) {
+            engine.beginHandshake();
+            client.send(Unpooled.EMPTY_BUFFER);
+            assertThat(client.sentBytes).isEqualTo(TlsRecords.JDK_KEY_UPDATE_BYTES);
+            HandPlatform.written(channel);
+            sent++;
+        }
+        assertThat(sent).isEqualTo(TlsRecords.MAX_SILENT_OF_CLIENT + 1);
     }
 
     @Test
@@ -450,6 +484,9 @@ class SilentRecordsTest {
         private final EmbeddedChannel to;
         int records;
 
+        /** With the last {@link #send}. */
+        int sentBytes;
+
         /** Largest record that it sends; 0 for what TLS allows. */
         int recordBytes;
 
@@ -484,6 +521,7 @@ class SilentRecordsTest {
             // it holds for what comes, too
             allow(0);
             byte[] bytes = ByteBufUtil.getBytes(all);
+            sentBytes = bytes.length;
             platform.read(to, bytes, 0, bytes.length);
         }
 

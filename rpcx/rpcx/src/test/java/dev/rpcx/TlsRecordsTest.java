@@ -21,6 +21,8 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * Records around an engine that only counts them, under a hand clock. A record whose content begins with 1 has data.
@@ -541,18 +543,30 @@ class TlsRecordsTest {
     }
 
     /** The record that is one too many has come to the engine. */
-    @Test
-    void smallRecordsCountAsOneEach() {
+    @ParameterizedTest
+    @CsvSource({
+        "6, 1",
+        "26, 1",
+        "27, 1",
+        "28, 2",
+        "32, 2",
+        "33, 3",
+        "42, 4",
+        "44, 5",
+        "47, 5",
+        "48, 6",
+        "49, 6",
+        "522, 100"
+    })
+    void aRecordCountsAsTheKeyUpdatesOfWhichItMayHaveAPart(int bytes, int weight) {
         records.handshaken();
-        assertThat(sent(record(48 - HEADER))).isEqualTo(MAX_SILENT + 1);
+        assertThat(sent(record(bytes - HEADER))).isEqualTo(MAX_SILENT / weight + 1);
     }
 
     @Test
-    void largerOnesCountAsTheKeyUpdatesForWhichTheyHaveRoom() {
+    void aRecordOfTheLengthOfTheJdksKeyUpdateCountsAsOne() {
         records.handshaken();
-        int weight = (49 - SEALED) / 5;
-        assertThat(weight).isEqualTo(5);
-        assertThat(sent(record(49 - HEADER))).isEqualTo(MAX_SILENT / weight + 1);
+        assertThat(sent(record(TlsRecords.JDK_KEY_UPDATE_BYTES - HEADER))).isEqualTo(MAX_SILENT + 1);
     }
 
     @Test

@@ -1,8 +1,8 @@
 package dev.rpcx.cli;
 
+import dev.rpcx.VisibleText;
 import java.io.PrintStream;
 import java.io.Writer;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.stream.Collectors;
 
@@ -13,66 +13,11 @@ final class Printable {
 
     private Printable() {}
 
-    /**
-     * First and last of each range of Default_Ignorable_Code_Point, in order: what has no picture wherever it stands,
-     * such as fillers, variation selectors and tags. The JDK has no such property. Source: DerivedCoreProperties.txt of
-     * Unicode 17, the same since Unicode 14.
-     */
-    private static final int[] IGNORABLE = {
-        0x00AD, 0x00AD, 0x034F, 0x034F, 0x061C, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x200B, 0x200F,
-        0x202A, 0x202E, 0x2060, 0x206F, 0x3164, 0x3164, 0xFE00, 0xFE0F, 0xFEFF, 0xFEFF, 0xFFA0, 0xFFA0, 0xFFF0, 0xFFF8,
-        0x1BCA0, 0x1BCA3, 0x1D173, 0x1D17A, 0xE0000, 0xE0FFF
-    };
-
-    /**
-     * One line. Characters without a picture of their own stand as the escapes of JSON: control characters, line and
-     * paragraph separators, lone surrogates, those of Unicode's category Cf, which turn the direction of what follows
-     * or are not seen at all, those of its property Default_Ignorable_Code_Point, and what is blank and no plain space.
-     */
+    /** One line. Characters without a picture of their own stand as the escapes of JSON: see {@link VisibleText}. */
     static String line(String text) {
         StringBuilder clean = new StringBuilder(text.length());
-        text.codePoints().forEach(c -> putClean(clean, c));
+        text.codePoints().forEach(c -> VisibleText.append(clean, c));
         return clean.toString();
-    }
-
-    private static void putClean(StringBuilder clean, int c) {
-        if (isVisible(c)) {
-            clean.appendCodePoint(c);
-            return;
-        }
-        for (char unit : Character.toChars(c)) {
-            clean.append("\\u");
-            for (int shift = 12; shift >= 0; shift -= 4) {
-                clean.append(Character.forDigit(unit >> shift & 15, 16));
-            }
-        }
-    }
-
-    private static boolean isVisible(int c) {
-        return switch (Character.getType(c)) {
-            case Character.CONTROL,
-                    Character.FORMAT,
-                    Character.SURROGATE,
-                    Character.LINE_SEPARATOR,
-                    Character.PARAGRAPH_SEPARATOR -> false;
-            case Character.SPACE_SEPARATOR -> c == ' ';
-            default -> !isBlank(c) && !isIgnorable(c);
-        };
-    }
-
-    /** Letters and symbols by their category, whose picture is nothing. */
-    private static boolean isBlank(int c) {
-        return switch (c) {
-            // the pattern of Braille without dots, a filler of Khitan, the null notehead of music
-            case 0x2800, 0x16FE4, 0x1D159 -> true;
-            default -> false;
-        };
-    }
-
-    private static boolean isIgnorable(int c) {
-        int at = Arrays.binarySearch(IGNORABLE, c);
-        // between a first and its last, which stand at an even and an odd index
-        return at >= 0 || (-at - 1) % 2 == 1;
     }
 
     /**
@@ -102,7 +47,7 @@ final class Printable {
             for (int i = from; i < from + length; i++) {
                 char c = text[i];
                 if (high != 0 && Character.isLowSurrogate(c)) {
-                    putClean(clean, Character.toCodePoint(high, c));
+                    VisibleText.append(clean, Character.toCodePoint(high, c));
                     high = 0;
                     continue;
                 }
@@ -112,7 +57,7 @@ final class Printable {
                 } else if (c == '\n' || c == '\r') {
                     clean.append(c);
                 } else {
-                    putClean(clean, c);
+                    VisibleText.append(clean, c);
                 }
                 if (clean.length() >= PIECE) {
                     print();
@@ -122,7 +67,7 @@ final class Printable {
 
         private void endHalf() {
             if (high != 0) {
-                putClean(clean, high);
+                VisibleText.append(clean, high);
                 high = 0;
             }
         }

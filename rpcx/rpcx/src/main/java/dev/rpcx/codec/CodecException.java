@@ -58,16 +58,11 @@ public final class CodecException extends RuntimeException {
         return new CodecException(Code.REFUSED, what + words(thrown), thrown);
     }
 
-    /** What it says of itself, without its class. The virtual machine's own words are nothing but names of classes. */
+    /** What it says of itself, as far as a peer may be told. */
     private static String words(Throwable thrown) {
-        if (thrown instanceof LinkageError
-                || thrown instanceof ClassCastException
-                || thrown instanceof ArrayStoreException) {
-            return "classes that do not fit together";
-        }
         String words = null;
         try {
-            words = thrown.getMessage();
+            words = Words.of(thrown);
         } catch (Throwable speechless) {
             // as one that says nothing
         }
