@@ -45,8 +45,11 @@ class WireEdgesTest {
 
     private static final int REPLY_CHARS = 4_000_000;
 
-    /** Their replies leave by turns with another one, and all together are more than two sockets' buffers hold. */
-    private static final int OTHER_CALLS = 3;
+    /** Replies of another size, one of which leaves by turns with a larger one. */
+    private static final int OTHER_CHARS = 1_000_000;
+
+    /** All of their replies together are more than two sockets' buffers hold. */
+    private static final int OTHER_CALLS = 12;
 
     @RPCXServer("edges")
     static final class Edges {
@@ -59,7 +62,7 @@ class WireEdgesTest {
 
         @Method
         String much(String text) {
-            return text.repeat(REPLY_CHARS);
+            return text.repeat(OTHER_CHARS);
         }
 
         @Method
