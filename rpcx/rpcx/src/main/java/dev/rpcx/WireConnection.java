@@ -939,8 +939,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         try {
             end(why);
         } finally {
-            HalfClose.of(channel, account);
-            unsent.look();
+            try {
+                HalfClose.of(channel, account);
+            } finally {
+                unsent.look();
+            }
         }
     }
 
