@@ -29,11 +29,6 @@ abstract class AsyncCall {
         serial = slot.serial;
     }
 
-    /** The use of its slot that was the latest attempt's. */
-    final long serial() {
-        return serial;
-    }
-
     /** What the end of this call says of the instance that had it; {@code error} is null for success. */
     final Health.Outcome outcome(@Nullable RPCXException error, long deadlineNanos) {
         return method.outcome(error, givenNanos, deadlineNanos, serial);

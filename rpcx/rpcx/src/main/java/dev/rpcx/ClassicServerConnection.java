@@ -447,9 +447,13 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** The handler's thread says that a handler whose caller is gone has brought a future. */
     void awaitsForNobody(ClassicServerCall call) {
         inLoopOrHere(() -> {
-            if (call.isAwaiting()) {
-                dropped.remove(call);
-                linger(call);
+            try {
+                if (call.isAwaiting()) {
+                    dropped.remove(call);
+                    linger(call);
+                }
+            } catch (Throwable t) {
+                lookFailed(t);
             }
         });
     }
@@ -479,12 +483,36 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         boolean isWatched = first != null || isOver && !dropped.isEmpty();
         if (isWatched && awayTimer == null && !loop().isShuttingDown()) {
             long wait = first == null ? ServerConnection.LOST_LOOK_NANOS : first.awayUntilNanos - nanoTime();
-            awayTimers.add(1);
             awayTimer = loop().schedule(this::lookAway, wait, TimeUnit.NANOSECONDS);
+            awayTimers.add(1);
         }
     }
 
     private void lookAway() {
+        try {
+            lookAwayNow();
+        } catch (Throwable t) {
+            lookFailed(t);
+        }
+    }
+
+    /**
+     * Nobody would look again. So the connection ends, and with it all that is looked at but for what goes on behind
+     * it.
+     */
+    private void lookFailed(Throwable thrown) {
+        if (thrown instanceof OutOfMemoryError) {
+            MemoryReserve.use();
+        }
+        try {
+            SocketQueue.closeNow(channel);
+            Threads.report(thrown);
+        } finally {
+            watchAway();
+        }
+    }
+
+    private void lookAwayNow() {
         stopLookingAway();
         endLost();
         long now = nanoTime();
@@ -585,6 +613,14 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     private void endLate() {
+        try {
+            endLateNow();
+        } catch (Throwable t) {
+            lookFailed(t);
+        }
+    }
+
+    private void endLateNow() {
         stopWatchingDue();
         long now = nanoTime();
         long next = Long.MAX_VALUE;
@@ -642,22 +678,40 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** Tells the client why, in a reply to no call, and closes so that it arrives. */
     @Override
     void onEnd(RPCXException why) {
-        cancelAll();
-        write(ClassicWire.reply(0, null, why), left -> {});
-        HalfClose.of(channel, account);
+        try {
+            cancelAll();
+            write(ClassicWire.reply(0, null, why), left -> {});
+        } finally {
+            HalfClose.of(channel, account);
+        }
     }
 
     @Override
     void onOver() {
-        cancelAll();
-        running.connectionGone();
-        threads.connectionGone();
-        isOver = true;
-        stopWatchingDue();
-        if (places.held() == 0) {
-            server.ended(channel);
-        } else {
+        // each of these also where the one before it fails, as where the memory is at its end: somebody waits for it
+        try {
+            cancelAll();
+        } finally {
+            try {
+                running.connectionGone();
+                threads.connectionGone();
+            } finally {
+                isOver = true;
+                stopWatchingDue();
+                if (places.held() == 0) {
+                    server.ended(channel);
+                } else {
+                    watchLeft();
+                }
+            }
+        }
+    }
+
+    private void watchLeft() {
+        try {
             watchAway();
+        } catch (Throwable t) {
+            lookFailed(t);
         }
     }
 
@@ -665,7 +719,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         arriving.release();
         arrivingBytes = 0;
         for (ClassicServerCall call : new ArrayList<>(calls.values())) {
-            abandon(call);
+            try {
+                abandon(call);
+            } catch (Throwable t) {
+                // such as a timer that cannot be set: the others come to their end all the same
+                Threads.report(t);
+            }
         }
     }
 }

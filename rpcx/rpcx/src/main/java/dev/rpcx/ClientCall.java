@@ -30,6 +30,8 @@ final class ClientCall extends Outbound {
 
     private static final long MAX_PARK_NANOS = TimeUnit.DAYS.toNanos(1);
 
+    private static final String GIVEN_UP = "the caller gave the call up";
+
     private static final int COMPLETED = 1;
     private static final int WIRE_DONE = 2;
     private static final int CALLER_DONE = 4;
@@ -386,12 +388,30 @@ final class ClientCall extends Outbound {
      * Ends the call at the caller's wish, from any thread; nothing happens if it is over or its slot has another call.
      */
     void cancel(long callSerial) {
-        cancel(callSerial, RPCXException.Code.CANCELLED, "the caller gave the call up", null);
+        cancel(callSerial, RPCXException.Code.CANCELLED, GIVEN_UP, null);
+    }
+
+    /**
+     * The same for the call that is told of its end there, whichever use of the slot it has: whoever gives it up cannot
+     * know which, while the event loop may be trying it again.
+     */
+    void cancel(AsyncCall of) {
+        connection.send(new Cancel(this, RPCXException.Code.CANCELLED, GIVEN_UP, null) {
+            @Override
+            boolean isThere() {
+                return isOnWire(of);
+            }
+        });
     }
 
     /** Ends the call for another reason of this side. */
     void cancel(long callSerial, RPCXException.Code code, String why, @Nullable Throwable cause) {
-        connection.send(new Cancel(this, callSerial, code, why, cause));
+        connection.send(new Cancel(this, code, why, cause) {
+            @Override
+            boolean isThere() {
+                return isOnWire(callSerial);
+            }
+        });
     }
 
     // ---- the event loop
@@ -480,6 +500,10 @@ final class ClientCall extends Outbound {
 
     boolean isOnWire(long callSerial) {
         return seesOnWire() && serial == callSerial;
+    }
+
+    private boolean isOnWire(AsyncCall of) {
+        return seesOnWire() && async == of;
     }
 
     /**
@@ -849,20 +873,26 @@ final class ClientCall extends Outbound {
         AsyncCall call = java.util.Objects.requireNonNull(async);
         async = null;
         completed = true;
-        endUpload();
         Object value = null;
-        RPCXException failure = null;
+        RPCXException failure = ClientMethod.UNREADABLE;
         try {
+            endUpload();
             value = call.decode(reply);
+            failure = null;
         } catch (RPCXException e) {
             failure = e;
         } catch (Throwable e) {
             failure = ClientMethod.unreadable(e);
+        } finally {
+            endAsync(call, value, failure);
         }
+    }
+
+    private void endAsync(AsyncCall call, @Nullable Object value, @Nullable RPCXException failure) {
+        // as in complete()
         try {
             finalFrame();
         } finally {
-            // as in complete()
             try {
                 done(COMPLETED | CALLER_DONE | WIRE_DONE);
             } finally {
@@ -895,26 +925,27 @@ final class ClientCall extends Outbound {
     }
 
     /** A wish of this side to end a call, in the queue behind the call's request. */
-    private static final class Cancel extends Outbound {
+    private abstract static class Cancel extends Outbound {
         private final ClientCall call;
-        private final long serial;
         private final RPCXException.Code code;
         private final String why;
         private final @Nullable Throwable cause;
 
-        Cancel(ClientCall call, long serial, RPCXException.Code code, String why, @Nullable Throwable cause) {
+        Cancel(ClientCall call, RPCXException.Code code, String why, @Nullable Throwable cause) {
             super(io.netty.buffer.Unpooled.EMPTY_BUFFER);
             this.call = call;
-            this.serial = serial;
             this.code = code;
             this.why = why;
             this.cause = cause;
             this.head = Wire.CANCEL;
         }
 
+        /** Whether the slot still has the call that is meant. */
+        abstract boolean isThere();
+
         @Override
         boolean leaving() {
-            if (!call.isOnWire(serial) || call.completed) {
+            if (!isThere() || call.completed) {
                 return false;
             }
             id = call.id;

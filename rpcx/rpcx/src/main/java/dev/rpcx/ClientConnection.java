@@ -392,14 +392,22 @@ final class ClientConnection extends WireConnection {
      * connection, that is what its calls are told: it says nothing of the server.
      */
     RPCXException lostError(RPCXException.Executed executed) {
-        return memoryWanted() == null
-                ? new RPCXException(RPCXException.Code.UNAVAILABLE, whyLost(), executed)
-                : RPCXException.noRoom(whyLost(), executed);
+        try {
+            return memoryWanted() == null
+                    ? new RPCXException(RPCXException.Code.UNAVAILABLE, whyLost(), executed)
+                    : RPCXException.noRoom(whyLost(), executed);
+        } catch (Throwable noMemory) {
+            return executed == RPCXException.Executed.NOT_EXECUTED ? LOST_UNSENT : LOST;
+        }
     }
 
     /** The end of a call of which no byte has left: it may go to another connection as if it had not been here. */
     RPCXException leftError() {
-        return RPCXException.unsent(RPCXException.Own.LEFT, RPCXException.Code.UNAVAILABLE, whyLost());
+        try {
+            return RPCXException.unsent(RPCXException.Own.LEFT, RPCXException.Code.UNAVAILABLE, whyLost());
+        } catch (Throwable noMemory) {
+            return LEFT;
+        }
     }
 
     private String whyLost() {
@@ -690,20 +698,31 @@ final class ClientConnection extends WireConnection {
         }
     }
 
+    /** What this throws leaves the look that was due before. */
     private void sweepAt(long nanos) {
+        long wait = Math.max(TICK_NANOS, nanos - nanoTime());
+        ScheduledFuture<?> timer = loop().schedule(sweep, wait, TimeUnit.NANOSECONDS);
         if (sweepTimer != null) {
             sweepTimer.cancel(false);
         }
+        sweepTimer = timer;
         nextSweepNanos = nanos;
-        long wait = Math.max(TICK_NANOS, nanos - nanoTime());
-        sweepTimer = loop().schedule(sweep, wait, TimeUnit.NANOSECONDS);
+    }
+
+    private void sweep() {
+        try {
+            sweepNow();
+        } catch (Throwable t) {
+            // nobody would look again, and the calls here would have no end
+            broken(t);
+        }
     }
 
     /**
      * Ends the calls whose time is over. One look at the slots in use, once per shortest time, instead of a timer for
      * each call.
      */
-    private void sweep() {
+    private void sweepNow() {
         sendQueued();
         if (sweepTimer != null) {
             sweepTimer.cancel(false);
@@ -874,16 +893,9 @@ final class ClientConnection extends WireConnection {
      * calls may be under way on a connection that ends for want of memory; they have no stack trace and do not change.
      */
     private void endCalls() {
-        RPCXException left = LEFT;
-        RPCXException lost = LOST;
-        RPCXException unsent = LOST_UNSENT;
-        try {
-            left = leftError();
-            lost = lostError(RPCXException.Executed.MAYBE);
-            unsent = lostError(RPCXException.Executed.NOT_EXECUTED);
-        } catch (Throwable e) {
-            Threads.report(e);
-        }
+        RPCXException left = leftError();
+        RPCXException lost = lostError(RPCXException.Executed.MAYBE);
+        RPCXException unsent = lostError(RPCXException.Executed.NOT_EXECUTED);
         for (int slot = 0, top = slots.top(); slot < top; slot++) {
             ClientCall call = slots.at(slot);
             try {

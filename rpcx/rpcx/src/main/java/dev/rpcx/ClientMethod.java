@@ -35,6 +35,10 @@ final class ClientMethod {
 
     private static final Object[] NO_ARGUMENTS = {};
 
+    /** What a call is told whose result cannot be read, where there is no memory to say it better. */
+    static final RPCXException UNREADABLE =
+            RPCXException.noRoom("no memory was left for the result", RPCXException.Executed.EXECUTED);
+
     /** A caller's own thread takes less from a call's begin to its request; what takes longer is told to the server. */
     private static final long UNTOLD_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
@@ -628,11 +632,16 @@ final class ClientMethod {
 
     /** Whatever the codec or a constructor has thrown over a result, errors included: it belongs to this call alone. */
     static RPCXException unreadable(Throwable e) {
-        return new RPCXException(
-                RPCXException.Code.INVALID,
-                "the result cannot be read: " + RPCXException.words(e),
-                RPCXException.Executed.EXECUTED,
-                e);
+        try {
+            return new RPCXException(
+                    RPCXException.Code.INVALID,
+                    "the result cannot be read: " + RPCXException.words(e),
+                    RPCXException.Executed.EXECUTED,
+                    e);
+        } catch (Throwable noMemory) {
+            // the call has an end all the same
+            return UNREADABLE;
+        }
     }
 
     /** A call nobody blocks for; also one-way, where nobody looks at the future. */
@@ -890,7 +899,7 @@ final class ClientMethod {
         public void run() {
             ClientCall used = slot;
             if (used != null) {
-                used.cancel(serial());
+                used.cancel(this);
             }
         }
 

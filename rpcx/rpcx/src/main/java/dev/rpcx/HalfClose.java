@@ -89,23 +89,35 @@ final class HalfClose {
         channel.attr(ALLOWED).set(nanos);
     }
 
-    /** On the event loop, once for a channel, whose handler from here on throws away what it reads. */
+    /**
+     * On the event loop, once for a channel, whose handler from here on throws away what it reads. Where this throws,
+     * the channel is closed: nobody else would do that.
+     */
     static void of(Channel channel, Account account) {
-        if (channel.isActive() && !channel.eventLoop().isShuttingDown()) {
-            new HalfClose(channel, account).begin();
-        } else {
-            channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
+        boolean isBegun = false;
+        try {
+            if (channel.isActive() && !channel.eventLoop().isShuttingDown()) {
+                new HalfClose(channel, account).begin();
+            } else {
+                channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
+            }
+            isBegun = true;
+        } finally {
+            if (!isBegun) {
+                SocketQueue.closeNow(channel);
+            }
         }
     }
 
     private void begin() {
-        timers.add(1);
+        // first: what follows may fail, and the channel is closed over it
         channel.closeFuture().addListener(over -> {
             if (timer != null) {
                 timer.cancel(false);
             }
             timers.release();
         });
+        timers.add(1);
         OwedTime.of(channel).setReading(true);
         hasTaken();
         lookAgain();

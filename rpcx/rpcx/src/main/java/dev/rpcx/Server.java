@@ -229,22 +229,37 @@ public final class Server implements AutoCloseable {
             channel.close();
             return;
         }
-        channels.add(channel);
+        // first: whatever fails behind this closes the channel
+        closeWith(channel, account);
         HalfClose.allow(channel, this::lastWordsNanos);
         if (stopping) {
             // whoever stops the server may have looked at all channels before this one was among them
             closeUngreeted(channel);
         }
-        channel.closeFuture().addListener(over -> {
-            account.close();
-            channels.remove(channel);
-            connections.remove(channel);
-            lookWhetherQuiet();
-        });
         if (tls != null) {
             tls.addTo(channel, account, ServerConnection.frameNanos(Sniffer.silentNanos(this)));
         }
         channel.pipeline().addLast(new Sniffer(this, account));
+    }
+
+    /** The account ends with the channel. */
+    private void closeWith(Channel channel, Account account) {
+        boolean isKept = false;
+        try {
+            channels.add(channel);
+            channel.closeFuture().addListener(over -> {
+                account.close();
+                channels.remove(channel);
+                connections.remove(channel);
+                lookWhetherQuiet();
+            });
+            isKept = true;
+        } finally {
+            if (!isKept) {
+                channels.remove(channel);
+                account.close();
+            }
+        }
     }
 
     /** What was written last to a connection that has ended has so long to leave; a stop has its own time. */

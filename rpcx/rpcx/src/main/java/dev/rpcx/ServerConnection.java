@@ -9,7 +9,6 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.nio.charset.StandardCharsets;
 import java.security.Principal;
-import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.Flow;
@@ -51,6 +50,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private static final int UNCHARGED_SLOTS = 64;
 
     private static final int FIRST_ERROR_BYTES = 64;
+
+    private static final ServerCall[] NO_CALLS = {};
+    private static final int[] NO_IDS = {};
 
     /**
      * Deadlines closer together than this are found by one look, which passes all slots in use: a client chooses both
@@ -97,7 +99,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** The charge is for what both have grown by above {@link #UNCHARGED_SLOTS}. */
     private final Charge slotBytes;
 
-    private final ArrayDeque<ServerCall> free = new ArrayDeque<>();
+    /**
+     * Places for the calls that come next, the one that was used last first, linked by {@link Outbound#next}: to keep
+     * one takes no memory.
+     */
+    private @Nullable ServerCall free;
+
+    private int freePlaces;
 
     private final PostponedCalls postponedCalls = new PostponedCalls(this, this::unreadBytes);
 
@@ -189,7 +197,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Tests ask this when all is quiet: places with a call whose handler or reply is under way. */
     private long busy() {
-        long count = places.held() - free.size();
+        long count = places.held() - freePlaces;
         for (Outbound call = leftHere.get(); call != null; call = call.next) {
             count--;
         }
@@ -450,50 +458,56 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection or server");
             return;
         }
-        if (!hasSlot(slot)
-                || metadataCost > unchargedMetadata(method, more)
-                        && !call.charges().request.add(metadataCost)) {
-            keep(call);
-            refuse(
-                    id,
-                    RPCXException.Code.OVERLOADED,
-                    "too many bytes of requests under way on this connection or server");
-            return;
-        }
-        lastIds[slot] = id;
-        if (!more && admission != null && !running.enter(method, admission)) {
-            call.releaseCharges();
-            keep(call);
-            refuseOverloaded(id);
-            return;
-        }
-        // a time no clock can hold is as good as none
-        long nanos = TimeUnit.MICROSECONDS.toNanos(Math.min(micros < 0 ? Long.MAX_VALUE : micros, 1L << 50));
-        if (nanos > server.maxCallNanos() && !method.brings() && method.items() == null) {
-            nanos = server.maxCallNanos();
-        }
         long now;
-        boolean hasBegun = false;
+        AdmissionLimit entered = null;
+        boolean isPlaceUsed = false;
         try {
+            if (!hasSlot(slot)
+                    || metadataCost > unchargedMetadata(method, more)
+                            && !call.charges().request.add(metadataCost)) {
+                isPlaceUsed = true;
+                keep(call);
+                refuse(
+                        id,
+                        RPCXException.Code.OVERLOADED,
+                        "too many bytes of requests under way on this connection or server");
+                return;
+            }
+            lastIds[slot] = id;
+            if (!more && admission != null) {
+                if (!running.enter(method, admission)) {
+                    isPlaceUsed = true;
+                    call.releaseCharges();
+                    keep(call);
+                    refuseOverloaded(id);
+                    return;
+                }
+                entered = admission;
+            }
+            // a time no clock can hold is as good as none
+            long nanos = TimeUnit.MICROSECONDS.toNanos(Math.min(micros < 0 ? Long.MAX_VALUE : micros, 1L << 50));
+            if (nanos > server.maxCallNanos() && !method.brings() && method.items() == null) {
+                nanos = server.maxCallNanos();
+            }
             // a request in parts has its time from here on
             now = more ? nanoTime() : readNanos();
             call.begin(id, method, metadata, now, now + nanos, notice);
-            hasBegun = true;
+            isPlaceUsed = true;
         } finally {
-            if (!hasBegun) {
+            if (!isPlaceUsed) {
                 // there was no memory for it, and the connection ends
                 call.releaseCharges();
                 call.releaseKept();
                 places.release(1);
-                if (!more && admission != null) {
+                if (entered != null) {
                     running.left(method);
-                    admission.leave();
+                    entered.leave();
                 }
             }
         }
         call.metadataCost = metadataCost;
-        if (!more && admission != null) {
-            entered(call, admission);
+        if (entered != null) {
+            entered(call, entered);
         }
         calls[slot] = call;
         underWay.calls++;
@@ -542,8 +556,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @return null if this connection, or the server, has too many
      */
     private @Nullable ServerCall place() {
-        ServerCall call = free.poll();
+        ServerCall call = free;
         if (call != null) {
+            free = (ServerCall) call.next;
+            // those behind it may be given up while this one is in use, and are to be collected then
+            Outbound.NEXT.set(call, (Outbound) null);
+            freePlaces--;
             return call;
         }
         if (places.held() >= server.settings().maxCalls()) {
@@ -924,20 +942,44 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             // the call's request has ended its own connection, and nothing is left to be looked at
             return;
         }
-        if (lookTimer != null) {
-            if (due - nextLookNanos >= 0) {
-                return;
-            }
-            lookTimer.cancel(false);
+        ScheduledFuture<?> later = lookTimer;
+        if (later != null && due - nextLookNanos >= 0) {
+            return;
+        }
+        // first: where it cannot be set the later one stays
+        lookTimer = loop().schedule(this::look, Math.max(MIN_LOOK_NANOS, due - now), TimeUnit.NANOSECONDS);
+        nextLookNanos = due;
+        if (later != null) {
+            later.cancel(false);
         } else {
             timers.add(1);
         }
-        nextLookNanos = due;
-        lookTimer = loop().schedule(this::look, Math.max(MIN_LOOK_NANOS, due - now), TimeUnit.NANOSECONDS);
+    }
+
+    private void look() {
+        try {
+            lookNow();
+        } catch (Throwable t) {
+            lookFailed(t);
+        }
+    }
+
+    /**
+     * Nobody would look again. So the connection ends, and with it all that is looked at; where it has ended before,
+     * what goes on behind it is looked at a while later.
+     */
+    private void lookFailed(Throwable thrown) {
+        try {
+            broken(thrown);
+        } finally {
+            if (!loop().isShuttingDown()) {
+                watch(nanoTime() + LOST_LOOK_NANOS);
+            }
+        }
     }
 
     /** Ends what has stood still for too long, and calls whose time is over: a caller may be gone without a word. */
-    private void look() {
+    private void lookNow() {
         lookTimer = null;
         timers.release(1);
         endLost();
@@ -1184,8 +1226,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** The handler's thread says that a handler whose caller is gone has brought a future. */
     void awaitsForNobody(ServerCall call) {
         inLoopOrHere(() -> {
-            if (call.isAwaiting() && call.isCancelled()) {
-                linger(call);
+            try {
+                if (call.isAwaiting() && call.isCancelled()) {
+                    linger(call);
+                }
+            } catch (Throwable t) {
+                lookFailed(t);
             }
         });
     }
@@ -1464,13 +1510,22 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Keeps a place for the next call. */
     private void keep(ServerCall call) {
-        if (free.size() >= MAX_FREE) {
-            call.releaseKept();
-            places.release(1);
-            return;
+        boolean isKept = false;
+        try {
+            if (freePlaces < MAX_FREE) {
+                call.keepBody();
+                // without a fence: the event loop alone has it
+                Outbound.NEXT.set(call, (Outbound) free);
+                free = call;
+                freePlaces++;
+                isKept = true;
+            }
+        } finally {
+            if (!isKept) {
+                call.releaseKept();
+                places.release(1);
+            }
         }
-        call.keepBody();
-        free.push(call);
     }
 
     @Override
@@ -1526,7 +1581,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     @Override
     void rest() {
         super.rest();
-        giveUpPlaces(free.size());
+        giveUpPlaces(freePlaces);
     }
 
     /**
@@ -1535,21 +1590,33 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     @Override
     void shed() {
-        giveUpPlaces(free.size() - free.size() / 2);
+        giveUpPlaces(freePlaces - freePlaces / 2);
     }
 
     @Override
     public void giveUpIdlePlaces() {
         if (account.held(Resource.CALLS) > 0) {
-            inLoopOrHere(() -> giveUpPlaces(free.size()));
+            inLoopOrHere(() -> giveUpPlaces(freePlaces));
         }
     }
 
     /** Those that were used last stay. */
     private void giveUpPlaces(int count) {
-        for (int i = 0; i < count; i++) {
-            free.removeLast().releaseKept();
+        ServerCall last = null;
+        ServerCall call = free;
+        for (int left = freePlaces - count; left > 0 && call != null; left--) {
+            last = call;
+            call = (ServerCall) call.next;
         }
+        if (last == null) {
+            free = null;
+        } else {
+            last.next = null;
+        }
+        for (int i = 0; i < count && call != null; i++, call = (ServerCall) call.next) {
+            call.releaseKept();
+        }
+        freePlaces -= count;
         places.release(count);
     }
 
@@ -1575,31 +1642,52 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     @Override
     void onClosed(String why) {
-        beforeRead();
-        keepAlive.stop();
-        greeting.cancel(false);
-        stopLooking();
-        timers.release();
-        for (ServerCall call : calls) {
-            if (call != null) {
-                abandonSafely(call);
+        // each of these also where the one before it fails, as where the memory is at its end: somebody waits for it
+        try {
+            beforeRead();
+            keepAlive.stop();
+            greeting.cancel(false);
+            stopLooking();
+            timers.release();
+        } finally {
+            try {
+                for (ServerCall call : calls) {
+                    if (call != null) {
+                        abandonSafely(call);
+                    }
+                }
+                running.connectionGone();
+                threads.connectionGone();
+            } finally {
+                // a handler may hold this connection for long, and its tables are not charged any more
+                calls = NO_CALLS;
+                lastIds = NO_IDS;
+                slotBytes.release();
+                underWay.calls = 0;
+                try {
+                    watchLeft();
+                } finally {
+                    giveUpPlaces(freePlaces);
+                    isOver = true;
+                    endIfOver();
+                }
             }
         }
-        running.connectionGone();
-        threads.connectionGone();
-        // a handler may hold this connection for long, and its tables are not charged any more
-        calls = new ServerCall[0];
-        lastIds = new int[0];
-        slotBytes.release();
-        for (ServerCall call = away.first(); call != null && !loop().isShuttingDown(); call = call.onLoop.following) {
-            watch(call.onLoop.awayUntilNanos);
+    }
+
+    /** What goes on behind the end of the connection is looked at. */
+    private void watchLeft() {
+        try {
+            for (ServerCall call = away.first();
+                    call != null && !loop().isShuttingDown();
+                    call = call.onLoop.following) {
+                watch(call.onLoop.awayUntilNanos);
+            }
+            if (!dropped.isEmpty() && !loop().isShuttingDown()) {
+                watch(nanoTime() + LOST_LOOK_NANOS);
+            }
+        } catch (Throwable t) {
+            lookFailed(t);
         }
-        if (!dropped.isEmpty() && !loop().isShuttingDown()) {
-            watch(nanoTime() + LOST_LOOK_NANOS);
-        }
-        underWay.calls = 0;
-        giveUpPlaces(free.size());
-        isOver = true;
-        endIfOver();
     }
 }

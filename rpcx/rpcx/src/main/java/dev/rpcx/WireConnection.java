@@ -954,8 +954,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         try {
             end(why);
         } finally {
-            HalfClose.of(channel, account);
-            unsent.look();
+            try {
+                HalfClose.of(channel, account);
+            } finally {
+                unsent.look();
+            }
         }
     }
 

@@ -462,6 +462,88 @@ class ClassicCallEndsTest {
         assertThat(hasReply()).isFalse();
     }
 
+    /** The first timer cannot be set, for one call of several. */
+    @Test
+    void allCallsAreGivenUpBehindAConnectionThatEndsWithoutMemory() {
+        serve();
+        server.greeted(channel, connection);
+        call(1, "asking");
+        call(2, "asking");
+        handle();
+        handle();
+        loop.failingTimers = 1;
+        leave();
+        hand.handleAll(channel);
+        expectReported(OutOfMemoryError.class);
+        assertThat(service.told).containsExactly("cancelled", "cancelled");
+        pass(SECOND);
+        assertThat(calls()).isZero();
+        assertThat(server.running()).isZero();
+        assertThat(server.served()).isZero();
+        assertThat(timers()).isZero();
+    }
+
+    @Test
+    void callsAreGivenUpBehindTheirConnectionAlsoWhereALookAtThemFails() {
+        serve();
+        call(1, "later");
+        handle();
+        service.within = () -> {
+            leave();
+            pass(2 * SECOND / 5);
+        };
+        call(2, "later");
+        handle();
+        hand.handleAll(channel);
+        loop.failingTimers = 1;
+        pass(3 * SECOND / 5);
+        expectReported(OutOfMemoryError.class);
+        assertThat(calls()).isEqualTo(1);
+        pass(2 * SECOND / 5);
+        assertThat(calls()).isZero();
+        assertThat(server.running()).isZero();
+        assertThat(timers()).isZero();
+    }
+
+    @Test
+    void aFutureThatIsBroughtToNobodyIsGivenUpAlsoWhereNoTimerCanBeSet() {
+        serve();
+        service.within = () -> {
+            leave();
+            pass(3 * SECOND);
+            loop.failingTimers = 1;
+        };
+        call(1, "later");
+        try {
+            handle();
+        } catch (OutOfMemoryError ofThisTest) {
+            reported.add(ofThisTest);
+        }
+        expectReported(OutOfMemoryError.class);
+        pass(SECOND);
+        hand.handleAll(channel);
+        assertThat(calls()).isZero();
+        assertThat(timers()).isZero();
+    }
+
+    @Test
+    void aConnectionWhoseCallsCannotBeLookedAtEnds() {
+        serve();
+        call(1, "later");
+        handle();
+        pass(SECOND);
+        call(2, "later");
+        handle();
+        loop.failingTimers = 1;
+        pass(59 * SECOND);
+        expectReported(OutOfMemoryError.class);
+        assertThat(channel.isOpen()).isFalse();
+        hand.handleAll(channel);
+        pass(SECOND);
+        assertThat(calls()).isZero();
+        assertThat(server.running()).isZero();
+    }
+
     @Test
     void aServerThatStopsFindsALossAtOnce() {
         serve();

@@ -885,6 +885,66 @@ class ClientWireTest {
         expectNothing();
     }
 
+    /**
+     * A thread that cancels has seen the slot of the attempt before, which another call has by now, and the loop has
+     * just written down the use of the slot of the next attempt. The numbers of both uses are the same.
+     */
+    @Test
+    void aCallThatIsGivenUpAsItIsTriedAgainEndsNoOtherOne() throws Exception {
+        open();
+        Codecs codecs = Codecs.standard(Remote.class);
+        java.lang.reflect.Method echo = Remote.class.getMethod("echo", String.class);
+        ClientMethod method = new ClientMethod(
+                100,
+                ClientMethod.Kind.ASYNC,
+                "hand",
+                "echo",
+                codecs.parameters(echo),
+                codecs.result(echo),
+                MethodShape.UNKNOWN,
+                TimeUnit.MINUTES.toNanos(1),
+                client.address("peer", 1),
+                null,
+                null,
+                null);
+        long now = hand.ticker.nanoTime();
+        ClientMethod.Async retried = new ClientMethod.Async(
+                method, new Object[] {"a"}, Metadata.EMPTY, now + TimeUnit.MINUTES.toNanos(1), null);
+        retried.start(now);
+        hand.settle(channel());
+        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("a"));
+        CompletableFuture<String> other = echo("b");
+        int id = expect(Wire.REQUEST).id();
+        ClientCall taken = Objects.requireNonNull(connection().slots.at(id & Wire.SLOT_MASK));
+        ClientCall next = new ClientCall(connection(), 1);
+        next.serial = taken.serial;
+        retried.sentWith(next);
+        retried.run();
+        hand.settle(channel());
+        expectNothing();
+        assertThat(other).isNotDone();
+        send(Wire.REPLY, id, RawPeer.text("b"));
+        assertThat(other).isCompletedWithValue("b");
+    }
+
+    /** Nobody would look again, and the calls would have no end. */
+    @Test
+    void callsWhoseDeadlinesCannotBeLookedAtEndWithTheirConnection() {
+        open();
+        CompletableFuture<String> call = remote.brief("a");
+        calls.add(call);
+        hand.settle(channel());
+        expect(Wire.REQUEST);
+        pass(999);
+        assertThat(call).isNotDone();
+        // behind the loop, which asks whose time has come, and the timer, which asks whether it has
+        hand.ticker.failAt(3);
+        pass(1);
+        hand.ticker.failAt(0);
+        assertThat(failure(call).code()).isEqualTo(Code.OVERLOADED);
+        assertThat(channel().isOpen()).isFalse();
+    }
+
     @Test
     void largeBuffersAreGivenUpWhenItIsQuiet() {
         open();

@@ -40,8 +40,15 @@ final class HandChannel extends EmbeddedChannel {
 
         boolean hasEnded;
 
+        /** Has the timers from here on, which otherwise end with the channel, as those of a socket's loop do not. */
+        @Nullable
+        EventLoop timers;
+
         /** Tasks cannot be handed to it, for want of memory. */
         boolean fails;
+
+        /** So many timers cannot be set, for the same reason. */
+        int failingTimers;
 
         private Loop(EventLoop loop) {
             this.loop = loop;
@@ -62,11 +69,18 @@ final class HandChannel extends EmbeddedChannel {
                         throw new OutOfMemoryError("of the loop, in this test");
                     }
                     break;
+                case "schedule":
+                    if (failingTimers > 0) {
+                        failingTimers--;
+                        throw new OutOfMemoryError("of a timer, in this test");
+                    }
+                    break;
                 default:
                     break;
             }
+            EventLoop timing = timers;
             try {
-                return method.invoke(loop, arguments);
+                return method.invoke(timing != null && method.getName().equals("schedule") ? timing : loop, arguments);
             } catch (InvocationTargetException e) {
                 throw e.getCause();
             }

@@ -88,8 +88,11 @@ final class HandPlatform implements Platform {
 
     /** A connection that a server has taken. */
     EmbeddedChannel accept() {
-        EmbeddedChannel channel =
-                EmbeddedChannel.builder().ticker(ticker).register(false).build();
+        return accept(EmbeddedChannel.builder().ticker(ticker).register(false).build());
+    }
+
+    /** The same by a channel that is not registered yet. */
+    EmbeddedChannel accept(EmbeddedChannel channel) {
         channel.config().setAllocator(buffers);
         channel.pipeline().addLast(Objects.requireNonNull(accepting));
         register(channel);

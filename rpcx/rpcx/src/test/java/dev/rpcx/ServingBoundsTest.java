@@ -454,6 +454,30 @@ class ServingBoundsTest {
         }
     }
 
+    /** The same of a call that would be refused. */
+    @Test
+    void nothingIsKeptOfARefusalForWhichThereWasNoMemory() {
+        serve(AdmissionLimit.LEAST, MANY, 4 << 20);
+        for (int readings = 1; readings <= 4; readings++) {
+            EmbeddedChannel peer = hand.accept();
+            peer.pipeline().fireChannelRead(RawPeer.preface());
+            int calls = 0;
+            do {
+                peer.pipeline().fireChannelRead(request(FIRST + calls, "echo"));
+                calls++;
+            } while (server().running() == calls);
+            hand.ticker.failAt(readings);
+            peer.pipeline().fireChannelRead(request(FIRST + calls, "echo"));
+            hand.ticker.failAt(0);
+            peer.close();
+            peer.runPendingTasks();
+            handleAll();
+            peer.releaseOutbound();
+            assertThat(server().running()).as("%s", readings).isZero();
+            assertThat(server().ledger().audit()).as("%s", readings).isEmpty();
+        }
+    }
+
     @Test
     void aStreamForWhichThereIsNoRoomIsRefused() {
         serve();

@@ -1,0 +1,226 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.Attribute;
+import io.netty.util.AttributeKey;
+import io.netty.util.concurrent.MockTicker;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A server whose memory is at its end when a connection begins, is looked at, or ends: nothing of it stays counted. */
+class EndsWithoutMemoryTest {
+    private static final int FIRST = 1 << 16;
+
+    @RPCXServer("ends")
+    static final class Service {
+        final List<CompletableFuture<String>> waiting = new ArrayList<>();
+        Runnable within = () -> {};
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        String here(String text) {
+            return text;
+        }
+
+        @Method
+        CompletionStage<String> later(String text) {
+            within.run();
+            CompletableFuture<String> result = new CompletableFuture<>();
+            waiting.add(result);
+            return result;
+        }
+    }
+
+    private final Service service = new Service();
+    private final HandPlatform hand = new HandPlatform();
+    private final Server server = Server.builder(RegistryServer.registry(service))
+            .platform(hand)
+            .keepAlive(Duration.ofHours(1))
+            .build()
+            .start();
+    private final EmbeddedChannel timers =
+            EmbeddedChannel.builder().ticker(hand.ticker).build();
+    private final HandChannel channel = new HandChannel(hand.ticker);
+    private final Account account = Objects.requireNonNull(server.ledger().open(null));
+    private final ServerConnection connection = new ServerConnection(channel, server, account, hand.ticker.nanoTime());
+    private final List<Throwable> reported = new ArrayList<>();
+    private final Thread.UncaughtExceptionHandler before =
+            Thread.currentThread().getUncaughtExceptionHandler();
+
+    @BeforeEach
+    void greet() {
+        Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
+        channel.loop.timers = timers.eventLoop();
+        channel.pipeline().addLast(connection);
+        channel.writeInbound(RawPeer.preface());
+        channel.runPendingTasks();
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        Thread.currentThread().setUncaughtExceptionHandler(before);
+        channel.loop.failingTimers = 0;
+        channel.close();
+        service.waiting.forEach(result -> result.complete("over"));
+        hand.handleAll(channel);
+        pass(3_600_000);
+        channel.releaseOutbound();
+        account.close();
+        assertThat(server.running()).isZero();
+        assertThat(server.served()).isZero();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    private void call(int slot, String method, long millis) {
+        ByteBuf payload = RawPeer.prelude("ends", method);
+        Varint.write(payload, TimeUnit.MILLISECONDS.toMicros(millis));
+        payload.writeBytes(RawPeer.text("a"));
+        channel.writeInbound(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME, FIRST + slot, payload));
+        channel.runPendingTasks();
+    }
+
+    private void handle() {
+        assertThat(hand.handle(0)).as("a handler waits").isTrue();
+        channel.runPendingTasks();
+    }
+
+    /** What fails in the loop, as a test says, is told to whoever runs it. */
+    private static void run(Runnable task) {
+        try {
+            task.run();
+        } catch (OutOfMemoryError ofThisTest) {
+            // what has become of the connection is looked at
+        }
+    }
+
+    private void end() {
+        run(() -> connection.close("of this test"));
+        channel.runPendingTasks();
+    }
+
+    private void pass(long millis) {
+        hand.ticker.advance(millis, TimeUnit.MILLISECONDS);
+        timers.runScheduledPendingTasks();
+        channel.runPendingTasks();
+    }
+
+    private long places() {
+        return account.held(Resource.CALLS);
+    }
+
+    @Test
+    void aConnectionThatEndsWithoutMemoryGivesBackItsPlacesAndItsCalls() {
+        for (int slot = 0; slot < 3; slot++) {
+            call(slot, "later", 10_000);
+            handle();
+        }
+        service.waiting.forEach(result -> result.complete("a"));
+        channel.runPendingTasks();
+        assertThat(places()).as("kept for calls to come").isEqualTo(3);
+        call(4, "later", 10_000);
+        handle();
+        channel.loop.failingTimers = 2;
+        end();
+        assertThat(channel.loop.failingTimers).isZero();
+        assertThat(places()).as("that of the call whose future is waited for").isEqualTo(1);
+        pass(5_000);
+        hand.handleAll(channel);
+        assertThat(places()).isZero();
+        assertThat(server.served()).isZero();
+    }
+
+    @Test
+    void aConnectionWhoseDeadlinesCannotBeLookedAtEnds() {
+        call(0, "later", 1_000);
+        call(1, "later", 2_000);
+        channel.loop.failingTimers = 1;
+        pass(1_000);
+        assertThat(channel.loop.failingTimers).isZero();
+        assertThat(connection.isClosed()).isTrue();
+        hand.handleAll(channel);
+        assertThat(places()).isZero();
+    }
+
+    @Test
+    void aFutureThatIsBroughtToNobodyIsGivenUpAlsoWhereNoTimerCanBeSet() {
+        service.within = () -> {
+            end();
+            channel.loop.failingTimers = 1;
+        };
+        call(0, "later", 10_000);
+        run(this::handle);
+        assertThat(channel.loop.failingTimers).isZero();
+        assertThat(places()).isEqualTo(1);
+        pass(5_000);
+        hand.handleAll(channel);
+        assertThat(places()).isZero();
+        assertThat(server.served()).isZero();
+    }
+
+    @Test
+    void aSocketIsClosedWhoseLastTimerCannotBeSet() {
+        channel.loop.failingTimers = 1;
+        end();
+        assertThat(channel.loop.failingTimers).isZero();
+        assertThat(channel.isOpen()).isFalse();
+        assertThat(account.held(Resource.TIMERS)).isZero();
+    }
+
+    /** A channel that fails once in the midst of being taken. */
+    private static final class Failing extends EmbeddedChannel {
+        private final boolean failsAtOnce;
+        private boolean hasFailed;
+
+        Failing(MockTicker clock, boolean failsAtOnce) {
+            super(EmbeddedChannel.builder().ticker(clock).register(false));
+            this.failsAtOnce = failsAtOnce;
+        }
+
+        private void fail() {
+            if (!hasFailed) {
+                hasFailed = true;
+                throw new OutOfMemoryError("of this test");
+            }
+        }
+
+        @Override
+        public ChannelFuture closeFuture() {
+            if (failsAtOnce) {
+                fail();
+            }
+            return super.closeFuture();
+        }
+
+        @Override
+        public <T> Attribute<@Nullable T> attr(AttributeKey<T> key) {
+            fail();
+            return super.attr(key);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aConnectionThatCannotBeTakenIsNotCounted(boolean atOnce) {
+        long before = server.ledger().held(Resource.CONNECTIONS);
+        Failing failing = new Failing(hand.ticker, atOnce);
+        hand.accept(failing);
+        assertThat(failing.hasFailed).isTrue();
+        assertThat(failing.isOpen()).isFalse();
+        assertThat(server.ledger().held(Resource.CONNECTIONS)).isEqualTo(before);
+    }
+}
