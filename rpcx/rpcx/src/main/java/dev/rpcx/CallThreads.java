@@ -45,19 +45,16 @@ final class CallThreads {
      * the time of theirs may be over.
      */
     void tell(Call call, List<? extends Runnable> told) {
-        CallContext context = call.context();
-        context.beginThread();
-        run(call.method().place(), new Counted(call, context, () -> told.forEach(Threads::runShared), null));
+        run(
+                call.method().place(),
+                new Counted(call, call.context(), () -> told.forEach(Threads::runShared), null).begin());
     }
 
     /** Runs the signals of a call's streams, in its context. */
     Executor signalsOf(Call call) {
         CallContext context = call.context();
         RunOn.Place place = call.method().place();
-        return signal -> {
-            context.beginThread();
-            run(place, new Counted(call, context, () -> context.run(signal), null));
-        };
+        return signal -> run(place, new Counted(call, context, () -> context.run(signal), null).begin());
     }
 
     /** What has the rest of the call's chain run where the method's handlers do. */
@@ -108,7 +105,10 @@ final class CallThreads {
         }
     }
 
-    /** Runs once, whoever has taken it: a place may take a task and throw all the same. */
+    /**
+     * Runs once, whoever has taken it: a place may take a task and throw all the same. It is made before its thread is
+     * counted, and handed over next: who has been counted is counted back.
+     */
     private final class Counted extends AtomicBoolean implements PoolShares.Task {
         private static final long serialVersionUID = 1;
 
@@ -124,6 +124,12 @@ final class CallThreads {
             this.context = context;
             this.task = task;
             this.withoutThread = withoutThread;
+        }
+
+        /** Counts its thread. */
+        Counted begin() {
+            context.beginThread();
+            return this;
         }
 
         @Override
@@ -181,11 +187,12 @@ final class CallThreads {
          * @throws RPCXException the call has ended
          */
         CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
+            LaterStep later = new LaterStep(context, invocation, step);
+            Counted counted = threads.new Counted(call, context, later, later::refuse);
             if (!context.beginStep()) {
                 throw CallContext.hasEnded();
             }
-            LaterStep later = new LaterStep(context, invocation, step);
-            threads.run(place, threads.new Counted(call, context, later, later::refuse));
+            threads.run(place, counted);
             return later.result;
         }
     }

@@ -32,7 +32,8 @@ import org.jspecify.annotations.Nullable;
  * that have found less of it differ by what runs, so that there are fewer of them than threads.
  *
  * <p>Nothing that may begin waits while a thread is free, but where no thread can be started. Then it waits for the end
- * of what runs, and is refused where nothing does.
+ * of what runs, and is refused where nothing does. The same holds where there is no memory: what takes some comes
+ * before what counts and before what moves from one queue to another.
  */
 final class PoolShares {
     /** The threads that are shared. */
@@ -109,8 +110,9 @@ final class PoolShares {
         List<Task> left = new ArrayList<>();
         List<Share> all = new ArrayList<>();
         neighbours.values().forEach(ofAddress -> ofAddress.byMark.values().forEach(each -> each.addShares(all)));
+        // nothing is taken before all is noted
+        all.forEach(share -> left.addAll(share.waiting()));
         for (Share share : all) {
-            left.addAll(share.waiting());
             share.dropped(share.waiting().size());
             share.waiting().clear();
             share.leaveTurn();
@@ -136,6 +138,9 @@ final class PoolShares {
 
     private TurnHeap<Stand> queue(int held) {
         while (held >= byHeld.size()) {
+            // there is room for it from here on
+            waitingAt.set(byHeld.size());
+            waitingAt.clear(byHeld.size());
             byHeld.add(new TurnHeap<>());
         }
         return byHeld.get(held);
@@ -143,17 +148,32 @@ final class PoolShares {
 
     private @Nullable Turn nextTurn() {
         Share next = next();
-        return next == null ? null : new Turn(next, next.take());
+        if (next == null) {
+            return null;
+        }
+        // made first: what has been taken from its queue is run
+        Turn turn = new Turn(next);
+        turn.task = next.take();
+        return turn;
     }
 
-    /** All begin that may, each on a thread of its own. @param first null if that is to be found */
+    /**
+     * All begin that may, each on a thread of its own. What fails is told to nobody here: those tasks are of others.
+     *
+     * @param first null if that is to be found
+     */
     private void beginWaiting(@Nullable Turn first) {
         Turn turn = first;
         while (true) {
             if (turn == null) {
-                synchronized (this) {
-                    isShortOfThreads = false;
-                    turn = nextTurn();
+                try {
+                    synchronized (this) {
+                        isShortOfThreads = false;
+                        turn = nextTurn();
+                    }
+                } catch (Throwable noMemory) {
+                    beginLater(noMemory);
+                    return;
                 }
                 if (turn == null) {
                     return;
@@ -168,24 +188,43 @@ final class PoolShares {
         }
     }
 
-    /** Whoever runs comes to what has found no thread; where nobody does, nobody would. */
     private void waitOn(Turn turn, Throwable noThread) {
-        List<Task> refused = List.of();
-        synchronized (this) {
-            Objects.requireNonNull(turn.share).came();
-            turn.share.addWaiting(Objects.requireNonNull(turn.task));
-            if (running == 0) {
-                refused = takeAll();
-            } else {
-                isShortOfThreads = true;
+        Task task = Objects.requireNonNull(turn.task);
+        try {
+            synchronized (this) {
+                Objects.requireNonNull(turn.share).add(task);
             }
+        } catch (Throwable noMemory) {
+            refuse(task, noThread);
+        }
+        beginLater(noThread);
+    }
+
+    /** Whoever runs comes to what waits and has found no thread; where nobody does, nobody would. */
+    private void beginLater(Throwable noThread) {
+        List<Task> refused = List.of();
+        try {
+            synchronized (this) {
+                isShortOfThreads = true;
+                if (running == 0) {
+                    refused = takeAll();
+                    isShortOfThreads = false;
+                }
+            }
+        } catch (Throwable noMemory) {
+            // all that waits is there still, for whoever comes next
+            Threads.report(noMemory);
         }
         for (Task task : refused) {
-            try {
-                task.refused(noThread);
-            } catch (Throwable t) {
-                Threads.report(t);
-            }
+            refuse(task, noThread);
+        }
+    }
+
+    private static void refuse(Task task, Throwable noThread) {
+        try {
+            task.refused(noThread);
+        } catch (Throwable t) {
+            Threads.report(t);
         }
     }
 
@@ -216,6 +255,11 @@ final class PoolShares {
                     waitingAt.clear(held());
                 }
             }
+        }
+
+        /** To join the queue takes no memory, until something changes that its place depends on. */
+        final void makeRoomInQueue() {
+            queue(held()).makeRoom();
         }
 
         final void joinQueue() {
@@ -297,6 +341,12 @@ final class PoolShares {
             this.own = own;
         }
 
+        /** To add one takes no memory. */
+        void makeRoom() {
+            levels.makeRoom();
+            makeRoomInQueue();
+        }
+
         void add(Level level) {
             leaveQueue();
             levels.add(level);
@@ -326,7 +376,9 @@ final class PoolShares {
     private final class Peers {
         private final Object key;
         private final Neighbours among;
-        private final long mark;
+
+        /** An object, as which it is looked for: to be gone takes no memory. */
+        private final Long mark;
 
         /** The index is the number of threads that each of them holds; null where none has waited with so many. */
         private @Nullable Level[] byOwn = new Level[1];
@@ -413,6 +465,16 @@ final class PoolShares {
             this.own = own;
         }
 
+        /** To add one takes no memory. */
+        void makeRoom() {
+            shares.makeRoom();
+            if (of.isOfCrowds) {
+                of.among.crowd(own).makeRoom();
+            } else {
+                makeRoomInQueue();
+            }
+        }
+
         void add(Share share) {
             leaveTurn();
             shares.add(share);
@@ -492,12 +554,13 @@ final class PoolShares {
                 if (isClosed) {
                     throw new RejectedExecutionException("the server has stopped");
                 }
-                came();
                 if (isWaiting() || !mayBegin()) {
-                    addWaiting(task);
+                    add(task);
                 } else {
-                    count(1);
-                    turn = new Turn(this, task);
+                    turn = new Turn(this);
+                    turn.task = task;
+                    came();
+                    count(1, this.turn, null);
                 }
                 isShort = isShortOfThreads;
             }
@@ -579,12 +642,24 @@ final class PoolShares {
             return waiting;
         }
 
-        /** Behind what waits of its connection, which keeps its turn. */
-        private void addWaiting(Task task) {
-            waiting().add(task);
-            if (among == null) {
-                turn = turns++;
-                takeTurn();
+        /**
+         * Behind what waits of its connection, which keeps its turn. What it throws means that the task does not wait.
+         */
+        private void add(Task task) {
+            came();
+            boolean isAdded = false;
+            try {
+                waiting().add(task);
+                if (among == null) {
+                    turn = turns++;
+                    takeTurn();
+                }
+                isAdded = true;
+            } finally {
+                if (!isAdded) {
+                    dropped(1);
+                    waiting().remove(task);
+                }
             }
         }
 
@@ -599,8 +674,10 @@ final class PoolShares {
 
         private void takeTurn() {
             Peers of = peers();
-            among = of.level(ofItself());
-            among.add(this);
+            Level level = of.level(ofItself());
+            level.makeRoom();
+            level.add(this);
+            among = level;
             of.countWaiting(1);
         }
 
@@ -627,22 +704,43 @@ final class PoolShares {
         private Task take() {
             Iterator<Task> first = waiting().iterator();
             Task task = first.next();
+            Level now = first.hasNext() ? levelAfter(1) : null;
             first.remove();
-            if (isWaiting()) {
-                count(1, turns++);
-            } else {
+            if (now == null) {
                 leaveTurn();
-                count(1);
             }
+            count(1, now == null ? turn : turns++, now);
             return task;
         }
 
-        private void count(int begun) {
-            count(begun, turn);
+        /** A thread is free again. Where there is no memory to say so, what waits does so as if it held one more. */
+        private void ended() {
+            Level now = among;
+            try {
+                now = levelAfter(-1);
+            } catch (Throwable noMemory) {
+                // next time
+            }
+            count(-1, turn, now);
         }
 
-        /** @param newTurn which it has from now on, if something waits */
-        private void count(int begun, long newTurn) {
+        /** Where it stands when so many more have begun: to go there takes no memory. */
+        private @Nullable Level levelAfter(int begun) {
+            Level before = among;
+            if (before == null) {
+                return null;
+            }
+            int later = isGone && address != null ? 0 : own + begun;
+            Level after = before.own == later ? before : before.of.level(later);
+            after.makeRoom();
+            return after;
+        }
+
+        /**
+         * @param newTurn which it has from now on, if something waits
+         * @param now where it stands then
+         */
+        private void count(int begun, long newTurn, @Nullable Level now) {
             running += begun;
             Level before = among;
             if (before != null) {
@@ -653,8 +751,7 @@ final class PoolShares {
             if (isGone && address != null) {
                 changeLeft(address, begun > 0 ? LeftBehind::begin : LeftBehind::end);
             }
-            if (before != null) {
-                Level now = before.own == ofItself() ? before : before.of.level(ofItself());
+            if (now != null) {
                 now.add(this);
                 among = now;
             }
@@ -673,9 +770,11 @@ final class PoolShares {
 
         private transient @Nullable Task task;
 
-        Turn(Share share, Task task) {
+        /** Made with this: between the start of a thread and its first task nothing may fail. */
+        private final transient Threads.Shared shared = new Threads.Shared();
+
+        Turn(Share share) {
             this.share = share;
-            this.task = task;
         }
 
         /** @return why the task is not run, and holds no thread any more; null if a thread has it */
@@ -690,7 +789,7 @@ final class PoolShares {
                     return null;
                 }
                 synchronized (PoolShares.this) {
-                    Objects.requireNonNull(share).count(-1);
+                    Objects.requireNonNull(share).ended();
                 }
                 return noThread;
             }
@@ -701,24 +800,33 @@ final class PoolShares {
             if (!compareAndSet(false, true)) {
                 return;
             }
+            shared.begin();
             do {
-                Threads.runShared(Objects.requireNonNull(task));
+                shared.run(Objects.requireNonNull(task));
             } while (goesOn());
         }
 
         /** The task has ended, and another has its turn on this thread, if there is one. */
         private boolean goesOn() {
-            Turn other;
-            synchronized (PoolShares.this) {
-                Objects.requireNonNull(share).count(-1);
-                Share next = next();
-                share = next;
-                task = next == null ? null : next.take();
-                if (next == null) {
-                    return false;
+            Turn other = null;
+            try {
+                synchronized (PoolShares.this) {
+                    Share last = Objects.requireNonNull(share);
+                    share = null;
+                    task = null;
+                    last.ended();
+                    Share next = next();
+                    if (next == null) {
+                        return false;
+                    }
+                    task = next.take();
+                    share = next;
+                    // whose task has ended holds one less, so that two may begin
+                    other = nextTurn();
                 }
-                // whose task has ended holds one less, so that two may begin
-                other = nextTurn();
+            } catch (Throwable noMemory) {
+                beginLater(noMemory);
+                return share != null;
             }
             if (other != null) {
                 beginWaiting(other);

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 
 /**
@@ -29,8 +30,11 @@ final class PostponedCalls {
     /** Calls under way that were begun after they had waited, while their caller still had much to read. */
     private int resumed;
 
-    /** Calls that were begun after they had waited, and to which no thread of a handler has come. */
-    private int starting;
+    /**
+     * Calls that were begun after they had waited, and to which no thread of a handler has come. Any thread counts
+     * back.
+     */
+    private final AtomicInteger starting = new AtomicInteger();
 
     private boolean resuming;
 
@@ -124,12 +128,14 @@ final class PostponedCalls {
     }
 
     private boolean mayResume(boolean isRead) {
-        return starting < MAX_AT_ONCE
+        return starting.get() < MAX_AT_ONCE
                 && (isRead || resumed < MAX_AT_ONCE && unreadBytes.getAsLong() <= MAX_UNREAD_BYTES);
     }
 
     /** @return false if the call waits on, for a place of a handler */
     private boolean begin(ServerCall call, boolean isRead) {
+        // made first: a call that waits no longer is begun
+        Begun begun = new Begun(call);
         if (!connection.enterPostponed(call)) {
             return false;
         }
@@ -142,18 +148,17 @@ final class PostponedCalls {
             call.resumed = true;
             resumed++;
         }
-        if (connection.start(call, new Begun(call))) {
-            starting++;
+        if (connection.start(call, begun)) {
+            starting.incrementAndGet();
         }
         return true;
     }
 
     /** One that was about to start has been taken back, or starts. Any thread. */
     void notStarted() {
-        connection.inLoopOrHere(() -> {
-            starting--;
-            resumeIfWaiting();
-        });
+        // first: also where the loop cannot be told
+        starting.decrementAndGet();
+        connection.inLoopOrHere(this::resumeIfWaiting);
     }
 
     /** What runs a call that has waited, and counts among those that start until then. */

@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Runs the signals of one stream one after the other, in order, wherever a method's handlers run (Reactive Streams,
- * rules 1.3 and 2.7). Any thread may hand signals over. A signal that throws does not keep the next from running.
+ * rules 1.3 and 2.7). Any thread may hand signals over. A signal that throws does not keep the next from running. No
+ * thread is kept while signals come again and again: after some of them the rest has its turn behind what others want.
  */
 final class Serial implements Executor, Runnable {
     private static final int IDLE = 0;
@@ -26,13 +27,25 @@ final class Serial implements Executor, Runnable {
             AtomicIntegerFieldUpdater.newUpdater(Serial.class, "state");
 
     private final @Nullable Executor place;
+
+    /** Where the rest runs once a thread has run {@link #AT_ONCE}. */
+    private final Executor rest;
+
     private final Queue<Runnable> signals = new ConcurrentLinkedQueue<>();
 
     private volatile int state = IDLE;
 
-    /** @param place null for whoever gives a signal */
-    Serial(@Nullable Executor place) {
+    Serial(Executor place) {
+        this(place, place);
+    }
+
+    /**
+     * @param place null for whoever gives a signal
+     * @param rest where what comes again and again runs after a while
+     */
+    Serial(@Nullable Executor place, Executor rest) {
         this.place = place;
+        this.rest = rest;
     }
 
     /** What it throws means that the signal has not run: it comes before the next one. */
@@ -43,7 +56,7 @@ final class Serial implements Executor, Runnable {
             return;
         }
         try {
-            handOver();
+            handOver(place);
         } catch (Throwable e) {
             // by a store: where the stack is at its end nothing can be called
             state = IDLE;
@@ -64,9 +77,8 @@ final class Serial implements Executor, Runnable {
         }
     }
 
-    /** Gives what is awaited to its place. */
-    private void handOver() {
-        Executor to = place;
+    /** Gives what is awaited to this place. */
+    private void handOver(@Nullable Executor to) {
         if (to == null) {
             run();
             return;
@@ -90,7 +102,7 @@ final class Serial implements Executor, Runnable {
         }
         boolean runs = true;
         try {
-            int left = place == null ? Integer.MAX_VALUE : AT_ONCE;
+            int left = AT_ONCE;
             do {
                 runs = true;
                 for (Runnable signal = signals.poll(); signal != null; signal = signals.poll()) {
@@ -118,7 +130,7 @@ final class Serial implements Executor, Runnable {
     private boolean isHandedOn() {
         state = AWAITED;
         try {
-            handOver();
+            handOver(rest);
             return true;
         } catch (Throwable e) {
             // whoever took it and threw all the same may run it already

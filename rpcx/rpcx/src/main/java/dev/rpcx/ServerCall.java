@@ -309,7 +309,7 @@ final class ServerCall extends Outbound
     }
 
     /** The thread that was about to end the call has failed: the event loop ends it, if it has not been sent. */
-    private void lose(int callId) {
+    void lose(int callId) {
         orphan = callId;
         connection.lost.isAny = true;
         try {

@@ -14,6 +14,7 @@ import java.util.Objects;
 import java.util.concurrent.Flow;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -1247,20 +1248,74 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         @SuppressWarnings("unchecked") // the codec refuses items of another type
         Flow.Publisher<Object> publisher = (Flow.Publisher<Object>) result;
+        Opening begins = new Opening(call, publisher);
         opening.incrementAndGet();
-        inLoopOrHere(() -> startStream(call, publisher));
+        boolean isHandedOver = false;
+        try {
+            inLoopOrHere(begins);
+            isHandedOver = true;
+        } finally {
+            if (!isHandedOver) {
+                begins.opened();
+            }
+        }
     }
 
-    private void startStream(ServerCall call, Flow.Publisher<Object> publisher) {
+    /** A stream that counts as opening, until its publisher is about to be subscribed to, or will not be. */
+    private final class Opening extends AtomicBoolean implements Runnable {
+        private static final long serialVersionUID = 1;
+
+        private final transient ServerCall call;
+        private final transient Flow.Publisher<Object> publisher;
+
+        Opening(ServerCall call, Flow.Publisher<Object> publisher) {
+            this.call = call;
+            this.publisher = publisher;
+        }
+
+        /** Any thread says so. A second time does nothing. */
+        void opened() {
+            if (compareAndSet(false, true)) {
+                ServerConnection.this.opened();
+            }
+        }
+
+        @Override
+        public void run() {
+            if (!get()) {
+                startStream(call, publisher, this);
+            }
+            // otherwise the loop has taken it from a thread that has failed over that, and the call is ended as lost
+        }
+    }
+
+    private void startStream(ServerCall call, Flow.Publisher<Object> publisher, Opening begins) {
         call.onLoop.handling = false;
         if (call.resumed) {
             postponedStreams.resumedHasEnded(call);
         }
         if (call.onLoop.abandoned || isClosed()) {
-            opened();
+            begins.opened();
             recycle(call);
             return;
         }
+        int id = call.id;
+        try {
+            subscribeTo(call, publisher, begins);
+        } catch (Throwable t) {
+            if (call(id) == call) {
+                // nobody else would end it
+                call.onLoop.handling = true;
+                call.lose(id);
+            }
+            begins.opened();
+            throw t;
+        }
+        // the stream may go on for long, and its handler's place is free
+        resumeIfWaiting();
+    }
+
+    private void subscribeTo(ServerCall call, Flow.Publisher<Object> publisher, Opening begins) {
         // from here on the stream's threads have the call's place alone
         uncountNow(call);
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
@@ -1282,9 +1337,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call.onLoop.credit > 0) {
             sender.onCredit(call.onLoop.credit);
         }
-        sender.subscribeTo(publisher, this::opened);
-        // the stream may go on for long, and its handler's place is free
-        resumeIfWaiting();
+        sender.subscribeTo(publisher, begins::opened);
     }
 
     /**

@@ -445,6 +445,20 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     /** Runs where the subscriber does. What an item costs is given back when the subscriber has dealt with it. */
     private void giveNext(Serial here) {
+        while (!giveOne()) {
+            try {
+                here.execute(() -> giveNext(here));
+                return;
+            } catch (Throwable noMemory) {
+                // nothing else would give the next one
+            }
+        }
+        // it has passed by while items waited
+        tellEnd();
+    }
+
+    /** @return whether it was the last that waits */
+    private boolean giveOne() {
         ByteBuf item;
         boolean isLast;
         synchronized (this) {
@@ -460,12 +474,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             give(item);
             discharge(cost);
         }
-        if (!isLast) {
-            giveLater(here);
-        } else {
-            // it has passed by while items waited
-            tellEnd();
-        }
+        return isLast;
     }
 
     private void give(ByteBuf item) {

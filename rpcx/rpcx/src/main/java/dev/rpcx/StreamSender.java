@@ -97,7 +97,8 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
      * @param lastHead type of the frame that says that no more items come
      * @param failed told why no more items come; it may add an error as the last message
      * @param lastLeft run on the event loop when the last message has left
-     * @param place where the publisher is told what it has to do; null for where that is found out
+     * @param place where the publisher is told what it has to do; null for where that is found out, or on the event
+     *     loop where it is told again and again
      */
     StreamSender(
             WireConnection connection,
@@ -113,7 +114,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         this.lastHead = lastHead;
         this.failed = failed;
         this.lastLeft = lastLeft;
-        this.signals = new Serial(place);
+        this.signals = new Serial(place, place == null ? connection.loop() : place);
         this.bytes = connection.account.charge(Resource.ITEM_BYTES_OUT);
         this.stream = connection.account.charge(Resource.STREAMS);
     }

@@ -159,19 +159,30 @@ class Threads {
 
     /** Runs one task of several that share this thread; see {@link Shared}. */
     static void runShared(Runnable task) {
-        new Shared().run(task);
+        Shared here = new Shared();
+        here.begin();
+        here.run(task);
     }
 
     /**
-     * This thread, as it is now, for several tasks. The interrupt flag, the context class loader, the name and the
-     * priority that one leaves behind do not reach the next, and nothing that it throws ends the thread. Thread-locals
-     * stay: there is no way to clear those of others, so {@link RunOn} leaves them to the handler.
+     * A thread, as it was at {@link #begin}, for several tasks. It is made before there is one, where what fails is
+     * still heard of: beginning takes no memory. The interrupt flag, the context class loader, the name and the priority
+     * that one leaves behind do not reach the next, and nothing that it throws ends the thread. Thread-locals stay:
+     * there is no way to clear those of others, so {@link RunOn} leaves them to the handler.
      */
     static final class Shared {
-        private final Thread thread = Thread.currentThread();
-        private final ClassLoader loader = thread.getContextClassLoader();
-        private final String name = thread.getName();
-        private final int priority = thread.getPriority();
+        private Thread thread = Thread.currentThread();
+        private @Nullable ClassLoader loader;
+        private String name = "";
+        private int priority;
+
+        /** From here on it is this thread. */
+        void begin() {
+            thread = Thread.currentThread();
+            loader = thread.getContextClassLoader();
+            name = thread.getName();
+            priority = thread.getPriority();
+        }
 
         void run(Runnable task) {
             try {

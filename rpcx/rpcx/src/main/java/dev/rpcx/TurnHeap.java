@@ -36,10 +36,15 @@ final class TurnHeap<E extends TurnHeap.Entry> {
         return at(0);
     }
 
-    void add(E entry) {
+    /** The next to be added takes no memory. */
+    void makeRoom() {
         if (size == entries.length) {
             entries = Arrays.copyOf(entries, 2 * size);
         }
+    }
+
+    void add(E entry) {
+        makeRoom();
         up(size++, entry);
     }
 

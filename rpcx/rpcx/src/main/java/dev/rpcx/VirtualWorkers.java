@@ -150,6 +150,9 @@ final class VirtualWorkers {
         private @Nullable Worker below;
         private @Nullable Thread thread;
 
+        /** Made with the worker: between its start and its first task nothing may fail, as it has the mark. */
+        private final Threads.Shared shared = new Threads.Shared();
+
         Worker(@Nullable Runnable first) {
             this.first = first;
         }
@@ -163,9 +166,9 @@ final class VirtualWorkers {
         @Override
         public void run() {
             thread = Thread.currentThread();
-            Threads.Shared shared = new Threads.Shared();
+            shared.begin();
             while (true) {
-                turn(shared);
+                turn();
                 if (idleCount.incrementAndGet() > MAX_IDLE || closed) {
                     idleCount.decrementAndGet();
                     return;
@@ -185,7 +188,7 @@ final class VirtualWorkers {
         }
 
         /** Begins with the mark. */
-        private void turn(Threads.Shared shared) {
+        private void turn() {
             Runnable task = first == null ? queued.poll() : first;
             first = null;
             long turn = TURN_NANOS;
@@ -197,11 +200,11 @@ final class VirtualWorkers {
                 Threads.report(e);
             }
             if (task != null) {
-                runFor(turn, task, shared);
+                runFor(turn, task);
             }
         }
 
-        private void runFor(long nanos, Runnable begin, Threads.Shared shared) {
+        private void runFor(long nanos, Runnable begin) {
             long now = ticker.nanoTime();
             long end = now + nanos;
             for (Runnable task = begin; task != null; task = now - end < 0 ? queued.poll() : null) {

@@ -1,10 +1,12 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -13,6 +15,7 @@ import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Handler;
@@ -196,6 +199,112 @@ class LostCallsTest {
         assertThat(server.running()).isZero();
         account.close();
         assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    @RPCXServer("stream")
+    static final class Streaming {
+        /** What happens as a handler ends. */
+        Runnable ends = () -> {};
+
+        @Method
+        Flow.Publisher<String> elsewhere() {
+            ends.run();
+            return new StreamsTest.Made<>(1, i -> "item");
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        Flow.Publisher<String> here() {
+            ends.run();
+            return new StreamsTest.Made<>(1, i -> "item");
+        }
+    }
+
+    /**
+     * The memory ends as the stream is handed to the event loop, or on the event loop as it begins. The number is more
+     * than those that count as much as a caller may leave unread.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"elsewhere", "here"})
+    void aStreamThatCannotBeginEndsItsCallAndCountsNoLonger(String method) {
+        int streams = 20;
+        HandPlatform platform = new HandPlatform();
+        Streaming service = new Streaming();
+        Server server = Server.builder(RegistryServer.registry(service))
+                .platform(platform)
+                .build()
+                .start();
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        HandChannel channel = new HandChannel(platform.ticker);
+        ServerConnection connection = new ServerConnection(channel, server, account, 0);
+        channel.pipeline().addLast(connection);
+        send(platform, channel, RawPeer.preface());
+        HandPlatform.written(channel);
+        Runnable fails = () -> channel.loop.fails = true;
+        service.ends = method.equals("here") ? () -> channel.eventLoop().execute(fails) : fails;
+        for (int i = 0; i < streams; i++) {
+            ByteBuf request = RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID + i, RawPeer.prelude("stream", method));
+            try {
+                send(platform, channel, request);
+                platform.handleAll(channel);
+            } catch (OutOfMemoryError ofTheLoop) {
+                // it goes on, as a loop does
+            }
+            assertThat(channel.loop.fails).isTrue();
+            channel.loop.fails = false;
+            connection.endLost();
+            platform.handleAll(channel);
+        }
+        assertThat(server.running()).isZero();
+        ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        for (int i = 0; i < streams; i++) {
+            ByteBuf frame = in.readSlice((int) Varint.read(in));
+            assertThat(frame.readUnsignedByte()).isEqualTo((short) Wire.ERROR);
+            assertThat(frame.readInt()).isEqualTo(ID + i);
+            assertThat(WireError.read(frame).executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+        }
+        assertThat(in.isReadable()).isFalse();
+        ServerMethod called = Objects.requireNonNull(server.method(MethodDictionary.key("stream", method)));
+        assertThat(connection.isCongested(called)).isFalse();
+        channel.finishAndReleaseAll();
+        platform.handleAll(channel);
+        account.close();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    /** Whoever counted it before would never count it back. */
+    @Test
+    void whatCannotBeMadeToTellACallDoesNotKeepItsPlace() {
+        HandPlatform platform = new HandPlatform();
+        Server server = Server.builder(RegistryServer.registry(new Service()))
+                .platform(platform)
+                .build()
+                .start();
+        EmbeddedChannel channel = new EmbeddedChannel();
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        CallThreads threads = new CallThreads(
+                channel.eventLoop(),
+                Runnable::run,
+                new ConnectionThreads(platform.threads(1), channel.eventLoop(), account),
+                new LostCalls(() -> {}));
+        CallContext context = new CallContext(0, Metadata.EMPTY, null, platform.ticker);
+        CallThreads.Call failing = new CallThreads.Call() {
+            @Override
+            public ServerMethod method() {
+                throw new OutOfMemoryError("injected");
+            }
+
+            @Override
+            public CallContext context() {
+                return context;
+            }
+
+            @Override
+            public void threadsEnded(CallContext of) {}
+        };
+        assertThatThrownBy(() -> threads.tell(failing, List.of(() -> {}))).isInstanceOf(OutOfMemoryError.class);
+        assertThat(context.hasThreads()).isFalse();
+        account.close();
     }
 
     /** Completes one at the end of the stack, and others at each frame on the way back. */

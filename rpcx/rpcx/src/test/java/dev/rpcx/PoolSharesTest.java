@@ -34,6 +34,8 @@ class PoolSharesTest {
     private final List<String> refused = new ArrayList<>();
     private boolean hasNoThread;
 
+    private boolean hasNoMemory;
+
     /** What others do while a thread is started. */
     private Runnable meanwhile = () -> {};
 
@@ -283,11 +285,16 @@ class PoolSharesTest {
      * Two connections hold three threads each, two are free, and one task of each waits: the second's turn is first.
      */
     private void twoMayBeginAtTheEndOfOne(PoolShares.Share one, PoolShares.Task ofTheSecond) {
+        twoMayBeginAtTheEndOfOne(one, new Task("one waits"), ofTheSecond);
+    }
+
+    private void twoMayBeginAtTheEndOfOne(
+            PoolShares.Share one, PoolShares.Task ofTheFirst, PoolShares.Task ofTheSecond) {
         give(one, "one", 3);
         PoolShares.Share two = connection(2);
         give(two, "two", 3);
         two.run(ofTheSecond);
-        give(one, "one waits", 1);
+        one.run(ofTheFirst);
         assertThat(threads).hasSize(6);
         hasNoThread = true;
     }
@@ -569,6 +576,84 @@ class PoolSharesTest {
                     .containsExactlyElementsOf(
                             expected.stream().map(each -> each.name).toList());
         }
+    }
+
+    /** Stands for the want of memory while a task is put into its queue. */
+    private final class Failing extends Task {
+        Failing(String name) {
+            super(name);
+        }
+
+        @Override
+        public boolean equals(@Nullable Object other) {
+            return this == other;
+        }
+
+        @Override
+        public int hashCode() {
+            if (hasNoMemory) {
+                throw new OutOfMemoryError("no memory, in this test");
+            }
+            return 1;
+        }
+    }
+
+    /** It is run in its turn: whoever gave it would give what it runs with to another one. */
+    @Test
+    void aTaskThatHasBeenTakenIsNotRefusedSinceAnotherCannotBeBegun() {
+        PoolShares.Share one = connection(1);
+        twoMayBeginAtTheEndOfOne(one, new Failing("one waits"), new Task("two waits") {
+            @Override
+            public void run() {
+                super.run();
+                hasNoMemory = true;
+                give(one, "one comes", 1);
+                hasNoMemory = false;
+            }
+        });
+        runOne();
+        assertThat(begun).containsExactly("one", "two waits", "one comes");
+        assertThat(refused).containsExactly("one waits: no thread, in this test");
+        assertThat(pool.waitingConnections()).isZero();
+    }
+
+    @Test
+    void aThreadRunsWhatItHasTakenThoughAnotherCannotBeBegunBeside() {
+        twoMayBeginAtTheEndOfOne(connection(1), new Failing("one waits"), new Task("two waits"));
+        hasNoMemory = true;
+        runOne();
+        hasNoMemory = false;
+        hasNoThread = false;
+        assertThat(begun).containsExactly("one", "two waits");
+        assertThat(refused).containsExactly("one waits: no thread, in this test");
+        while (!threads.isEmpty()) {
+            runOne();
+        }
+        // as many as before have threads, and all have been given back
+        give(connection(3), "three", 6);
+        assertThat(threads).hasSize(5);
+    }
+
+    /** Between the two the task is nobody else's, and counts as one that runs. */
+    @Test
+    void aThreadTakesNoMemoryBetweenItsBeginAndItsTask() {
+        ThreadMXBean memory = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        PoolShares.Share share = connection(1);
+        long[] at = new long[2];
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 10; i++) {
+            share.run(new Task("measures") {
+                @Override
+                public void run() {
+                    at[1] = memory.getCurrentThreadAllocatedBytes();
+                }
+            });
+            Runnable turn = threads.remove();
+            at[0] = memory.getCurrentThreadAllocatedBytes();
+            turn.run();
+            least = Math.min(least, at[1] - at[0]);
+        }
+        assertThat(least).isZero();
     }
 
     @Test

@@ -78,13 +78,18 @@ class PostponedCallsTest {
 
     /** A client that is a channel without a socket. */
     private final class Peer {
-        final EmbeddedChannel channel = platform.accept();
+        final EmbeddedChannel channel;
         private int sent;
 
         /** Items that {@link #ends} has met. */
         private int items;
 
         Peer() {
+            this(platform.accept());
+        }
+
+        Peer(EmbeddedChannel channel) {
+            this.channel = channel;
             send(RawPeer.preface());
             HandPlatform.written(channel);
             peers.add(this);
@@ -331,6 +336,30 @@ class PostponedCallsTest {
         platform.handleAll(peer.channel);
         assertThat(peer.ends()).containsEntry(MAX_AT_ONCE, "REPLY");
         assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    /** The loop would never hear that they have begun, and so nothing else would begin. */
+    @Test
+    void whatWaitsIsBegunAlsoWhereThreadsHaveNoMemoryToSayThatTheyHaveBegun() {
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        HandChannel channel = new HandChannel(platform.ticker);
+        channel.pipeline().addLast(new ServerConnection(channel, server, account, 0));
+        Peer peer = new Peer(channel);
+        peer.stopReading();
+        peer.requests(MANY, "quick");
+        peer.read();
+        assertThat(server.running()).isEqualTo(MAX_AT_ONCE);
+        channel.loop.fails = true;
+        for (int i = 0; i < MAX_AT_ONCE; i++) {
+            platform.handle(0);
+        }
+        channel.loop.fails = false;
+        peer.connection().endLost();
+        platform.handleAll(channel);
+        assertThat(peer.ends()).hasSize(MANY);
+        channel.close();
+        platform.handleAll(channel);
+        account.close();
     }
 
     @Test

@@ -39,7 +39,7 @@ class SerialTest {
 
     @Test
     void whatASignalHandsOverRunsBehindIt() {
-        Serial serial = new Serial(null);
+        Serial serial = new Serial(null, Runnable::run);
         serial.execute(() -> {
             serial.execute(() -> ran.add("inner"));
             ran.add("outer");
@@ -87,6 +87,29 @@ class SerialTest {
         assertThat(handed).hasSize(1);
         handed.remove().run();
         assertThat(handed).isEmpty();
+    }
+
+    @Test
+    void whoeverGivesASignalRunsNoMoreThanSomeOfThoseThatComeAgainAndAgain() {
+        Queue<Runnable> handed = new ArrayDeque<>();
+        Serial serial = new Serial(null, handed::add);
+        int[] times = {0};
+        serial.execute(new Runnable() {
+            @Override
+            public void run() {
+                if (++times[0] < 1_000) {
+                    serial.execute(this);
+                }
+            }
+        });
+        assertThat(times[0]).isLessThan(200);
+        assertThat(handed).hasSize(1);
+        while (!handed.isEmpty()) {
+            handed.remove().run();
+        }
+        assertThat(times[0]).isEqualTo(1_000);
+        serial.execute(() -> ran.add("here"));
+        assertThat(ran).containsExactly("here");
     }
 
     @Test
@@ -145,7 +168,7 @@ class SerialTest {
 
     @Test
     void aSignalThatThrowsIsReportedAndTheNextRuns() {
-        Serial serial = new Serial(null);
+        Serial serial = new Serial(null, Runnable::run);
         serial.execute(() -> {
             throw new AssertionError("first");
         });
@@ -185,7 +208,7 @@ class SerialTest {
         Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> {
             throw new IllegalStateException(thrown);
         });
-        Serial serial = new Serial(null);
+        Serial serial = new Serial(null, Runnable::run);
         serial.execute(() -> {
             throw new IllegalArgumentException();
         });

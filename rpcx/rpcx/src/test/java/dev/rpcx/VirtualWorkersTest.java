@@ -3,16 +3,19 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.sun.management.ThreadMXBean;
 import io.netty.util.concurrent.Ticker;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.lang.management.ManagementFactory;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLong;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -25,6 +28,11 @@ class VirtualWorkersTest {
 
     private final Queue<Thread> started = new ConcurrentLinkedQueue<>();
     private final VirtualWorkers workers = new VirtualWorkers(starter(), Ticker.systemTicker());
+
+    private final ThreadMXBean memory = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+    /** What the last worker's thread had allocated when the worker began. */
+    private volatile long allocated;
 
     private volatile boolean startsFail;
     private volatile CountDownLatch mayBegin = new CountDownLatch(0);
@@ -44,6 +52,7 @@ class VirtualWorkersTest {
         CountDownLatch gate = mayBegin;
         Thread thread = new Thread(() -> {
             await(gate);
+            allocated = memory.getCurrentThreadAllocatedBytes();
             worker.run();
         });
         thread.setDaemon(true);
@@ -223,6 +232,27 @@ class VirtualWorkersTest {
         await(done);
         awaitRestOfAll();
         assertThat(refused.getCount()).isOne();
+    }
+
+    /** It has the mark, and a task that nobody else has: what it cannot allocate there would be the end of both. */
+    @Test
+    void aWorkerTakesNoMemoryBetweenItsStartAndItsFirstTask() throws InterruptedException {
+        AtomicLong least = new AtomicLong(Long.MAX_VALUE);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        // what is loaded meanwhile is of the first
+        for (int i = 0; i < 10; i++) {
+            CountDownLatch begun = new CountDownLatch(1);
+            workers.run(() -> {
+                long bytes = memory.getCurrentThreadAllocatedBytes() - allocated;
+                least.accumulateAndGet(bytes, Math::min);
+                begun.countDown();
+                await(mayEnd);
+            });
+            await(begun);
+        }
+        mayEnd.countDown();
+        assertThat(started).hasSize(10);
+        assertThat(least).hasValue(0);
     }
 
     private static void awaitCount(CountDownLatch latch, long count) {
