@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import java.util.Arrays;
+import java.util.Objects;
 
 /**
  * Text for a log or a terminal, whoever has written it: nothing of it is obeyed, and what is read is what is there.
@@ -27,6 +28,7 @@ public final class VisibleText {
      * plain space. Quotes and backslashes are left as they are.
      */
     public static void append(StringBuilder to, int codePoint) {
+        Objects.requireNonNull(to, "to");
         if (isVisible(codePoint)) {
             to.appendCodePoint(codePoint);
             return;
