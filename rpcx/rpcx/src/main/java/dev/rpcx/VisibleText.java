@@ -1,7 +1,6 @@
 package dev.rpcx;
 
 import java.util.Arrays;
-import java.util.Objects;
 
 /**
  * Text for a log or a terminal, whoever has written it: nothing of it is obeyed, and what is read is what is there.
@@ -28,7 +27,7 @@ public final class VisibleText {
      * plain space. Quotes and backslashes are left as they are.
      */
     public static void append(StringBuilder to, int codePoint) {
-        Objects.requireNonNull(to, "to");
+        Given.notNull(to, "to", "what the text is appended to");
         if (isVisible(codePoint)) {
             to.appendCodePoint(codePoint);
             return;
