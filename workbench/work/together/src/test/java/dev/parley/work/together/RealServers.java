@@ -1,12 +1,17 @@
 package dev.parley.work.together;
 
+import static org.awaitility.Awaitility.await;
+
 import dev.parley.backend.Backend;
 import dev.parley.backend.BackendUnavailable;
 import dev.parley.backend.Backends;
 import dev.parley.spi.Location;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 
 /**
@@ -58,6 +63,27 @@ final class RealServers {
             new ProcessBuilder("kill", "-" + signal, Long.toString(process.pid()))
                     .start()
                     .waitFor();
+            if (signal.equals("STOP")) {
+                // each thread stops when it is next looked at, and may have answered until then
+                await().ignoreExceptions().until(() -> isStopped(process.pid()));
+            }
         }
+    }
+
+    /** Whether none of its threads runs; yes where the system does not tell. Source: proc(5), state of a task. */
+    private static boolean isStopped(long pid) throws IOException {
+        Path threads = Path.of("/proc", Long.toString(pid), "task");
+        if (!Files.isDirectory(threads)) {
+            return true;
+        }
+        try (Stream<Path> all = Files.list(threads)) {
+            for (Path thread : (Iterable<Path>) all::iterator) {
+                String stat = Files.readString(thread.resolve("stat"));
+                if (stat.charAt(stat.lastIndexOf(')') + 2) != 'T') {
+                    return false;
+                }
+            }
+        }
+        return true;
     }
 }
