@@ -111,8 +111,10 @@ final class ClientCall extends Outbound {
 
     private int timeBytes;
 
-    /** Index of the arguments in the request. */
+    /** Where the arguments stand in the request: from this index to the other one. */
     int argumentsAt;
+
+    int argumentsEnd;
 
     /**
      * The thread that waits for this call may read the reply itself: a virtual one would hold up the others of its
@@ -346,10 +348,7 @@ final class ClientCall extends Outbound {
 
     /** The end of a call that the event loop has not ended in its time: it is held up, and the caller waits no longer. */
     static RPCXException withoutAWord() {
-        return new RPCXException(
-                RPCXException.Code.DEADLINE_EXCEEDED,
-                "no reply in time, and no word from the event loop",
-                RPCXException.Executed.MAYBE);
+        return RPCXException.unheard("no reply in time, and no word from the event loop");
     }
 
     void callerDone() {
@@ -843,9 +842,18 @@ final class ClientCall extends Outbound {
         }
     }
 
-    /** The arguments of a request of which nothing has left. Event loop only, until the slot is free. */
+    /**
+     * The arguments as they were when the call was made. The buffer has them also behind {@link #left}, which makes it
+     * smaller or sets its indices, until something else is written there. Event loop only, for a call that nobody
+     * blocks for, until the slot is free.
+     *
+     * @return null if they are not there any more
+     */
+    @Nullable
     ByteBuf arguments() {
-        return body.slice(argumentsAt, body.writerIndex() - argumentsAt);
+        return hasBegunThere || argumentsEnd > body.capacity()
+                ? null
+                : body.slice(argumentsAt, argumentsEnd - argumentsAt);
     }
 
     private void losesSlot(AsyncCall call, RPCXException outcome) {

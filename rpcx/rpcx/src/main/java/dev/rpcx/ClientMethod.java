@@ -160,9 +160,9 @@ final class ClientMethod {
         }
         return switch (kind) {
             case BLOCKING -> callBlocking(given, metadata, deadline);
-            case ASYNC -> new Async(this, given, metadata, deadline, null).start(now);
+            case ASYNC -> new Async(this, given, metadata, deadline, null, null).start(now);
             case ONE_WAY -> {
-                failAtOnce(new Async(this, given, metadata, deadline, null).start(now));
+                failAtOnce(new Async(this, given, metadata, deadline, null, null).start(now));
                 yield null;
             }
             case STREAM -> throw new AssertionError(kind);
@@ -215,6 +215,9 @@ final class ClientMethod {
             StreamSender upload = call.upload;
             boolean isHeld = true;
             try {
+                if (upload != null) {
+                    endTrialOnceTaken(call, upload, deadline, permit);
+                }
                 call.sendBlocking();
                 if (upload != null) {
                     subscribe(upload, arguments);
@@ -326,6 +329,23 @@ final class ClientMethod {
         if (refusing != other && outcome.isAnswer()) {
             route.refusals(index).giveBack();
             refusing.refused();
+        }
+    }
+
+    /**
+     * A call that takes a stream may last for days. Where it is a trial, of the circuit or of an instance, the server
+     * has answered once it asks for items, which only a handler does that has begun. Before the call is sent.
+     */
+    private void endTrialOnceTaken(ClientCall call, StreamSender upload, long deadline, long permit) {
+        ClientAddress used = call.connection.address();
+        long begun = deadline - call.givenNanos;
+        if (permit != CircuitBreaker.GIVEN || used.health().isUnproven()) {
+            upload.whenTaken(() -> {
+                used.ended(Health.Outcome.ANSWERED, begun);
+                if (permit != CircuitBreaker.GIVEN) {
+                    route.counted(Health.Outcome.ANSWERED, permit);
+                }
+            });
         }
     }
 
@@ -484,7 +504,9 @@ final class ClientMethod {
             }
             call.givenNanos = left;
             // however long the call has waited before; the default stands for a full time only, and anything less is
-            // told, rounded down so that time never grows on its way
+            // told, rounded down so that time never grows on its way. What it waits from here on is not taken off, but
+            // for a request above one frame: where the event loop is held up it leaves with all of this time, also
+            // when that is over, since nobody looks at the clock then
             long standard = connection.defaultNanos();
             long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
             int timeAt = out.writerIndex();
@@ -521,6 +543,7 @@ final class ClientMethod {
             }
             call.head = head;
             call.argumentsAt = prelude;
+            call.argumentsEnd = out.writerIndex();
             if (items != null) {
                 needStream(arguments);
                 call.upload = upload(connection, call, items);
@@ -650,9 +673,13 @@ final class ClientMethod {
         private final Metadata metadata;
         private final long deadlineNanos;
         private final RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
+
+        /** What the caller has: the same, or that of the hedge of which this is one of two. */
+        private final CompletableFuture<?> whole;
+
         private int attempt;
 
-        /** The arguments as they were when the call was made; null where it has found a connection then. */
+        /** The arguments as they were when the call was made; null where they are read anew for each attempt. */
         private @Nullable ByteBuf encoded;
 
         private int key;
@@ -685,13 +712,16 @@ final class ClientMethod {
         /** Has the same call under way already, or has had the attempt before this one. */
         private @Nullable ClientAddress avoided;
 
+        /** @param hedged what the caller has of a call that is made twice; null for any other */
         Async(
                 ClientMethod method,
                 Object[] arguments,
                 Metadata metadata,
                 long deadlineNanos,
-                @Nullable ClientAddress avoided) {
+                @Nullable ClientAddress avoided,
+                @Nullable CompletableFuture<?> hedged) {
             super(method);
+            this.whole = hedged == null ? future : hedged;
             this.arguments = arguments;
             this.metadata = metadata;
             this.deadlineNanos = deadlineNanos;
@@ -812,10 +842,11 @@ final class ClientMethod {
                 return;
             }
             closesBehind();
-            if (error.own() == RPCXException.Own.LEFT && encoded == null) {
+            ByteBuf made = encoded == null ? slot.arguments() : null;
+            if (made != null) {
                 // its caller has nothing that says until when the arguments may not change
                 try {
-                    encoded = kept(slot.arguments());
+                    encoded = kept(made);
                 } catch (RPCXException noRoom) {
                     unkept = noRoom;
                 }
@@ -862,12 +893,20 @@ final class ClientMethod {
                 }
                 return false;
             }
-            attempt++;
             long serial = call.serial;
             ClientConnection used = call.connection;
             StreamSender items = call.upload;
             boolean isHeld = true;
             try {
+                if ((attempt > 0 || whole != future) && whole.isDone()) {
+                    dropUnsent(call);
+                    isHeld = false;
+                    return true;
+                }
+                attempt++;
+                if (items != null) {
+                    method.endTrialOnceTaken(call, items, deadlineNanos, permit);
+                }
                 // seen by whoever sees the action that is stored next
                 sentWith(call);
                 SLOT.lazySet(this, call);
@@ -889,6 +928,16 @@ final class ClientMethod {
                 call.cancel(serial);
             }
             return true;
+        }
+
+        /**
+         * The caller has had its end while the arguments were read for another attempt, and may have changed them
+         * since. What was read before that end is what the caller has called with.
+         */
+        private void dropUnsent(ClientCall call) {
+            call.connection.address().ended(Health.Outcome.UNTOLD, deadlineNanos - call.givenNanos);
+            call.dropUnsent();
+            giveUp();
         }
 
         /**
@@ -934,9 +983,7 @@ final class ClientMethod {
         @Override
         void fail(RPCXException error) {
             Health.Outcome outcome = ended(error);
-            if (unkept != null) {
-                end(unkept);
-            } else if (method.mayTryAgain(error, attempt, upload)) {
+            if (mayTryAgain(error)) {
                 mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
                 refusing = isRefusal(error) ? address() : null;
                 ClientAddress failing = avoidedAfter(error, address());
@@ -949,8 +996,15 @@ final class ClientMethod {
             } else {
                 method.route.counted(outcome, permit);
                 ClientAddress last = address();
-                end(last == null ? error : Health.named(error, last, method));
+                end(unkept != null ? unkept : last == null ? error : Health.named(error, last, method));
             }
+        }
+
+        /** Nobody waits for one whose end the caller has, and a one-way call is sent as it was made or not at all. */
+        private boolean mayTryAgain(RPCXException error) {
+            return !whole.isDone()
+                    && (method.kind != Kind.ONE_WAY || encoded != null)
+                    && method.mayTryAgain(error, attempt, upload);
         }
     }
 }

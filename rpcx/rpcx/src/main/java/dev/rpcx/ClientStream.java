@@ -314,18 +314,28 @@ final class ClientStream implements Flow.Publisher<Object> {
         }
 
         private void count(@Nullable RPCXException error) {
-            Sent ended = sent;
-            if (ended != null) {
-                Health.Outcome outcome = outcome(error, deadlineNanos);
-                ended.slot.connection.address().ended(outcome, begunNanos(deadlineNanos));
+            Health.Outcome outcome = tellInstance(error);
+            if (outcome != null) {
                 method.route().counted(outcome, permit);
             }
+        }
+
+        /** @return what the end of the attempt says of the instance that had it; null if none had it */
+        private Health.@Nullable Outcome tellInstance(@Nullable RPCXException error) {
+            Sent ended = sent;
+            if (ended == null) {
+                return null;
+            }
+            Health.Outcome outcome = outcome(error, deadlineNanos);
+            ended.slot.connection.address().ended(outcome, begunNanos(deadlineNanos));
+            return outcome;
         }
 
         /** The call is over: whoever keeps its subscription keeps no connection. */
         private void letGo() {
             sent = null;
             wait = null;
+            upload = null;
         }
 
         @Override
@@ -350,6 +360,8 @@ final class ClientStream implements Flow.Publisher<Object> {
         void fail(RPCXException error) {
             // nothing has been told but the subscription: its call may go another way as one that brings no stream
             if (!answered && !cancelled && method.mayTryAgain(error, attempt, upload)) {
+                // the next attempt may go elsewhere: if this one was a trial it is one no more
+                tellInstance(error);
                 synchronized (this) {
                     if (isSending) {
                         isLeft = true;

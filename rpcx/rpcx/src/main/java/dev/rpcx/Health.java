@@ -64,7 +64,7 @@ final class Health {
          * cannot check who calls. Counts as failed once another instance takes the call.
          */
         REFUSED,
-        /** Says nothing: the caller gave up, or this side has not sent the request. */
+        /** Says nothing: the caller gave up, or this side has not sent the request, or not heard how it ended. */
         UNTOLD;
 
         static boolean isRefusal(RPCXException error) {
@@ -84,7 +84,7 @@ final class Health {
          * @param leftNanos what is left of it now that the call has ended
          */
         static Outcome of(@Nullable RPCXException error, AnswerTimes times, long givenNanos, long leftNanos) {
-            if (error == null || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
+            if (error == null || error.code() != RPCXException.Code.DEADLINE_EXCEEDED || error.own() != null) {
                 return of(error);
             }
             if (error.executed() == RPCXException.Executed.EXECUTED && leftNanos > givenNanos / EARLY) {
@@ -100,7 +100,8 @@ final class Health {
                 return ANSWERED;
             }
             return switch (error.code()) {
-                case DEADLINE_EXCEEDED -> FAILED;
+                // without a word this side's own event loop is held up
+                case DEADLINE_EXCEEDED -> error.own() == null ? FAILED : UNTOLD;
                 case UNAVAILABLE, OVERLOADED, PROTOCOL -> {
                     if (error.own() != null) {
                         // the instance closes in peace, takes no more calls, or this side has no memory for what it

@@ -33,7 +33,7 @@ final class Hedge {
 
     /** @param beganNanos when its caller made the call, on this thread */
     RPCXFuture<@Nullable Object> start(long beganNanos, long afterNanos) {
-        ClientMethod.Async one = new ClientMethod.Async(method, arguments, metadata, deadlineNanos, null);
+        ClientMethod.Async one = new ClientMethod.Async(method, arguments, metadata, deadlineNanos, null, result);
         synchronized (this) {
             first = one;
         }
@@ -57,7 +57,7 @@ final class Hedge {
         ClientMethod.Async other;
         synchronized (this) {
             other = new ClientMethod.Async(
-                    method, arguments, metadata, deadlineNanos, first == null ? null : first.address());
+                    method, arguments, metadata, deadlineNanos, first == null ? null : first.address(), result);
             second = other;
         }
         begin(other, true, method.route().ticker().nanoTime());
@@ -92,9 +92,9 @@ final class Hedge {
                     && known.executed() == RPCXException.Executed.NOT_EXECUTED);
         }
         if (failure == null) {
-            if (result.bring(value)) {
-                cancelAll();
-            }
+            result.bring(value);
+            // also where the caller has ended the result itself: it may have found nothing to stop
+            cancelAll();
         } else if (last) {
             result.fail(other && failure instanceof RPCXException known ? known.afterAnother() : failure);
         }

@@ -15,8 +15,9 @@ import java.lang.annotation.Target;
  * a minute with a count. So calls are lost which wait for a connection when the first attempt to make one fails, as
  * where the only server is being started anew; who has to know calls a method with a result.
  *
- * <p>The arguments are read before the call returns, and once more where a server that closes has refused the call: who
- * changes them within its time may change what is sent then.
+ * <p>The arguments are read before the call returns, and never again. A call that is made again, as
+ * {@link Method#idempotent} says, is sent as it was read then; one above some 128 KiB is not made again once it has
+ * left.
  *
  * <p>On a service's method it says nothing, but that a stream is refused there too: whether anybody waits for the end
  * of a call, its client says, call by call.

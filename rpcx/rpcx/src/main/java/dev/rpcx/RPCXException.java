@@ -90,13 +90,18 @@ public final class RPCXException extends RuntimeException {
         /** The server takes no such call: its messages are smaller, or its method has another shape. */
         UNFIT,
         /** This side has no memory for what the server sends: for the answer to this call, or on its connection. */
-        NO_ROOM
+        NO_ROOM,
+        /** This side's event loop is held up, and has not said how the call has ended. */
+        UNHEARD
     }
 
     private final Code code;
     private final Executed executed;
 
-    /** Null for all that a server says and a handler throws: only {@link #unsent} and {@link #noRoom} set it. */
+    /**
+     * Null for all that a server says and a handler throws: only {@link #unsent}, {@link #noRoom} and {@link #unheard}
+     * set it.
+     */
     private final transient @Nullable Own own;
 
     /**
@@ -159,6 +164,11 @@ public final class RPCXException extends RuntimeException {
     /** The same where the connection ends for want of memory, whatever has become of the call there. */
     static RPCXException noRoom(String message, Executed executed) {
         return new RPCXException(Code.OVERLOADED, message, executed, null, Own.NO_ROOM);
+    }
+
+    /** A call whose time is over long since, and of whose end the event loop has said nothing. */
+    static RPCXException unheard(String message) {
+        return new RPCXException(Code.DEADLINE_EXCEEDED, message, Executed.MAYBE, null, Own.UNHEARD);
     }
 
     static boolean isNoRoom(@Nullable Throwable thrown) {

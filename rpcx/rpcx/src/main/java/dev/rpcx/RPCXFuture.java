@@ -15,8 +15,9 @@ import org.jspecify.annotations.Nullable;
  * connection's event loop: what depends on it and blocks or takes long belongs behind one of the {@code …Async} methods.
  * {@link #cancel} reaches the server.
  *
- * <p>The arguments are read within the call of the method, and once more where the call has to be tried again: with
- * {@link Method#idempotent}, or where its server was closing. Who changes them meanwhile changes what is sent then.
+ * <p>The arguments are read within the call of the method, and once more where it is made again before this future has
+ * ended, as {@link Method#idempotent} and {@link Method#hedgeMillis} say. Who changes them meanwhile changes what is
+ * sent then; what they become afterwards is never sent.
  *
  * <p>What depends on it, or on a future that its methods give, runs in the {@link CallContext} that was current where
  * it was attached: calls that it makes have that call's time, and {@link Tokens#forwarding} signs them for its caller.

@@ -567,12 +567,17 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         Flow.Subscriber<? super Object> to;
         synchronized (this) {
             to = subscriber;
+            if (ended && told) {
+                // the subscriber has cancelled, or been told: whoever keeps the subscription keeps nothing of the
+                // call's connection
+                way = null;
+                return;
+            }
             // while items wait, this is the signal of open(), and that of the end comes behind them
-            if (!ended || way == null || told || to == null || !items.isEmpty()) {
+            if (!ended || way == null || to == null || !items.isEmpty()) {
                 return;
             }
             told = true;
-            // whoever keeps the subscription keeps nothing of the call's connection
             way = null;
         }
         CallContext before = CallContext.swap(context);

@@ -93,6 +93,9 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /** The publisher has been subscribed to, or is about to be. */
     private boolean hasPublisher;
 
+    /** Run by the first credit, on the event loop; null where nobody wants to know, and from then on. */
+    private @Nullable Runnable whenTaken;
+
     /**
      * @param lastHead type of the frame that says that no more items come
      * @param failed told why no more items come; it may add an error as the last message
@@ -179,7 +182,17 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         return hasPublisher;
     }
 
+    /** Before anything of the call is sent. */
+    void whenTaken(Runnable told) {
+        whenTaken = told;
+    }
+
     void onCredit(long items) {
+        Runnable told = whenTaken;
+        if (told != null) {
+            whenTaken = null;
+            told.run();
+        }
         synchronized (this) {
             credit = Math.min(Long.MAX_VALUE - items, credit) + items;
         }

@@ -28,6 +28,8 @@ class ChooserTest {
         Flow.Publisher<String> watch(@RouteBy int key);
 
         CompletableFuture<String> text(@RouteBy int key, String text);
+
+        CompletableFuture<Integer> take(Flow.Publisher<String> items);
     }
 
     private final HandPlatform hand = new HandPlatform();
@@ -167,6 +169,23 @@ class ChooserTest {
         assertThat(addresses()[0].health().isUnproven()).isFalse();
         call(remote, 100);
         assertThat(load(0)).isGreaterThan(20);
+    }
+
+    /** Otherwise an upload of hours has the trial to itself, and no other call reaches the instance. */
+    @Test
+    void anUploadEndsATrialOnceItsServerAsksForItems() {
+        Remote remote = twoBehind(Choice.LEAST_LOADED, 1);
+        while (load(0) == 0) {
+            remote.take(to -> {});
+        }
+        pass(500);
+        assertThat(addresses()[0].health().isUnproven()).isTrue();
+        assertThat(addresses()[0].health().isFree()).isFalse();
+        say(
+                firstChannel(),
+                RawPeer.frame(Wire.CREDIT, 1 << 16, Unpooled.buffer().writeByte(1)));
+        assertThat(addresses()[0].health().isUnproven()).isFalse();
+        assertThat(load(0)).as("under way").isOne();
     }
 
     /** A hundred of them in a second end the connection. */

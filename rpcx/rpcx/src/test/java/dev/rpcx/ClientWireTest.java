@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.RPCXException.Code;
 import dev.rpcx.RPCXException.Executed;
+import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.Codecs;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -49,6 +50,16 @@ class ClientWireTest {
 
         @OneWay
         void note(String text);
+
+        @OneWay
+        @Method(idempotent = true)
+        void bytes(byte[] bytes);
+
+        @Method(idempotent = true)
+        CompletableFuture<String> again(String text);
+
+        @Method(idempotent = true, hedgeMillis = 50)
+        CompletableFuture<String> hedged(String text);
     }
 
     /** Keeps what it is told. */
@@ -654,6 +665,22 @@ class ClientWireTest {
         assertThat(seen.ends).isEqualTo(1);
     }
 
+    /** Nothing of it has left, so it says nothing: the trial is the next call's. */
+    @Test
+    void aStreamThatGoesToAnotherConnectionGivesItsTrialBack() {
+        open();
+        Health health = connection().address().health();
+        health.leaveOut();
+        pass(2_000);
+        hand.reads(channel(), false);
+        subscribe(remote.bringsOf("x".repeat(50_000)), new Seen(1));
+        assertThat(health.isFree()).isFalse();
+        EmbeddedChannel old = channel();
+        leavesUnread();
+        assertThat(health.isFree()).isTrue();
+        hand.reads(old, true);
+    }
+
     @Test
     void aStreamThatGoesToAnotherConnectionCanBeGivenUpOnItsWay() {
         Seen seen = unread(new Seen(2));
@@ -909,7 +936,7 @@ class ClientWireTest {
                 null);
         long now = hand.ticker.nanoTime();
         ClientMethod.Async retried = new ClientMethod.Async(
-                method, new Object[] {"a"}, Metadata.EMPTY, now + TimeUnit.MINUTES.toNanos(1), null);
+                method, new Object[] {"a"}, Metadata.EMPTY, now + TimeUnit.MINUTES.toNanos(1), null, null);
         retried.start(now);
         hand.settle(channel());
         send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("a"));
@@ -993,6 +1020,161 @@ class ClientWireTest {
         assertThat(notice.head() & Wire.TYPE_MASK).isEqualTo(Wire.NOTICE);
         send(Wire.REPLY, notice.id());
         assertThat(connection().load()).isZero();
+    }
+
+    private byte[] notice() {
+        Frame notice = expect(Wire.NOTICE);
+        return java.util.Arrays.copyOfRange(notice.payload(), notice.payload().length - 3, notice.payload().length);
+    }
+
+    /** Nothing tells its caller until when the arguments may not change. */
+    @Test
+    void aOneWayCallThatIsRefusedIsMadeAgainAsItWasMade() {
+        open();
+        byte[] bytes = {1, 2, 3};
+        remote.bytes(bytes);
+        hand.settle(channel());
+        bytes[1] = 9;
+        int id = FIRST + (1 << 16);
+        assertThat(notice()).containsExactly(1, 2, 3);
+        sendError(id, Code.UNAVAILABLE, Executed.NOT_EXECUTED);
+        bytes[2] = 9;
+        assertThat(notice()).containsExactly(1, 2, 3);
+        send(Wire.REPLY, id + (1 << 16));
+        assertThat(connection().load()).isZero();
+    }
+
+    /** The buffer has what the server says by then, which is not what was called with. */
+    @Test
+    void aOneWayCallIsNotMadeAgainBehindTheBeginOfAReply() {
+        open();
+        remote.bytes(new byte[] {1, 2, 3});
+        hand.settle(channel());
+        int id = FIRST + (1 << 16);
+        assertThat(notice()).containsExactly(1, 2, 3);
+        send(Wire.REPLY | Wire.MORE, id, RawPeer.text("from the server"));
+        sendError(id, Code.UNAVAILABLE, Executed.MAYBE);
+        expectNothing();
+        assertThat(connection().load()).isZero();
+    }
+
+    @Test
+    void aOneWayCallThatWasTooLargeToKeepIsNotMadeAgain() {
+        open();
+        remote.bytes(new byte[200_000]);
+        hand.settle(channel());
+        Frame first = expect(Wire.NOTICE);
+        look();
+        frames.clear();
+        sendError(first.id(), Code.UNAVAILABLE, Executed.NOT_EXECUTED);
+        expectNothing();
+        assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    private int triesLeft() {
+        int left = 0;
+        for (RetryBudget budget = connection().address().budget(); budget.spend(); left++) {}
+        return left;
+    }
+
+    @Test
+    void aCallWhoseCallerHasItsEndIsNotMadeAgainAndSpendsNoRetry() {
+        open();
+        CompletableFuture<String> call = remote.again("a");
+        hand.settle(channel());
+        Frame request = expect(Wire.REQUEST);
+        call.complete("of the caller's own");
+        sendError(request.id(), Code.UNAVAILABLE, Executed.NOT_EXECUTED);
+        expectNothing();
+        assertThat(triesLeft()).isEqualTo(10);
+    }
+
+    /** The timer makes the second call, and the connection's loop sends it. */
+    private void hedge() {
+        pass(50);
+        hand.settle(channel());
+    }
+
+    @Test
+    void aHedgedCallThatItsCallerEndsIsCancelledWithTheFirstAnswer() {
+        open();
+        CompletableFuture<String> call = remote.hedged("a");
+        hand.settle(channel());
+        Frame first = expect(Wire.REQUEST);
+        hedge();
+        Frame second = expect(Wire.REQUEST);
+        call.complete("of the caller's own");
+        send(Wire.REPLY, first.id(), RawPeer.text("b"));
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(second.id());
+        sendError(second.id(), Code.CANCELLED, Executed.EXECUTED);
+        assertThat(connection().slots.taken()).isZero();
+    }
+
+    /** Writes a text that its caller may change, and then does what a test says. */
+    private static final class Written implements Codec<Object[]> {
+        int writes;
+        Runnable behind = () -> {};
+
+        @Override
+        public void write(Object[] arguments, ByteBuf out) {
+            writes++;
+            out.writeBytes(RawPeer.text(arguments[0].toString()));
+            behind.run();
+        }
+
+        @Override
+        public Object[] read(ByteBuf in) {
+            throw new IllegalStateException("a client reads none");
+        }
+    }
+
+    /** The result comes on one event loop while another one reads the arguments for the other attempt. */
+    @Test
+    void whatIsReadForAnAttemptOnceTheCallerHasItsResultIsNotSent() throws Exception {
+        open();
+        Written written = new Written();
+        Codecs codecs = Codecs.standard(Remote.class);
+        java.lang.reflect.Method hedged = Remote.class.getMethod("hedged", String.class);
+        ClientMethod method = new ClientMethod(
+                100,
+                ClientMethod.Kind.ASYNC,
+                "hand",
+                "echo",
+                written,
+                codecs.result(hedged),
+                MethodShape.UNKNOWN,
+                TimeUnit.MINUTES.toNanos(1),
+                client.address("peer", 1),
+                null,
+                hedged.getAnnotation(Method.class),
+                null);
+        for (boolean isRetry : new boolean[] {false, true}) {
+            StringBuilder text = new StringBuilder("a");
+            CompletableFuture<?> call =
+                    (CompletableFuture<?>) Objects.requireNonNull(method.call(new Object[] {text}, Metadata.EMPTY));
+            hand.settle(channel());
+            int first = expect(Wire.REQUEST).id();
+            int answered = first;
+            if (isRetry) {
+                hedge();
+                answered = expect(Wire.REQUEST).id();
+            }
+            Frame reply = new Frame(Wire.REPLY, answered, ByteBufUtil.getBytes(RawPeer.text("b")));
+            written.behind = () -> {
+                written.behind = () -> {};
+                send(reply.head(), reply.id(), Unpooled.wrappedBuffer(reply.payload()));
+                text.append(" changed");
+            };
+            if (isRetry) {
+                sendError(first, Code.UNAVAILABLE, Executed.NOT_EXECUTED);
+            } else {
+                hedge();
+            }
+            assertThat(call.join()).isEqualTo("b");
+            expectNothing();
+            assertThat(connection().slots.taken()).isZero();
+        }
+        assertThat(written.writes).isEqualTo(2 + 3);
     }
 
     // ---- streams

@@ -137,6 +137,16 @@ class HealthTest {
         }
     }
 
+    /** The loop is held up by a callback of this process, say: the instance may have answered long since. */
+    @Test
+    void wantOfAWordFromTheEventLoopSaysNothingOfTheInstance() {
+        RPCXException unheard = ClientCall.withoutAWord();
+        assertThat(unheard.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+        assertThat(unheard.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        assertThat(Outcome.of(unheard)).isEqualTo(Outcome.UNTOLD);
+        assertThat(Outcome.of(unheard, new AnswerTimes(1_000), 1_000, -5_000)).isEqualTo(Outcome.UNTOLD);
+    }
+
     @Test
     void wantOfMemoryHereSaysNothingOfTheInstance() {
         assertThat(Outcome.of(RPCXException.noRoom("by the test"))).isEqualTo(Outcome.UNTOLD);

@@ -51,6 +51,25 @@ class KeptStreamsTest {
         Flow.Publisher<String> bring(String text) {
             return new StreamsTest.Made<>(2, i -> text);
         }
+
+        /** Brings one item, and does not end. */
+        @Method
+        Flow.Publisher<String> both(Flow.Publisher<String> items) {
+            return to -> to.onSubscribe(new Flow.Subscription() {
+                private boolean isOver;
+
+                @Override
+                public void request(long wanted) {
+                    if (!isOver) {
+                        isOver = true;
+                        to.onNext("x");
+                    }
+                }
+
+                @Override
+                public void cancel() {}
+            });
+        }
     }
 
     @RPCXClient(remoteServerName = "kept")
@@ -58,6 +77,8 @@ class KeptStreamsTest {
         CompletableFuture<String> take(Flow.Publisher<String> items);
 
         Flow.Publisher<String> bring(String text);
+
+        Flow.Publisher<String> both(Flow.Publisher<String> items);
     }
 
     private final Service service = new Service();
@@ -109,6 +130,19 @@ class KeptStreamsTest {
         StreamsTest.Collected<String> collected = new StreamsTest.Collected<>(10);
         calls.bring("x").subscribe(collected);
         assertThat(collected.all()).containsExactly("x", "x");
+        expectNothingHeld(collected);
+    }
+
+    @Test
+    void aSubscriptionThatIsKeptAfterItsCancelHoldsNothingOfItsConnection() {
+        StreamsTest.Collected<String> collected = new StreamsTest.Collected<>(1);
+        calls.both(holding("x")).subscribe(collected);
+        await().until(() -> collected.items.size() == 1);
+        collected.begin.join().cancel();
+        expectNothingHeld(collected);
+    }
+
+    private void expectNothingHeld(StreamsTest.Collected<String> collected) {
         WeakReference<ClientConnection> connection = connection();
         client.dropConnections();
         // until another one comes its address knows the one that is gone

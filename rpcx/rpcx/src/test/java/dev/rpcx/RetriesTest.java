@@ -322,6 +322,7 @@ class RetriesTest {
     static final class Sick {
         volatile boolean sick = true;
         final AtomicInteger asked = new AtomicInteger();
+        final AtomicInteger taken = new AtomicInteger();
 
         @Method
         Flow.Publisher<String> items(int n) {
@@ -343,6 +344,14 @@ class RetriesTest {
         @Method
         int count(int n) {
             return n;
+        }
+
+        /** Takes its time. */
+        @Method
+        CompletableFuture<Integer> take(Flow.Publisher<String> items) {
+            items.subscribe(new StreamsTest.Collected<>(1));
+            taken.incrementAndGet();
+            return new CompletableFuture<>();
         }
 
         /** Refuses each call before its handler. */
@@ -370,6 +379,11 @@ class RetriesTest {
 
         @Method("count")
         CompletableFuture<Integer> countLater(int n);
+
+        int take(Flow.Publisher<String> items);
+
+        @Method("take")
+        CompletableFuture<Integer> takeLater(Flow.Publisher<String> items);
     }
 
     /** A caller whose call is answered at its second attempt hears of no failure, and neither does the circuit. */
@@ -436,6 +450,35 @@ class RetriesTest {
             assertThat(isTaken(calls)).isFalse();
             sick.sick = false;
             await().until(() -> isTaken(calls) && isTaken(calls) && isTaken(calls));
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    /** Otherwise a circuit that has opened once lets one upload a second through, until the first one ends. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anUploadClosesTheCircuitOnceItsServerAsksForItems(boolean isAsync) {
+        Sick sick = new Sick();
+        Server server = sick.server();
+        try (Client client = Client.builder().circuitBreaker(0.5).build()) {
+            SickClient calls = client.create(SickClient.class, "127.0.0.1", server.port());
+            for (int i = 0; i < 20; i++) {
+                assertThatThrownBy(() -> calls.count(1)).hasMessageContaining("sick");
+            }
+            assertThatThrownBy(() -> calls.count(1)).hasMessageContaining("circuit");
+            sick.sick = false;
+            Flow.Publisher<String> endless = to -> {};
+            await().until(() -> {
+                CompletableFuture<Integer> upload = isAsync
+                        ? calls.takeLater(endless)
+                        : CompletableFuture.supplyAsync(() -> calls.take(endless), task -> new Thread(task).start());
+                await().until(() -> upload.isDone() || sick.taken.get() > 0);
+                return sick.taken.get() > 0;
+            });
+            ClientAddress route = client.address("127.0.0.1", server.port());
+            // asking is a trial of its own while the circuit is open, which never ends here
+            await().ignoreExceptions().until(() -> route.calledAgain() == CircuitBreaker.GIVEN);
         } finally {
             server.stop(Duration.ofMillis(200));
         }
