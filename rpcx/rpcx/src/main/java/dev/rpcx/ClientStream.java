@@ -349,7 +349,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         @Override
         void fail(RPCXException error) {
             // nothing has been told but the subscription: its call may go another way as one that brings no stream
-            if (!answered && !cancelled && method.mayTryAgain(error, attempt, upload)) {
+            if (!answered && !cancelled && method.mayTryAgain(error, attempt, upload, null)) {
                 synchronized (this) {
                     if (isSending) {
                         isLeft = true;
