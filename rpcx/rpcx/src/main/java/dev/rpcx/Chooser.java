@@ -53,15 +53,29 @@ abstract class Chooser {
             return null;
         }
         ClientConnection chosen = serving(all[first]);
-        return chosen == null ? pickBeside(key, List.of()) : chosen;
+        return chosen == null ? pickAgain(key, List.of()) : chosen;
     }
 
-    /** One that is not among these. */
+    /**
+     * One that is not among these, in health, and takes another call; null if there is none. Who has asked one that is
+     * well has more to lose at one that is known not to be: it may answer nothing until the call's time is over.
+     */
     @Nullable
-    ClientConnection pickBeside(int key, List<ClientAddress> asked) {
-        if (all.length <= asked.size()) {
-            return null;
+    ClientConnection pickBeside(List<ClientAddress> asked) {
+        return all.length <= asked.size() ? null : pickAgain(0, asked);
+    }
+
+    /** Whether another one than this is connected, and is in health or may have a trial. Takes none. */
+    boolean hasFreeBeside(ClientAddress asked) {
+        for (ClientAddress address : all) {
+            if (address != asked && address.health().isFree() && address.isConnected()) {
+                return true;
+            }
         }
+        return false;
+    }
+
+    private @Nullable ClientConnection pickAgain(int key, List<ClientAddress> asked) {
         for (int draw = 0; draw < DRAWS; draw++) {
             ClientAddress address = all[again(key, draw)];
             ClientConnection connection = asked.contains(address) ? null : serving(address);
@@ -78,7 +92,10 @@ abstract class Chooser {
         return connection == null || connection.isFull() || !address.health().choose() ? null : connection;
     }
 
-    /** Looks at each once, from a place and in steps that differ from call to call, or from key to key. */
+    /**
+     * Looks at each once, from a place and in steps that differ from call to call, or from key to key. Where nobody has
+     * been asked yet one that is at least connected is better than none.
+     */
     private @Nullable ClientConnection pickOfAll(int key, List<ClientAddress> asked) {
         int count = all.length;
         int seed = order(key);
@@ -100,7 +117,7 @@ abstract class Chooser {
                 last = connection;
             }
         }
-        return last;
+        return asked.isEmpty() ? last : null;
     }
 
     /** The order in which all are looked at: any number. */

@@ -28,6 +28,9 @@ final class ClientAddress extends Route {
 
     private static final long WAITED_OUT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
+    /** While calls wait for one more connection beside one that is there, so often it is looked whether that has room. */
+    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
     private final Client client;
     final Endpoint endpoint;
     private final @Nullable ClientCluster cluster;
@@ -46,6 +49,10 @@ final class ClientAddress extends Route {
     long failedAs;
 
     private final Health health;
+
+    /** A timer is there that looks for calls which wait. */
+    private final AtomicBoolean isLooking = new AtomicBoolean();
+
     private volatile boolean retired;
     private volatile int weight;
 
@@ -279,6 +286,53 @@ final class ClientAddress extends Route {
         return coming;
     }
 
+    /**
+     * A call waits for a connection that is coming. Those that are there tell nobody when they have room again, which
+     * would cost every call something: so it is looked for, as long as such calls wait.
+     */
+    private void lookSoon() {
+        if (!isConnected() || !isLooking.compareAndSet(false, true)) {
+            return;
+        }
+        boolean isSet = false;
+        try {
+            isSet = client.schedule(this::look, LOOK_NANOS);
+        } finally {
+            if (!isSet) {
+                isLooking.set(false);
+            }
+        }
+    }
+
+    /** Calls that wait for a connection which is coming take one that is there, as far as that has room. */
+    private void look() {
+        isLooking.set(false);
+        boolean isAnyLeft = false;
+        for (int i = 0; i < connections.length(); i++) {
+            Attempt<ClientConnection> coming = connections.get(i);
+            if (coming != null && !coming.isDone()) {
+                tell(coming);
+                isAnyLeft |= coming.isWaitedFor();
+            }
+        }
+        if (isAnyLeft) {
+            lookSoon();
+        }
+    }
+
+    private void tell(Attempt<ClientConnection> coming) {
+        ClientConnection least = leastLoaded();
+        if (least == null) {
+            return;
+        }
+        // a caller who blocks takes its slot only when it runs
+        for (int room = least.room(); room > 0 && !least.isFull(); room--) {
+            if (!coming.tellFirst(least)) {
+                return;
+            }
+        }
+    }
+
     /** @param patienceNanos a pause longer than this is not waited out */
     private Coming<ClientConnection> connect(int index, long patienceNanos) {
         while (true) {
@@ -331,6 +385,20 @@ final class ClientAddress extends Route {
                 isAsked = true;
             }
             return this;
+        }
+
+        @Override
+        boolean add(Waiter<C> waiter) {
+            boolean isAdded = super.add(waiter);
+            if (isAdded) {
+                try {
+                    lookSoon();
+                } catch (Throwable e) {
+                    // the call waits for this attempt alone, unless another one asks
+                    Threads.report(e);
+                }
+            }
+            return isAdded;
         }
 
         /** On an event loop. It may have been asked twice. */
@@ -435,6 +503,9 @@ final class ClientAddress extends Route {
         }
         ClientCluster told = cluster;
         if (told == null) {
+            if (failure == null) {
+                look();
+            }
             return;
         }
         if (failure == null) {

@@ -36,6 +36,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
      */
     private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
+    /** Instances that are looked at for calls which wait before an event loop goes on with something else: some 1 ms. */
+    static final int LOOKS_AT_ONCE = 1 << 16;
+
     /** Instances that the error of a call names. */
     private static final int MAX_NAMED = 3;
 
@@ -100,6 +103,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     /** A timer is there that serves all calls which wait. */
     private boolean isSpreading;
+
+    /** A timer is there that looks whether an instance has room again. */
+    private boolean isLooking;
 
     /** Calls without a connection, in the order in which they came; each leaves when it ends, whoever ends it. */
     private final Set<Waiting> waiting = new LinkedHashSet<>();
@@ -228,7 +234,12 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     @Override
     @Nullable
     ClientConnection readyBeside(List<ClientAddress> asked) {
-        return chooser.pickBeside(0, asked);
+        return chooser.pickBeside(asked);
+    }
+
+    @Override
+    boolean hasFreeBeside(ClientAddress asked) {
+        return chooser.hasFreeBeside(asked);
     }
 
     @Override
@@ -249,12 +260,48 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             ClientConnection ready = ready(key);
             if (ready != null) {
                 call.complete(ready);
+            } else {
+                lookSoon();
             }
         } catch (Throwable e) {
             // an Error too: a call without a timer might wait for ever
             call.completeExceptionally(e);
         }
         return call;
+    }
+
+    private synchronized void lookSoon() {
+        if (!isLooking) {
+            isLooking = client.schedule(this::look, SPREAD_NANOS);
+        }
+    }
+
+    /**
+     * Calls may wait though an instance is there, which takes no more of them and does not say when it does again.
+     * Where none is there the first to come serves them.
+     */
+    private void look() {
+        boolean isSpread;
+        synchronized (this) {
+            isLooking = false;
+            if (waiting.isEmpty()) {
+                return;
+            }
+            isSpread = isSpreading;
+        }
+        for (ClientAddress member : chooser.all) {
+            if (member.isConnected()) {
+                lookSoon();
+                if (!isSpread) {
+                    serve(waitingNow(), null);
+                }
+                return;
+            }
+        }
+    }
+
+    private synchronized List<Waiting> waitingNow() {
+        return List.copyOf(waiting);
     }
 
     private synchronized void remove(Waiting call) {
@@ -309,25 +356,38 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     private void serveAll() {
-        List<Waiting> served;
         synchronized (this) {
             isSpreading = false;
-            served = List.copyOf(waiting);
         }
-        serve(served, null);
+        serve(waitingNow(), null);
     }
 
-    /** @param address has a connection, perhaps not this thread's; null for any */
+    /**
+     * The choice for one call may look at all instances: so it is made for so many calls at a time that others have
+     * their turn between.
+     *
+     * @param address has a connection, perhaps not this thread's; null for any
+     */
     private void serve(List<Waiting> served, @Nullable ClientAddress address) {
-        for (Waiting call : served) {
+        int most = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
+        for (Waiting call : served.subList(0, Math.min(most, served.size()))) {
+            if (call.isDone()) {
+                continue;
+            }
             ClientConnection ready = ready(call.key);
             if (ready == null && address != null) {
                 // on another connection of the same instance
                 ready = address.ready();
             }
-            if (ready != null) {
-                call.complete(ready);
+            if (ready == null) {
+                // that was a look at all instances, and for the next call it is the same
+                return;
             }
+            call.complete(ready);
+        }
+        if (most < served.size()) {
+            // where the client is closed its end tells them
+            client.execute(() -> serve(served.subList(most, served.size()), address));
         }
     }
 

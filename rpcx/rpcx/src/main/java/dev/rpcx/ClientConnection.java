@@ -246,6 +246,11 @@ final class ClientConnection extends WireConnection {
         return slots.isFull();
     }
 
+    /** As many more calls as it may take, as far as the loop has seen; one at least, where it is not full. */
+    int room() {
+        return Math.max(1, slots.limit() - load());
+    }
+
     /**
      * So many calls are under way that another connection would serve some of them better: one at least, whatever the
      * server takes.

@@ -31,7 +31,7 @@ final class ClientMethod {
     private static final int MAX_ATTEMPTS = 8;
 
     /** Calls that did leave, the first one among them. */
-    private static final int MAX_SENT = 3;
+    static final int MAX_SENT = 3;
 
     private static final Object[] NO_ARGUMENTS = {};
 
@@ -246,7 +246,7 @@ final class ClientMethod {
                     connection.slots.hasOrphans = true;
                 }
             }
-            if (!mayTryAgain(error, attempt, upload)) {
+            if (!mayTryAgain(error, attempt, upload, connection.address())) {
                 route.counted(outcome, permit);
                 RPCXException told = Health.named(error, connection.address(), this);
                 throw mayHaveRun ? told.afterAnother() : told;
@@ -349,8 +349,11 @@ final class ClientMethod {
         }
     }
 
-    /** @param upload the stream that the attempt was to take to the server; null for none */
-    boolean mayTryAgain(RPCXException error, int attempt, @Nullable StreamSender upload) {
+    /**
+     * @param upload the stream that the attempt was to take to the server; null for none
+     * @param used the instance that had the attempt; null if none had
+     */
+    boolean mayTryAgain(RPCXException error, int attempt, @Nullable StreamSender upload, @Nullable ClientAddress used) {
         if (error.own() == RPCXException.Own.LEFT) {
             // as this side knows by itself: it has cost no server anything; but a publisher has one subscriber
             return attempt < MAX_ATTEMPTS && (upload == null || !upload.hasPublisher());
@@ -361,7 +364,12 @@ final class ClientMethod {
         boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
         boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
         if (isRefusal(error)) {
-            return attempt == 1 && route.hasOthers() && route.refusals(index).spend();
+            // whoever has refused it does so again; the budget first, which bounds how often all are looked at
+            return attempt == 1
+                    && route.hasOthers()
+                    && route.refusals(index).spend()
+                    && used != null
+                    && route.hasFreeBeside(used);
         }
         if (error.code() != RPCXException.Code.UNAVAILABLE && !overloaded || RPCXException.isNoRoom(error)) {
             return false;
@@ -1004,7 +1012,7 @@ final class ClientMethod {
         private boolean mayTryAgain(RPCXException error) {
             return !whole.isDone()
                     && (method.kind != Kind.ONE_WAY || encoded != null)
-                    && method.mayTryAgain(error, attempt, upload);
+                    && method.mayTryAgain(error, attempt, upload, address());
         }
     }
 }

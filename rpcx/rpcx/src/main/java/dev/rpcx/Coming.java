@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -17,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 class Coming<C> extends CompletableFuture<C> {
     /** A call that waits. */
     interface Waiter<C> {
-        /** Told once how the wait has ended; exactly one of the two is null. */
+        /** Told once how the wait has ended, with this or with another one; exactly one of the two is null. */
         void ended(@Nullable C connected, @Nullable Throwable failure);
     }
 
@@ -35,12 +36,16 @@ class Coming<C> extends CompletableFuture<C> {
             waiters.clear();
         }
         for (Waiter<C> waiter : told) {
-            try {
-                waiter.ended(connected, failure);
-            } catch (Throwable e) {
-                // the other calls hear of it all the same
-                AsyncCall.told(e);
-            }
+            tell(waiter, connected, failure);
+        }
+    }
+
+    private static <C> void tell(Waiter<C> waiter, @Nullable C connected, @Nullable Throwable failure) {
+        try {
+            waiter.ended(connected, failure);
+        } catch (Throwable e) {
+            // the other calls hear of it all the same
+            AsyncCall.told(e);
         }
     }
 
@@ -49,6 +54,31 @@ class Coming<C> extends CompletableFuture<C> {
         synchronized (waiters) {
             // whoever ends the wait after this takes the waiter out
             return !isDone() && waiters.add(waiter);
+        }
+    }
+
+    /**
+     * Before this has ended: the first that waits takes what is there already.
+     *
+     * @return false if nobody waits
+     */
+    boolean tellFirst(C other) {
+        Waiter<C> first;
+        synchronized (waiters) {
+            Iterator<Waiter<C>> all = waiters.iterator();
+            if (!all.hasNext()) {
+                return false;
+            }
+            first = all.next();
+            all.remove();
+        }
+        tell(first, other, null);
+        return true;
+    }
+
+    boolean isWaitedFor() {
+        synchronized (waiters) {
+            return !waiters.isEmpty();
         }
     }
 

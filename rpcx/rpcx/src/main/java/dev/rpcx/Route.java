@@ -3,6 +3,8 @@ package dev.rpcx;
 import io.netty.util.concurrent.Ticker;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
@@ -169,7 +171,12 @@ abstract class Route {
         }
     }
 
-    /** A connection that is there, of an instance that is not among these; null if there is none. */
+    /** Whether an instance in health other than this one is there now. May look at all of them. */
+    boolean hasFreeBeside(ClientAddress asked) {
+        return false;
+    }
+
+    /** A connection that is there, of an instance in health that is not among these; null if there is none. */
     abstract @Nullable ClientConnection readyBeside(List<ClientAddress> asked);
 
     /** As {@link #ready(int)}, another instance than this one where there is one. */
@@ -211,9 +218,13 @@ abstract class Route {
 
     private ClientConnection awaitOne(int key, long deadlineNanos, AnswerTimes times, long permit) {
         Coming<ClientConnection> coming = connect(key);
+        Blocked<ClientConnection> caller = new Blocked<>();
+        if (!coming.add(caller)) {
+            coming.whenComplete(caller::ended);
+        }
         long left = deadlineNanos - ticker().nanoTime();
         try {
-            return coming.get(Math.max(0, left), TimeUnit.NANOSECONDS);
+            return caller.get(Math.max(0, left), TimeUnit.NANOSECONDS);
         } catch (ExecutionException e) {
             ClientConnection instead = coming.instead();
             if (instead != null) {
@@ -223,15 +234,34 @@ abstract class Route {
             counted(Health.Outcome.of(unreachable), permit);
             throw unreachable;
         } catch (TimeoutException e) {
-            coming.abandon();
+            leave(coming, caller);
             RPCXException late = late();
             counted(Health.Outcome.of(late, times, left, 0), permit);
             throw late;
         } catch (InterruptedException e) {
-            coming.abandon();
+            leave(coming, caller);
             Thread.currentThread().interrupt();
             throw new RPCXException(
                     RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.NOT_EXECUTED);
+        }
+    }
+
+    /** A thread that waits for a connection. */
+    private static final class Blocked<C> extends CompletableFuture<C> implements Coming.Waiter<C> {
+        @Override
+        public void ended(@Nullable C connected, @Nullable Throwable failure) {
+            if (connected != null) {
+                complete(connected);
+            } else {
+                completeExceptionally(Objects.requireNonNull(failure));
+            }
+        }
+    }
+
+    /** The call waits no longer; it may have been told meanwhile. */
+    private static <C> void leave(Coming<C> coming, Coming.Waiter<C> call) {
+        if (coming.remove(call)) {
+            coming.abandon();
         }
     }
 
@@ -371,9 +401,7 @@ abstract class Route {
                     RPCXException.Code.OVERLOADED,
                     Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)",
                     RPCXException.Executed.NOT_EXECUTED);
-            if (coming.remove(this)) {
-                coming.abandon();
-            }
+            leave(coming, this);
             // also where it is about to wait for another one
             end(null, refused);
         }
@@ -415,20 +443,17 @@ abstract class Route {
         @Override
         public void run() {
             RPCXException late = late();
-            if (coming.remove(this)) {
-                coming.abandon();
-            }
+            leave(coming, this);
             endFailed(late);
             leavePlace();
         }
 
+        /** The wait is over first: whoever is about to have the call wait for another connection looks at that. */
         @Override
         public boolean giveUp() {
-            if (!coming.remove(this)) {
-                return false;
-            }
-            coming.abandon();
-            return over() != null;
+            boolean isFirst = over() != null;
+            leave(coming, this);
+            return isFirst;
         }
 
         /** What the call is told is made before the wait is over: where there is no memory for it, the timer tells. */

@@ -228,6 +228,60 @@ class ChooserTest {
 
     @ParameterizedTest
     @EnumSource(Choice.class)
+    void whoHasAskedOneGetsNoneThatIsLeftOut(Choice choice) {
+        twoBehind(choice, 0);
+        Chooser chooser = clients.get(0).clusters.values().iterator().next().chooser();
+        ClientAddress out = chooser.all[0];
+        ClientAddress well = chooser.all[1];
+        assertThat(chooser.hasFreeBeside(well)).isTrue();
+        out.health().leaveOut();
+        assertThat(chooser.hasFreeBeside(well)).isFalse();
+        assertThat(chooser.pickBeside(List.of(well))).isNull();
+        pass(2_000);
+        assertThat(chooser.hasFreeBeside(well)).isTrue();
+        assertThat(chooser.pickBeside(List.of(well))).as("on trial").isSameAs(out.ready());
+        assertThat(chooser.pickBeside(List.of(well))).isNull();
+        assertThat(chooser.pickBeside(List.of(out))).isSameAs(well.ready());
+    }
+
+    /** The other one hangs, and its caller would hear nothing until the call's time is over. */
+    @ParameterizedTest
+    @EnumSource(
+            value = RPCXException.Code.class,
+            names = {"NOT_FOUND", "UNAUTHENTICATED", "OVERLOADED"})
+    void whatOneInstanceRefusesDoesNotGoToOneThatIsLeftOut(RPCXException.Code code) {
+        Remote remote = twoBehind(Choice.LEAST_LOADED, 0);
+        addresses()[1].health().leaveOut();
+        channels.forEach(HandPlatform::written);
+        CompletableFuture<String> call = remote.echo(1);
+        int asked = 0;
+        while (load(0) > 0 && !call.isDone()) {
+            asked++;
+            ByteBuf error = Unpooled.buffer();
+            WireError.write(error, new RPCXException(code, "no", RPCXException.Executed.NOT_EXECUTED));
+            say(firstChannel(), RawPeer.frame(Wire.ERROR, id(HandPlatform.written(firstChannel())), error));
+        }
+        assertThat(load(1)).isZero();
+        assertThat(call.handle((reply, why) -> why).join())
+                .isInstanceOfSatisfying(
+                        RPCXException.class, e -> assertThat(e.code()).isEqualTo(code));
+        assertThat(asked).isEqualTo(code == RPCXException.Code.OVERLOADED ? ClientMethod.MAX_SENT : 1);
+    }
+
+    /** That of the first request. */
+    private static int id(byte[] written) {
+        ByteBuf left = Unpooled.wrappedBuffer(written);
+        while (true) {
+            int length = (int) Varint.read(left);
+            if ((left.getByte(left.readerIndex()) & Wire.TYPE_MASK) == Wire.REQUEST) {
+                return left.getInt(left.readerIndex() + 1);
+            }
+            left.skipBytes(length);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Choice.class)
     void whoFindsNobodyButInstancesOnTrialTakesOneOfThem(Choice choice) {
         call(twoBehind(choice, 2), 100);
         assertThat(load(0) + load(1)).isEqualTo(100);

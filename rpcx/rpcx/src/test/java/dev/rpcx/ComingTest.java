@@ -40,6 +40,20 @@ class ComingTest {
     }
 
     @Test
+    void theFirstMayBeToldOfAnotherOneBeforeTheEnd() {
+        assertThat(coming.tellFirst("0")).isFalse();
+        Waiting first = new Waiting("a");
+        coming.add(first);
+        coming.add(new Waiting("b"));
+        assertThat(coming.tellFirst("0")).isTrue();
+        assertThat(coming.remove(first)).as("it has been told").isFalse();
+        assertThat(coming.isWaitedFor()).isTrue();
+        coming.complete("1");
+        assertThat(coming.isWaitedFor()).isFalse();
+        assertThat(told).containsExactly("a0", "b1");
+    }
+
+    @Test
     void allHearOfAFailure() {
         coming.add(new Waiting("a"));
         coming.completeExceptionally(new IllegalStateException(" failed"));

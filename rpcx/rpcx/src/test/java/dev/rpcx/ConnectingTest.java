@@ -213,6 +213,56 @@ class ConnectingTest {
     }
 
     @Test
+    void callsThatWaitForTheirOwnConnectionTakeAnotherOneThatComesBefore() throws Exception {
+        ClientAddress address = new ClientAddress(client(2), new Endpoint("strict", 1), 2, 2);
+        long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
+        CompletableFuture<@Nullable ClientConnection> later = new CompletableFuture<>();
+        onOther(() -> address.await(
+                        0, late, TIMES, CircuitBreaker.GIVEN, (connected, failure) -> later.complete(connected)))
+                .get(20, TimeUnit.SECONDS);
+        address.connect(0);
+        assertThat(hand.opened).hasSize(2);
+        assertThat(later).isNotDone();
+        greet(hand.opened.get(1));
+        assertThat(later).isCompletedWithValue(connection(hand.opened.get(1)));
+        assertThat(hand.opened.get(0).isOpen()).as("still connecting").isTrue();
+    }
+
+    /** Otherwise one event loop would look at all instances for each call, each second. */
+    @Test
+    void whileNoInstanceIsThereNoInstanceIsLookedForByEachCallThatWaits() {
+        Client client = client(1);
+        Remote remote = client.create(Remote.class, Endpoints.of(instances(100)));
+        ClientCluster cluster = client.clusters.values().iterator().next();
+        pass(0);
+        for (int i = 0; i < 1_000; i++) {
+            remote.echoPatiently("x");
+        }
+        int before = hand.randoms;
+        pass(1_000);
+        assertThat(cluster.waiting()).isEqualTo(1_000);
+        assertThat(hand.randoms - before).isLessThan(100);
+    }
+
+    @Test
+    void manyCallsThatWaitForOneOfManyInstancesAreServedByManyTasks() {
+        Client client = client(1);
+        Remote remote = client.create(Remote.class, Endpoints.of(instances(ClientCluster.MAX_INSTANCES)));
+        ClientCluster cluster = client.clusters.values().iterator().next();
+        pass(0);
+        int calls = 200;
+        for (int i = 0; i < calls; i++) {
+            remote.echoPatiently("x");
+        }
+        greet(hand.opened.get(0));
+        int before = hand.tasks;
+        pass(20);
+        assertThat(cluster.waiting()).isZero();
+        int atOnce = ClientCluster.LOOKS_AT_ONCE / ClientCluster.MAX_INSTANCES;
+        assertThat(hand.tasks - before).isGreaterThanOrEqualTo(calls / atOnce - 1);
+    }
+
+    @Test
     void aServiceIsServedByWhicheverConnectionOfItsInstanceStands() {
         Client client = client(2);
         for (int refused = 0; refused < 2; refused++) {

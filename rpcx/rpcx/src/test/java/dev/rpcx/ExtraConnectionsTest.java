@@ -346,6 +346,75 @@ class ExtraConnectionsTest {
         hand.end(client, kept, List.of(first, second, third));
     }
 
+    /** Its SYN is lost, say, or nobody greets there. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatWaitsForOneMoreConnectionTakesTheOneThatHasRoomBefore(boolean isOfSeveral) {
+        HandPlatform hand = new HandPlatform();
+        Client client = client(hand);
+        Calls calls = isOfSeveral
+                ? client.create(Calls.class, Endpoints.of(new Endpoint("peer", 1)))
+                : client.create(Calls.class, "peer", 1);
+        CompletableFuture<String> first = calls.echoLater("a");
+        EmbeddedChannel kept = hand.opened.get(0);
+        greet(hand, kept);
+        CompletableFuture<String> second = calls.echoLater("b");
+        hand.settle(kept);
+        List<Integer> before = ids(kept, Wire.REQUEST, true);
+        List<CompletableFuture<String>> waiting = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            waiting.add(calls.echoLater("c" + i));
+        }
+        assertThat(hand.opened).hasSize(2);
+        hand.pass(kept, 100, TimeUnit.MILLISECONDS);
+        hand.settle(kept);
+        assertThat(ids(kept, Wire.REQUEST, false)).as("while it is full").isEmpty();
+        send(hand, kept, RawPeer.frame(Wire.REPLY, before.get(0), RawPeer.text("a")));
+        send(hand, kept, RawPeer.frame(Wire.REPLY, before.get(1), RawPeer.text("b")));
+        hand.pass(kept, 20, TimeUnit.MILLISECONDS);
+        hand.settle(kept);
+        List<Integer> after = ids(kept, Wire.REQUEST, false);
+        assertThat(after).hasSize(2);
+        send(hand, kept, RawPeer.frame(Wire.REPLY, after.get(0), RawPeer.text("c")));
+        assertThat(waiting.get(0)).isCompletedWithValue("c");
+        hand.pass(kept, 20, TimeUnit.MILLISECONDS);
+        hand.settle(kept);
+        assertThat(ids(kept, Wire.REQUEST, false)).hasSize(1);
+        waiting.add(first);
+        waiting.add(second);
+        hand.end(client, kept, List.copyOf(waiting));
+    }
+
+    @Test
+    void soDoesACallerWhoBlocks() throws Exception {
+        try (RawServer server = new RawServer();
+                Client client = Client.builder()
+                        .eventLoops(1)
+                        .connections(1, 2)
+                        .connectTimeout(Duration.ofSeconds(30))
+                        .build()) {
+            Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+            CompletableFuture<String> first = calls.echoLater("a");
+            try (RawServer.Peer kept = server.accept(1)) {
+                int id = kept.read(Wire.REQUEST).id();
+                CompletableFuture<String> second = new CompletableFuture<>();
+                Thread caller = new Thread(() -> second.complete(calls.echo("b")));
+                caller.setDaemon(true);
+                caller.start();
+                // the second one, which stands, and is told nothing
+                try (RawServer.Peer silent = server.accept()) {
+                    await().until(() -> caller.getState() == Thread.State.TIMED_WAITING);
+                    kept.reply(id, "a");
+                    assertThat(first.get(20, TimeUnit.SECONDS)).isEqualTo("a");
+                    kept.timeout(10_000);
+                    kept.reply(kept.read(Wire.REQUEST).id(), "b");
+                    assertThat(second.get(20, TimeUnit.SECONDS)).isEqualTo("b");
+                    assertThat(silent).isNotNull();
+                }
+            }
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aCallThatNoConnectionTakesIsRefusedWhenNoMoreComes(boolean isOfSeveral) {

@@ -46,6 +46,12 @@ final class HandPlatform implements Platform {
     /** Channels that a client has opened, in order. */
     final List<EmbeddedChannel> opened = new ArrayList<>();
 
+    /** How often somebody has asked for {@link #random}. */
+    int randoms;
+
+    /** Those that event loops were given, timers apart. */
+    int tasks;
+
     private final ArrayDeque<Runnable> handlers = new ArrayDeque<>();
     private final EmbeddedChannel base =
             EmbeddedChannel.builder().ticker(ticker).build();
@@ -293,6 +299,7 @@ final class HandPlatform implements Platform {
 
     @Override
     public RandomGenerator random() {
+        randoms++;
         return random;
     }
 
@@ -343,6 +350,7 @@ final class HandPlatform implements Platform {
         /** At once: there is one thread. */
         @Override
         public void execute(Runnable task) {
+            tasks++;
             task.run();
         }
 

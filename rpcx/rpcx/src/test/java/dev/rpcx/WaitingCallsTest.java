@@ -348,6 +348,77 @@ class WaitingCallsTest {
         }
     }
 
+    /** Gives a connection that is full, and runs the test's code before it says that there is no other. */
+    private final class Filled extends Route {
+        private final List<Coming<ClientConnection>> asked = new ArrayList<>();
+        private Runnable between = () -> {};
+
+        Filled() {
+            super(client);
+        }
+
+        @Override
+        boolean hasOthers() {
+            return false;
+        }
+
+        @Override
+        @Nullable
+        ClientConnection ready(int key) {
+            between.run();
+            return null;
+        }
+
+        @Override
+        @Nullable
+        ClientConnection readyBeside(List<ClientAddress> others) {
+            return null;
+        }
+
+        @Override
+        Coming<ClientConnection> connect(int key) {
+            Coming<ClientConnection> next = new Coming<>();
+            asked.add(next);
+            return next;
+        }
+
+        @Override
+        Coming<ClassicClientConnection> connectClassic() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public String toString() {
+            return "filled";
+        }
+    }
+
+    @Test
+    void aCallThatIsCancelledAsItGoesOnToTheNextWaitIsOver() {
+        client.create(Remote.class, "peer", 1).patientLength(new byte[0]);
+        EmbeddedChannel channel = hand.opened.get(0);
+        hand.settle(channel);
+        ClientConnection full = Objects.requireNonNull(channel.pipeline().get(ClientConnection.class));
+        full.slots.limit(1);
+        ClientCall taken = full.slots.acquire(0);
+        assertThat(full.isFull()).isTrue();
+        Filled route = new Filled();
+        List<String> told = new ArrayList<>();
+        long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
+        Route.Wait wait = Objects.requireNonNull(route.await(
+                0, late, TIMES, CircuitBreaker.GIVEN, (connected, failure) -> told.add(connected + ", " + failure)));
+        List<Boolean> ends = new ArrayList<>();
+        route.between = () -> ends.add(wait.giveUp());
+        route.asked.get(0).complete(full);
+        assertThat(route.asked).hasSize(2);
+        assertThat(ends).containsExactly(true);
+        assertThat(route.waitingCalls()).isZero();
+        assertThat(route.asked.get(1).isWaitedFor()).isFalse();
+        route.asked.get(1).complete(full);
+        assertThat(told).isEmpty();
+        taken.dropUnsent();
+    }
+
     @Test
     void aCallWaitsUntilEachInstanceHasFailedSinceItCame() {
         Remote remote = client.create(Remote.class, Endpoints.of(new Endpoint("a", 1), new Endpoint("b", 1)));
