@@ -13,10 +13,12 @@ final class Account {
     /** Buffers that one connection keeps for what comes next: some dozens for messages of 100 kB. */
     static final long MAX_KEPT_BYTES = 4L * 1024 * 1024;
 
+    private static final LongSupplier NOTHING = () -> 0;
+
     private final Ledger ledger;
     final Ledger.@Nullable Address address;
     final AtomicLongArray held = new AtomicLongArray(Resource.values().length);
-    private volatile LongSupplier underWay = () -> 0;
+    private volatile LongSupplier underWay = NOTHING;
 
     Account(Ledger ledger, Ledger.@Nullable Address address) {
         this.ledger = ledger;
@@ -68,8 +70,12 @@ final class Account {
         return underWay.getAsLong();
     }
 
-    /** The connection is over. A second time does nothing. */
+    /**
+     * The connection is over, and is not held by what stays charged to it, such as a {@link Leftover}. A second time does
+     * nothing.
+     */
     void close() {
         ledger.closed(this);
+        underWay = NOTHING;
     }
 }

@@ -349,6 +349,13 @@ public final class CallContext {
         steps = given;
     }
 
+    /** The call is over: whoever keeps this, such as the future of a call that was made for it, keeps no more of the call. */
+    void goesNoFurther() {
+        if (steps != null) {
+            steps = CallThreads.NO_STEPS;
+        }
+    }
+
     static RPCXException hasEnded() {
         return RPCXException.refused(RPCXException.Code.CANCELLED, "the call has ended before its handler began");
     }

@@ -25,6 +25,19 @@ final class CallThreads {
         void threadsEnded(CallContext of);
     }
 
+    /** The steps of any call that is over: they hold nothing of it. */
+    static final Steps NO_STEPS = new Steps() {
+        @Override
+        public boolean isElsewhere() {
+            return Thread.currentThread() instanceof LoopThread;
+        }
+
+        @Override
+        public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
+            throw CallContext.hasEnded();
+        }
+    };
+
     private final EventLoop loop;
 
     /** Of the connection: on its event loop, or here after the loop's end. Never within what calls it while the loop runs. */
@@ -59,7 +72,7 @@ final class CallThreads {
 
     /** What has the rest of the call's chain run where the method's handlers do. */
     Steps stepsOf(Call call) {
-        return new Steps(this, call, call.context(), call.method().place());
+        return new StepsOfCall(this, call, call.context(), call.method().place());
     }
 
     private void run(RunOn.Place place, Counted task) {
@@ -174,19 +187,28 @@ final class CallThreads {
     }
 
     /** Goes on with one call where its handlers run. */
-    record Steps(CallThreads threads, Call call, CallContext context, RunOn.Place place) {
+    interface Steps {
         /** Whether this thread is an event loop on which no handler of the method may run. */
-        boolean isElsewhere() {
-            return Thread.currentThread() instanceof LoopThread
-                    && (place != RunOn.Place.EVENT_LOOP || !threads.loop.inEventLoop());
-        }
+        boolean isElsewhere();
 
         /**
          * Goes one step further in the chain of the call, later.
          *
          * @throws RPCXException the call has ended
          */
-        CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
+        CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step);
+    }
+
+    private record StepsOfCall(CallThreads threads, Call call, CallContext context, RunOn.Place place)
+            implements Steps {
+        @Override
+        public boolean isElsewhere() {
+            return Thread.currentThread() instanceof LoopThread
+                    && (place != RunOn.Place.EVENT_LOOP || !threads.loop.inEventLoop());
+        }
+
+        @Override
+        public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
             LaterStep later = new LaterStep(context, invocation, step);
             Counted counted = threads.new Counted(call, context, later, later::refuse);
             if (!context.beginStep()) {

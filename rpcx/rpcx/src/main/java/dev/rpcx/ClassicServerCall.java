@@ -6,6 +6,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -18,7 +19,11 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private final ClassicServerConnection connection;
     private final Account account;
     private final ServerMethod method;
-    private final ClassicWire.Request request;
+    private final long id;
+
+    /** Null once the call is over, as its bytes are not charged any more. */
+    private ClassicWire.@Nullable Request request;
+
     private final Charge requestBytes;
     private final Charge objectBytes;
     private final long beganNanos;
@@ -87,6 +92,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         this.connection = connection;
         this.account = account;
         this.method = method;
+        this.id = request.id();
         this.request = request;
         this.requestBytes = requestBytes;
         this.objectBytes = account.charge(Resource.OBJECT_BYTES);
@@ -101,7 +107,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     }
 
     long id() {
-        return request.id();
+        return id;
     }
 
     RPCXException.Executed executed() {
@@ -283,7 +289,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     }
 
     private Object[] arguments() {
-        List<ByteBuf> values = request.values();
+        List<ByteBuf> values = Objects.requireNonNull(request).values();
         List<Codec<Object>> codecs = method.arguments();
         Object[] arguments = new Object[values.size()];
         for (int i = 0; i < arguments.length; i++) {
@@ -457,6 +463,8 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
 
     /** What the request held; its handler has ended. By the connection, on the event loop or under its lock. */
     void release() {
+        context.goesNoFurther();
+        request = null;
         requestBytes.release();
         objectBytes.release();
     }

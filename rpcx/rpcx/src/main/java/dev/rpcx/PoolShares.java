@@ -578,6 +578,7 @@ final class PoolShares {
 
         /** Takes back a task. @return false if it does not wait: it has begun, or is about to */
         boolean withdraw(Task task) {
+            boolean isOfOthers;
             synchronized (PoolShares.this) {
                 if (!isWaiting() || !waiting().remove(task)) {
                     return false;
@@ -587,8 +588,13 @@ final class PoolShares {
                     // a connection that is gone is held by nothing else
                     leaveTurn();
                 }
-                return true;
+                isOfOthers = isGone && address != null;
             }
+            if (isOfOthers) {
+                // it was before what others have found left behind: they may have less in their shares now
+                beginWaiting(null);
+            }
+            return true;
         }
 
         /** Whether a task waits although a thread is free: what its own connection holds keeps it waiting. */

@@ -143,7 +143,11 @@ final class ServerCall extends Outbound
      */
     void forget() {
         metadata = Metadata.EMPTY;
-        context = null;
+        CallContext its = context;
+        if (its != null) {
+            its.goesNoFurther();
+            context = null;
+        }
         sender = null;
         receiver = null;
         if (awaited != null) {
@@ -177,13 +181,13 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * Bytes that the reply has to be charged for: its own, or all of its buffer that is not charged as a kept one or as
-     * that of the request.
+     * Bytes that the reply has to be charged for: its own, or all of its buffer and of the request's metadata that is not
+     * charged as a kept one or as that of the request. The metadata stay for as long as the call does.
      */
     long replyBytes() {
         CallCharges own = charges;
         long charged = own == null ? 0 : own.kept.held() + own.request.held();
-        return Math.max(body.readableBytes(), HeapArray.taken(body) - charged);
+        return Math.max(body.readableBytes(), HeapArray.taken(body) + metadataCost - charged);
     }
 
     /**
@@ -202,8 +206,22 @@ final class ServerCall extends Outbound
         }
     }
 
-    /** The place is given up, or its buffer. */
-    void releaseKept() {
+    /**
+     * The place is given up, and its buffer with it: whoever has this object still, such as a publisher that the handler
+     * has kept, holds none by it that is not charged.
+     */
+    void releasePlace() {
+        releaseKept();
+        if (body.capacity() > FIRST_BYTES) {
+            try {
+                body.clear().capacity(0);
+            } catch (OutOfMemoryError none) {
+                // even an array without bytes takes some; the place is given back all the same
+            }
+        }
+    }
+
+    private void releaseKept() {
         CallCharges charged = charges;
         if (charged != null) {
             charged.kept.release();
@@ -726,8 +744,9 @@ final class ServerCall extends Outbound
         }
     }
 
+    /** Also of an error that says that the handler has not begun. */
     private RPCXException unsendable(RPCXException.Code code, String text) {
-        return unsendable(code, text, method(), context());
+        return entered ? unsendable(code, text, method(), context()) : RPCXException.refused(code, text);
     }
 
     private void encode(RPCXException error) {

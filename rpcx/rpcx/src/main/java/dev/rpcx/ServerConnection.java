@@ -498,7 +498,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             if (!isPlaceUsed) {
                 // there was no memory for it, and the connection ends
                 call.releaseCharges();
-                call.releaseKept();
+                call.releasePlace();
                 places.release(1);
                 if (entered != null) {
                     running.left(method);
@@ -1541,10 +1541,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         endIfOver();
         if (call.isPlaceLeft) {
             // this object has no other use, as its place is not this connection's any more
-            call.releaseKept();
+            call.releasePlace();
             places.handOver(1);
         } else if (isClosed()) {
-            call.releaseKept();
+            call.releasePlace();
             places.release(1);
         } else {
             keep(call);
@@ -1575,7 +1575,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
         } finally {
             if (!isKept) {
-                call.releaseKept();
+                call.releasePlace();
                 places.release(1);
             }
         }
@@ -1622,6 +1622,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private void readUnlessFull() {
         if (isClosed() || channel.isWritable()) {
             if (!channel.config().isAutoRead()) {
+                // what the peer has said meanwhile, such as the answer to a PING, is still to be read
+                hear();
                 readsBeforeResume = reads();
                 owed.setReading(true);
             }
@@ -1667,7 +1669,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             last.next = null;
         }
         for (int i = 0; i < count && call != null; i++, call = (ServerCall) call.next) {
-            call.releaseKept();
+            call.releasePlace();
         }
         freePlaces -= count;
         places.release(count);

@@ -1043,7 +1043,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return greeted && !cut.isReadable();
     }
 
-    /** A thread that is not the event loop has heard of the peer. */
+    /** A thread that is not the event loop has heard of the peer, or the peer has taken what it was sent. */
     final void hear() {
         reads++;
     }

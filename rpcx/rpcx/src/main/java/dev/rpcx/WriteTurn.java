@@ -209,8 +209,24 @@ final class WriteTurn {
 
     /** The {@link #rest} is in the loop's hands, and so is the turn. */
     void takeOver() {
-        owner = ended ? ENDED : LOOP;
+        if (ended) {
+            endTurn();
+        } else {
+            owner = LOOP;
+        }
         wanted = false;
+    }
+
+    /** What a thread has to write to: for tests. */
+    int bufferBytes() {
+        ByteBuffer own = buffer;
+        return own == null ? 0 : own.capacity();
+    }
+
+    /** Nobody has the turn any more, and nobody is at the buffer: whoever holds the connection holds none by that. */
+    private void endTurn() {
+        buffer = null;
+        owner = ENDED;
     }
 
     /**
@@ -289,7 +305,7 @@ final class WriteTurn {
                 LockSupport.parkNanos(WAIT_NANOS);
             }
         }
-        owner = ENDED;
+        endTurn();
     }
 
     private boolean open() {

@@ -7,6 +7,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.lang.reflect.Field;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -212,6 +213,55 @@ class LeftoverTest {
         assertThat(held(Resource.CALLS)).isZero();
         taken.forEach(Charge::release);
         assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    private ServerCall firstCall() throws ReflectiveOperationException {
+        Field calls = ServerConnection.class.getDeclaredField("calls");
+        calls.setAccessible(true);
+        ServerCall[] all = (ServerCall[]) calls.get(channel.pipeline().get(ServerConnection.class));
+        assertThat(all[0].body.capacity()).isGreaterThan(LARGE);
+        return all[0];
+    }
+
+    /** A publisher that a handler has kept has the object of its call still. */
+    @Test
+    void aPlaceThatIsGivenUpHasNoBuffer() throws ReflectiveOperationException {
+        start(ID, "keeps", LARGE);
+        ServerCall call = firstCall();
+        service.kept.remove().complete(1);
+        platform.handleAll(channel);
+        assertThat(held(Resource.KEPT_BYTES)).isGreaterThan(LARGE);
+        assertThat(call.body.capacity()).isGreaterThan(LARGE);
+        channel.close();
+        platform.settle(channel);
+        assertThat(call.body.capacity()).isZero();
+    }
+
+    @Test
+    void norHasThatOfACallThatHasOutlastedItsConnection() throws ReflectiveOperationException {
+        start(ID, "keeps", LARGE);
+        ServerCall call = firstCall();
+        channel.close();
+        platform.settle(channel);
+        service.kept.remove().complete(1);
+        platform.handleAll(channel);
+        assertThat(call.body.capacity()).isZero();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    @Test
+    void norHasOneThatIsLeftToAFuture() throws ReflectiveOperationException {
+        start(ID, "keeps", LARGE);
+        ServerCall call = firstCall();
+        List<Charge> taken = takeAll(Resource.OBJECT_BYTES);
+        send(RawPeer.frame(Wire.CANCEL, ID, Unpooled.EMPTY_BUFFER));
+        platform.handleAll(channel);
+        platform.pass(channel, 1_500, TimeUnit.MILLISECONDS);
+        platform.handleAll(channel);
+        assertThat(held(Resource.CALLS)).isEqualTo(1);
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(call.body.capacity()).isZero();
+        taken.forEach(Charge::release);
     }
 
     @Test

@@ -254,6 +254,30 @@ class PoolSharesTest {
         assertThat(share.withdraw(goes)).isFalse();
     }
 
+    /** What another has found left behind ends by that, and so it has less in its share. */
+    @Test
+    void whatMayBeginOnceWhatWasLeftBehindIsTakenBackBegins() {
+        PoolShares.Share stays = connection(1);
+        give(stays, "stays", 3);
+        give(connection(2), "second", 3);
+        give(connection(3), "third", 2);
+        assertThat(threads).hasSize(MOST);
+        PoolShares.Share gone = connection(1);
+        PoolShares.Task waits = new Task("waits");
+        gone.run(waits);
+        give(gone, "waits too", 2);
+        gone.connectionGone();
+        PoolShares.Share later = connection(1);
+        stays.connectionGone();
+        give(later, "later", 1);
+        threads.removeLast().run();
+        threads.removeLast().run();
+        assertThat(begun).as("3 of its address, 2 free").containsExactly("third", "third");
+        assertThat(gone.withdraw(waits)).isTrue();
+        threads.removeLast().run();
+        assertThat(begun).as("2 that were left before, 2 free").endsWith("later");
+    }
+
     /** Nothing else holds a connection that is gone. */
     @Test
     void aConnectionWhoseTasksAreTakenBackHasNoTurn() {
@@ -521,6 +545,7 @@ class PoolSharesTest {
                 assertThat(one.share.withdraw(task)).isTrue();
                 if (one.isGone) {
                     ended[one.address]++;
+                    beginAll();
                 }
             } else if (what < 83 && !one.isGone) {
                 one.isGone = true;
@@ -551,6 +576,13 @@ class PoolSharesTest {
             to.share.run(task);
         }
 
+        private void beginAll() {
+            for (Connection other = next(); other != null; other = next()) {
+                holders.add(other);
+                held.add(take(other));
+            }
+        }
+
         /** The first thread ends its task, and runs what it finds then. */
         private void runThread() {
             expected.clear();
@@ -566,10 +598,7 @@ class PoolSharesTest {
                 }
                 one = next;
                 task = take(next);
-                for (Connection other = next(); other != null; other = next()) {
-                    holders.add(other);
-                    held.add(take(other));
-                }
+                beginAll();
             }
             runOne();
             assertThat(begun)

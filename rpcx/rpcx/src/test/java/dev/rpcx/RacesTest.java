@@ -243,6 +243,7 @@ class RacesTest {
                     }
                 });
                 expect(!turn.takeForCaller(), "a caller has the turn after its end");
+                expect(turn.bufferBytes() == 0, "a buffer to which nobody writes any more is kept");
             }
         });
     }

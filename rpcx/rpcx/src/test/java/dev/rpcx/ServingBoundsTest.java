@@ -24,6 +24,8 @@ import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Bounds of a server's end of the native wire, each met exactly or passed by one: what is taken, what is charged, how
@@ -843,6 +845,31 @@ class ServingBoundsTest {
         expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "did not come to its end");
     }
 
+    /** What the peer has said stands in the socket still when its channel is looked at next. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anAnswerToAPingIsNotMissedWhereTheServerDidNotRead(boolean isLookedAtMeanwhile) {
+        serve();
+        passALook();
+        passALook();
+        assertThat(next().head()).isEqualTo(Wire.PING);
+        hand.reads(channel(), false);
+        if (isLookedAtMeanwhile) {
+            passALook();
+        }
+        hand.reads(channel(), true);
+        passALook();
+        assertThat(channel().isOpen()).isTrue();
+        passALook();
+        assertThat(next().head()).as("asked anew").isEqualTo(Wire.PING);
+        passALook();
+        assertThat(channel().isOpen()).as("behind an answer that does not come").isFalse();
+    }
+
+    private void passALook() {
+        hand.pass(channel(), 20, TimeUnit.MINUTES);
+    }
+
     /** Room is full at once with more replies: without that an upload beside them would never leave its client. */
     @Test
     void somethingIsReadBetweenOnePauseAndTheNext() {
@@ -1055,6 +1082,34 @@ class ServingBoundsTest {
         assertThat(channel().isOpen()).isTrue();
         hand.reads(channel(), true);
         expectError(FIRST, Code.OVERLOADED, Executed.EXECUTED, "the reply could not be kept");
+    }
+
+    /** Its caller may send the call again: no handler has begun. */
+    @Test
+    void aRefusalThatCannotBeKeptStillSaysThatNothingWasExecuted() {
+        serve();
+        call(FIRST, "echo", Unpooled.buffer().writeLong(-1).writeInt(-1));
+        hand.reads(channel(), false);
+        takeAll(Resource.REPLY_BYTES);
+        handleAll();
+        hand.reads(channel(), true);
+        expectError(FIRST, Code.OVERLOADED, Executed.NOT_EXECUTED, "the reply could not be kept");
+    }
+
+    /** They were free for a handler that runs, of which there are fewer than of calls that wait for their reader. */
+    @Test
+    void metadataAreChargedWhileTheReplyWaits() {
+        serve();
+        callWith(FIRST, metadata((4_096 - 160) / 2));
+        hand.reads(channel(), false);
+        handleAll();
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(held(Resource.REPLY_BYTES))
+                .as("they, and the buffer with its header")
+                .isEqualTo(3 * 4_096);
+        hand.reads(channel(), true);
+        expectReply(FIRST);
+        assertThat(held(Resource.REPLY_BYTES)).isZero();
     }
 
     @Test
