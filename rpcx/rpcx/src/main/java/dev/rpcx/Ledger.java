@@ -484,8 +484,11 @@ final class Ledger {
         /** Handlers that are counted, and go on when their connections are gone. */
         final LeftBehind handlers = new LeftBehind();
 
-        /** The same of a pool's threads, and of what waits for one. */
-        final LeftBehind threads = new LeftBehind();
+        /** The same of the threads that handlers have of the pool, and of what waits for one. */
+        final LeftBehind handlerThreads = new LeftBehind();
+
+        /** The same of the threads that tell streams and calls what they wait for. */
+        final LeftBehind signalThreads = new LeftBehind();
 
         /** Changed while the map's entry is locked. */
         private final AtomicInteger connections = new AtomicInteger();

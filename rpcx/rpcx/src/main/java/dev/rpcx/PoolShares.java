@@ -15,6 +15,7 @@ import java.util.TreeMap;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,12 +54,13 @@ final class PoolShares {
 
     private final int most;
     private final Pool pool;
+    private final Function<Ledger.Address, LeftBehind> leftAt;
 
     // guarded by this
     private int running;
 
     /**
-     * Those of which tasks wait, by their address, or by itself who has none.
+     * Those of which tasks wait, by what is left behind at their address, or by itself who has none.
      */
     private final Map<Object, Neighbours> neighbours = new HashMap<>();
 
@@ -79,15 +81,20 @@ final class PoolShares {
 
     private boolean isClosed;
 
-    /** @param most threads at once */
-    PoolShares(int most, Pool pool) {
+    /**
+     * @param most threads at once
+     * @param leftAt what is left behind of these threads at an address: nobody else changes it, since a change moves
+     *     what waits here
+     */
+    PoolShares(int most, Pool pool, Function<Ledger.Address, LeftBehind> leftAt) {
         this.most = most;
         this.pool = pool;
+        this.leftAt = leftAt;
     }
 
     /** The part of a connection. */
     Share share(EventLoop loop, Account account) {
-        return new Share(loop, account.address);
+        return new Share(loop, account.address == null ? null : leftAt.apply(account.address));
     }
 
     /** Connections whose tasks wait: for tests. */
@@ -229,17 +236,22 @@ final class PoolShares {
     }
 
     /** What is left behind at this address changes, and with it what those hold that have found some of it. */
-    private void changeLeft(Ledger.Address address, Consumer<LeftBehind> change) {
-        Neighbours all = neighbours.get(address);
+    private void changeLeft(LeftBehind left, Consumer<LeftBehind> change) {
+        Neighbours all = neighbours.get(left);
         if (all == null) {
-            change.accept(address.threads);
+            change.accept(left);
         } else {
-            all.change(address.threads, change);
+            all.change(left, change);
         }
     }
 
     /** What stands in one of the queues of {@link #byHeld}, and all in it may begin something, or none. */
     private abstract class Stand extends TurnHeap.Entry {
+        private static final int NOWHERE = -1;
+
+        /** The number of the queue in which it stands: it leaves that one, whatever it holds by then. */
+        private int standsAt = NOWHERE;
+
         /** What each of them holds with what it has found left behind. */
         abstract int held();
 
@@ -248,12 +260,13 @@ final class PoolShares {
 
         /** Before anything changes that its place depends on. */
         final void leaveQueue() {
-            if (first() != null) {
-                TurnHeap<Stand> queue = queue(held());
+            if (standsAt != NOWHERE) {
+                TurnHeap<Stand> queue = queue(standsAt);
                 queue.remove(this);
                 if (queue.isEmpty()) {
-                    waitingAt.clear(held());
+                    waitingAt.clear(standsAt);
                 }
+                standsAt = NOWHERE;
             }
         }
 
@@ -266,9 +279,11 @@ final class PoolShares {
             Share first = first();
             if (first != null) {
                 turn = first.turn;
-                queue(held()).add(this);
+                int held = held();
+                queue(held).add(this);
+                standsAt = held;
                 placesTaken++;
-                waitingAt.set(held());
+                waitingAt.set(held);
             }
         }
     }
@@ -286,8 +301,8 @@ final class PoolShares {
 
         private final @Nullable LeftBehind left;
 
-        Neighbours(Ledger.@Nullable Address address) {
-            this.left = address == null ? null : address.threads;
+        Neighbours(@Nullable LeftBehind left) {
+            this.left = left;
         }
 
         private Crowd crowd(int own) {
@@ -522,23 +537,25 @@ final class PoolShares {
     /** The threads that one connection holds, and its tasks that wait for one. */
     final class Share extends TurnHeap.Entry {
         private final EventLoop loop;
-        private final Ledger.@Nullable Address address;
+
+        /** What is left behind at its address; null if it has none. */
+        private final @Nullable LeftBehind left;
 
         // guarded by the pool
         private int own;
         private @Nullable LinkedHashSet<Task> waiting;
         private boolean isGone;
 
-        /** What of {@link Ledger.Address#threads} is in the share of this connection. */
+        /** What of {@link #left} is in the share of this connection. */
         private long mark;
 
         /** Where it stands while something waits. */
         private @Nullable Level among;
 
-        private Share(EventLoop loop, Ledger.@Nullable Address address) {
+        private Share(EventLoop loop, @Nullable LeftBehind left) {
             this.loop = loop;
-            this.address = address;
-            this.mark = address == null ? 0 : address.threads.mark();
+            this.left = left;
+            this.mark = left == null ? 0 : left.mark();
         }
 
         /**
@@ -588,7 +605,7 @@ final class PoolShares {
                     // a connection that is gone is held by nothing else
                     leaveTurn();
                 }
-                isOfOthers = isGone && address != null;
+                isOfOthers = isGone && left != null;
             }
             if (isOfOthers) {
                 // it was before what others have found left behind: they may have less in their shares now
@@ -610,11 +627,11 @@ final class PoolShares {
                 boolean waits = isWaiting();
                 leaveTurn();
                 isGone = true;
-                if (address != null) {
+                if (left != null) {
                     mark = LeftBehind.ALL;
                     int tasks = waits ? waiting().size() : 0;
                     if (own > 0 || tasks > 0) {
-                        changeLeft(address, left -> left.leave(own, tasks));
+                        changeLeft(left, all -> all.leave(own, tasks));
                     }
                 }
                 if (waits) {
@@ -625,15 +642,15 @@ final class PoolShares {
 
         /** A task has come. */
         private void came() {
-            if (isGone && address != null) {
-                changeLeft(address, left -> left.leave(0, 1));
+            if (isGone && left != null) {
+                changeLeft(left, all -> all.leave(0, 1));
             }
         }
 
         /** So many tasks wait no longer, and are not run. */
         private void dropped(int tasks) {
-            if (isGone && address != null) {
-                changeLeft(address, left -> left.drop(tasks));
+            if (isGone && left != null) {
+                changeLeft(left, all -> all.drop(tasks));
             }
         }
 
@@ -670,11 +687,11 @@ final class PoolShares {
         }
 
         private Object key() {
-            return address == null ? this : address;
+            return left == null ? this : left;
         }
 
         private Peers peers() {
-            Neighbours among = neighbours.computeIfAbsent(key(), key -> new Neighbours(address));
+            Neighbours among = neighbours.computeIfAbsent(key(), key -> new Neighbours(left));
             return among.byMark.computeIfAbsent(mark, found -> new Peers(this, among));
         }
 
@@ -688,22 +705,22 @@ final class PoolShares {
         }
 
         private void leaveTurn() {
-            Level left = among;
-            if (left != null) {
-                left.remove(this);
+            Level before = among;
+            if (before != null) {
+                before.remove(this);
                 among = null;
-                left.of.countWaiting(-1);
+                before.of.countWaiting(-1);
             }
         }
 
         /** Threads that are not among those which are left behind. */
         private int ofItself() {
-            return isGone && address != null ? 0 : own;
+            return isGone && left != null ? 0 : own;
         }
 
         private boolean mayBegin() {
             int free = most - running;
-            return free > 0 && ofItself() + (address == null ? 0 : address.threads.runningOf(mark)) <= free;
+            return free > 0 && ofItself() + (left == null ? 0 : left.runningOf(mark)) <= free;
         }
 
         /** The first that waits begins, and the next has its turn behind all others that wait now. */
@@ -736,7 +753,7 @@ final class PoolShares {
             if (before == null) {
                 return null;
             }
-            int later = isGone && address != null ? 0 : own + begun;
+            int later = isGone && left != null ? 0 : own + begun;
             Level after = before.own == later ? before : before.of.level(later);
             after.makeRoom();
             return after;
@@ -754,8 +771,8 @@ final class PoolShares {
             }
             own += begun;
             turn = newTurn;
-            if (isGone && address != null) {
-                changeLeft(address, begun > 0 ? LeftBehind::begin : LeftBehind::end);
+            if (isGone && left != null) {
+                changeLeft(left, begun > 0 ? LeftBehind::begin : LeftBehind::end);
             }
             if (now != null) {
                 now.add(this);

@@ -48,8 +48,9 @@ class Threads {
     /** @param idleMillis a thread of the pool that has had nothing to do for so long ends */
     Threads(int poolSize, long idleMillis) {
         pool = new WorkerPool("rpcx-handler-", TimeUnit.MILLISECONDS.toNanos(idleMillis));
-        handlers = new PoolShares(poolSize, (loop, turn) -> run(loop, RunOn.Place.POOL, turn));
-        signals = new PoolShares(MOST_SIGNALS, (loop, turn) -> run(loop, RunOn.Place.POOL, turn));
+        PoolShares.Pool begin = (loop, turn) -> run(loop, RunOn.Place.POOL, turn);
+        handlers = new PoolShares(poolSize, begin, address -> address.handlerThreads);
+        signals = new PoolShares(MOST_SIGNALS, begin, address -> address.signalThreads);
     }
 
     /** What a connection has of the pool for its handlers. */

@@ -48,9 +48,12 @@ final class TurnHeap<E extends TurnHeap.Entry> {
         up(size++, entry);
     }
 
-    /** @param entry stands in this queue */
+    /** Does nothing if it does not stand in this queue: nobody else leaves in its place. */
     void remove(E entry) {
         int at = ((Entry) entry).at;
+        if (at >= size || entries[at] != entry) {
+            return;
+        }
         Entry last = entries[--size];
         entries[size] = null;
         if (last != null && last != entry) {

@@ -39,7 +39,7 @@ class PoolSharesTest {
     /** What others do while a thread is started. */
     private Runnable meanwhile = () -> {};
 
-    private final PoolShares pool = new PoolShares(MOST, (at, turn) -> start(turn));
+    private final PoolShares pool = new PoolShares(MOST, (at, turn) -> start(turn), address -> address.handlerThreads);
 
     private void start(Runnable turn) {
         Runnable others = meanwhile;
@@ -52,9 +52,13 @@ class PoolSharesTest {
     }
 
     private PoolShares.Share connection(int address) {
+        return connection(pool, address);
+    }
+
+    private PoolShares.Share connection(PoolShares of, int address) {
         try {
             InetAddress host = InetAddress.getByAddress(new byte[] {10, 0, 0, (byte) address});
-            return pool.share(loop, Objects.requireNonNull(ledger.open(new InetSocketAddress(host, 1))));
+            return of.share(loop, Objects.requireNonNull(ledger.open(new InetSocketAddress(host, 1))));
         } catch (UnknownHostException e) {
             throw new IllegalStateException(e);
         }
@@ -103,7 +107,7 @@ class PoolSharesTest {
 
     @Test
     void oneThreadIsEnough() {
-        PoolShares single = new PoolShares(1, (at, turn) -> threads.add(turn));
+        PoolShares single = new PoolShares(1, (at, turn) -> threads.add(turn), address -> address.handlerThreads);
         PoolShares.Share share = single.share(loop, Objects.requireNonNull(ledger.open(null)));
         give(share, "only", 3);
         assertThat(threads).hasSize(1);
@@ -394,7 +398,7 @@ class PoolSharesTest {
     }
 
     private PoolShares single() {
-        return new PoolShares(1, (at, turn) -> start(turn));
+        return new PoolShares(1, (at, turn) -> start(turn), address -> address.handlerThreads);
     }
 
     private PoolShares.Share share(PoolShares of) {
@@ -450,19 +454,64 @@ class PoolSharesTest {
         assertThat(pool.placesTaken() - before).isLessThan((long) ends * waiting / 10);
     }
 
+    private final ArrayDeque<Runnable> threadsBeside = new ArrayDeque<>();
+
+    /** Another pool of the same server, so that its connections have the same addresses. */
+    private final PoolShares beside =
+            new PoolShares(MOST, (at, turn) -> threadsBeside.add(turn), address -> address.signalThreads);
+
+    /** A task of the one would be lost where it moved what waits in the other. */
+    @Test
+    void whatIsLeftBehindInOnePoolMovesNothingThatWaitsInAnother() {
+        PoolShares.Share before = connection(1);
+        give(before, "before", 1);
+        before.connectionGone();
+        runOne();
+        give(connection(2), "other", 5);
+        give(connection(3), "other", 2);
+        give(connection(4), "other", 1);
+        assertThat(threads).hasSize(MOST);
+        give(connection(1), "waits", 1);
+        PoolShares.Share ofBeside = connection(beside, 1);
+        give(ofBeside, "beside", 1);
+        ofBeside.connectionGone();
+        runOne();
+        assertThat(begun).containsExactly("before", "other", "waits");
+        threadsBeside.remove().run();
+        while (!threads.isEmpty()) {
+            runOne();
+        }
+        give(connection(1), "later", 5);
+        assertThat(threads).as("all threads have come back").hasSize(5);
+    }
+
+    @Test
+    void whatIsLeftBehindInOnePoolIsInNoShareOfAnother() {
+        PoolShares.Share ofBeside = connection(beside, 1);
+        give(ofBeside, "beside", 5);
+        ofBeside.connectionGone();
+        assertThat(threadsBeside).hasSize(5);
+        give(connection(1), "later", 5);
+        assertThat(threads).hasSize(5);
+    }
+
     /** What begins is what somebody would choose who looks at all that wait, whatever happens in which order. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
     void theNextIsTheEarliestTurnOfThoseThatMayBegin(long seed) {
-        Model model = new Model(seed);
+        Model one = new Model(seed, pool, threads);
+        Model other = new Model(-seed, beside, threadsBeside);
         for (int i = 0; i < 3_000; i++) {
-            model.step();
+            one.step();
+            other.step();
         }
     }
 
     /** The rules in their plainest form, beside the pool: what it does is done here too. */
     private final class Model {
         private final SplittableRandom random;
+        private final PoolShares pool;
+        private final ArrayDeque<Runnable> threads;
         private final List<Connection> connections = new ArrayList<>();
         private final List<Task> expected = new ArrayList<>();
 
@@ -476,8 +525,10 @@ class PoolSharesTest {
         private int turns;
         private int names;
 
-        Model(long seed) {
+        Model(long seed, PoolShares pool, ArrayDeque<Runnable> threads) {
             random = new SplittableRandom(seed);
+            this.pool = pool;
+            this.threads = threads;
             for (int i = 0; i < 12; i++) {
                 connections.add(new Connection(1 + i % 5));
             }
@@ -495,7 +546,7 @@ class PoolSharesTest {
             Connection(int address) {
                 this.address = address;
                 mark = left[address];
-                share = connection(address);
+                share = connection(pool, address);
             }
 
             boolean mayBegin() {
@@ -600,7 +651,7 @@ class PoolSharesTest {
                 task = take(next);
                 beginAll();
             }
-            runOne();
+            threads.remove().run();
             assertThat(begun)
                     .containsExactlyElementsOf(
                             expected.stream().map(each -> each.name).toList());
