@@ -10,8 +10,10 @@ import java.util.function.LongSupplier;
  * loop's end, whoever holds the connection's lock.
  */
 final class RunningHandlers {
-    /** Methods that are counted without a charge: no more than a connection holds at rest. */
-    private static final int UNCHARGED_METHODS = 64;
+    /** Room for so many methods is kept though none runs. */
+    private static final int KEPT_METHODS = 32;
+
+    private static final int FIRST_METHODS = 4;
 
     private final LongSupplier clock;
     private final Charge orphans;
@@ -23,10 +25,15 @@ final class RunningHandlers {
     private boolean isConnectionGone;
     private int all;
 
-    /** The index is the method's number; the array grows with the numbers that are called. */
-    private int[] ofMethod = new int[8];
+    /**
+     * In pairs, in no order: the number of a method of which handlers run, and how many. Each of these handlers is
+     * charged for, its call or itself, at far more than it takes here; so what a connection has called before keeps
+     * nothing, and no handler is refused for it. Most connections run handlers of few methods at once.
+     */
+    private int[] ofMethods = new int[2 * FIRST_METHODS];
 
-    private final Charge table;
+    /** The length of what {@link #ofMethods} holds. */
+    private int end;
 
     /** @param clock in nanoseconds, as calls are timed by */
     RunningHandlers(Account account, LongSupplier clock) {
@@ -34,23 +41,27 @@ final class RunningHandlers {
         this.orphans = account.charge(Resource.ORPHANS);
         this.behind = account.address == null ? new LeftBehind() : account.address.handlers;
         this.mark = behind.mark();
-        this.table = account.charge(Resource.TABLE_BYTES);
     }
 
     /** Takes a place for a handler of this method. @return false if the connection, or the server, has none */
     boolean enter(ServerMethod method, AdmissionLimit limit) {
-        int number = method.number();
-        if (number >= ofMethod.length && !grow(2 * number)) {
-            return false;
+        int at = find(method);
+        if (at == ofMethods.length) {
+            ofMethods = Arrays.copyOf(ofMethods, 2 * at);
         }
         // those of a connection that is gone are among what it has left
         long own = behind.runningOf(mark) + (isConnectionGone ? 0 : all);
-        if (!limit.enter((int) own, ofMethod[number])) {
+        if (!limit.enter((int) own, at < end ? ofMethods[at + 1] : 0)) {
             limit.refused(clock.getAsLong());
             return false;
         }
+        if (at == end) {
+            ofMethods[at] = method.number();
+            ofMethods[at + 1] = 0;
+            end += 2;
+        }
         all++;
-        ofMethod[number]++;
+        ofMethods[at + 1]++;
         if (isConnectionGone) {
             orphans.add(1);
             behind.leave(1, 0);
@@ -58,23 +69,47 @@ final class RunningHandlers {
         return true;
     }
 
-    private boolean grow(int methods) {
-        if (!table.set((long) Integer.BYTES * Math.max(0, methods - UNCHARGED_METHODS))) {
-            return false;
+    /** @return where the method stands; the end if none of its handlers runs */
+    private int find(ServerMethod method) {
+        int number = method.number();
+        int at = 0;
+        while (at < end && ofMethods[at] != number) {
+            at += 2;
         }
-        ofMethod = Arrays.copyOf(ofMethod, methods);
-        return true;
+        return at;
     }
 
     /** One that has entered counts no more. */
     void left(ServerMethod method) {
+        int at = find(method);
         all--;
-        ofMethod[method.number()]--;
+        ofMethods[at + 1]--;
         if (isConnectionGone) {
             orphans.release(1);
             behind.end();
-            forgetMethods();
         }
+        if (ofMethods[at + 1] == 0) {
+            end -= 2;
+            ofMethods[at] = ofMethods[end];
+            ofMethods[at + 1] = ofMethods[end + 1];
+            shrink();
+        }
+    }
+
+    private void shrink() {
+        if (ofMethods.length <= 2 * KEPT_METHODS || end > ofMethods.length / 4) {
+            return;
+        }
+        try {
+            ofMethods = Arrays.copyOf(ofMethods, ofMethods.length / 2);
+        } catch (OutOfMemoryError noMemory) {
+            // with the next method of which no handler runs any more
+        }
+    }
+
+    /** Methods that there is room for: for tests. */
+    int room() {
+        return ofMethods.length / 2;
     }
 
     /** Once. */
@@ -84,15 +119,6 @@ final class RunningHandlers {
         orphans.add(all);
         behind.leave(all, 0);
         mark = LeftBehind.ALL;
-        forgetMethods();
-    }
-
-    /** The last handler of a connection that is gone takes the table with it. */
-    private void forgetMethods() {
-        if (all == 0) {
-            ofMethod = new int[0];
-            table.release();
-        }
     }
 
     int all() {

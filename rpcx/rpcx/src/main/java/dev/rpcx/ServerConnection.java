@@ -94,8 +94,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** The index is the slot; the array grows with the slots of the calls that were taken. */
     private @Nullable ServerCall[] calls = new ServerCall[8];
 
-    /** Each entry is the id of its slot's last call, so that a request that comes twice is not executed twice. */
+    /**
+     * Each entry is the id of its slot's last call, so that a request that comes twice is not executed twice. It is
+     * forgotten with the slot, once that is not used any more: see {@link #cutTables}.
+     */
     private int[] lastIds = new int[calls.length];
+
+    /** Those from here on have not been asked for since the last look of {@link KeepAlive}, and had no call then. */
+    private int usedSlots;
 
     /** The charge is for what both have grown by above {@link #UNCHARGED_SLOTS}. */
     private final Charge slotBytes;
@@ -416,6 +422,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             refuse(id, RPCXException.Code.OVERLOADED, "more calls under way than the server takes on one connection");
             return;
         }
+        if (slot >= usedSlots) {
+            usedSlots = slot + 1;
+        }
         if (slot < calls.length) {
             if (calls[slot] != null) {
                 throw new WireFault("a request in slot " + slot + ", which has a call under way");
@@ -547,6 +556,33 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         calls = Arrays.copyOf(calls, length);
         lastIds = Arrays.copyOf(lastIds, length);
         return true;
+    }
+
+    /**
+     * Slots that have not been used since the last look are forgotten, but for those that every connection has: others
+     * have room for theirs then. What comes again so late is its client's own fault.
+     */
+    private void cutTables() {
+        if (calls.length <= UNCHARGED_SLOTS) {
+            return;
+        }
+        int withCalls = calls.length;
+        while (withCalls > 0 && calls[withCalls - 1] == null) {
+            withCalls--;
+        }
+        int length = Math.max(UNCHARGED_SLOTS, Math.max(withCalls, usedSlots));
+        usedSlots = withCalls;
+        if (length == calls.length) {
+            return;
+        }
+        try {
+            @Nullable ServerCall[] cut = Arrays.copyOf(calls, length);
+            lastIds = Arrays.copyOf(lastIds, length);
+            calls = cut;
+            slotBytes.set((long) SLOT_BYTES * (length - UNCHARGED_SLOTS));
+        } catch (OutOfMemoryError noMemory) {
+            // next time: the connection goes on as it is
+        }
     }
 
     /**
@@ -1632,19 +1668,21 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Nothing has been heard for a while: places that no call has are given up. */
+    /** Nothing has been heard for a while: places and slots that no call has are given up. */
     @Override
     void rest() {
         super.rest();
+        cutTables();
         giveUpPlaces(freePlaces);
     }
 
     /**
-     * A burst has made places that a lively connection may never need again. Those that it does need are made anew at
-     * once, and calls pay nothing for it that nobody counts how many these are.
+     * A burst has made places and slots that a lively connection may never need again. Those that it does need are made
+     * anew at once, and calls pay nothing for it that nobody counts how many places these are.
      */
     @Override
     void shed() {
+        cutTables();
         giveUpPlaces(freePlaces - freePlaces / 2);
     }
 

@@ -4,17 +4,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a connection pays for counting its handlers by method. */
+/** How a connection counts its handlers, in all and by method. */
 class RunningHandlersTest {
-    private static final long ALL = 40_000;
-
     @RPCXServer("counted")
     static final class Service {
         @Method
@@ -23,17 +24,19 @@ class RunningHandlersTest {
         }
     }
 
-    private final Ledger ledger =
-            new Ledger("ledger under test", Map.of(Resource.TABLE_BYTES, ALL), Map.of(), Integer.MAX_VALUE);
+    private final Ledger ledger = new Ledger("ledger under test", Map.of(), Map.of(), Integer.MAX_VALUE);
     private final Account account = Objects.requireNonNull(ledger.open(null));
     private final RunningHandlers running = new RunningHandlers(account, () -> 0);
     private final AdmissionLimit limit = new AdmissionLimit(100, new AtomicInteger(), 0);
 
+    private static final ServerMethod METHOD =
+            Objects.requireNonNull(Server.builder(RegistryServer.registry(new Service()))
+                    .inProcess()
+                    .build()
+                    .method(1));
+
     private static ServerMethod method(int number) {
-        Server server = Server.builder(RegistryServer.registry(new Service()))
-                .inProcess()
-                .build();
-        ServerMethod of = Objects.requireNonNull(server.method(1));
+        ServerMethod of = METHOD;
         return new ServerMethod(
                 number,
                 of.service(),
@@ -51,29 +54,70 @@ class RunningHandlersTest {
                 of.admission());
     }
 
-    private long held() {
-        return ledger.held(Resource.TABLE_BYTES);
-    }
-
+    /** A connection would keep it as long as it lives, and there may be very many. */
     @Test
-    void aMethodOfAHighNumberIsPaidForAndAnotherBelowItIsPaidForWithIt() {
-        assertThat(running.enter(method(32), limit)).isTrue();
-        assertThat(held()).as("of a few methods").isZero();
-        assertThat(running.enter(method(1_000), limit)).isTrue();
-        long paid = held();
-        assertThat(paid).isBetween(4_000L - 4 * 64, 8_000L);
-        assertThat(running.enter(method(500), limit)).isTrue();
-        assertThat(held()).isEqualTo(paid);
+    void aMethodOfAHighNumberTakesNoMoreRoomThanAnother() {
+        int before = running.room();
+        for (int number : new int[] {1, 4_000, 32}) {
+            assertThat(running.enter(method(number), limit)).isTrue();
+        }
+        assertThat(running.room()).isEqualTo(before);
         assertThat(running.all()).isEqualTo(3);
     }
 
     @Test
-    void aHandlerThatCannotBeCountedDoesNotRunAndKeepsNoPlace() {
-        assertThat(running.enter(method(10_000), limit)).isFalse();
-        assertThat(held()).isZero();
-        assertThat(running.all()).isZero();
-        assertThat(limit.running()).isZero();
-        assertThat(running.enter(method(1_000), limit)).isTrue();
+    void roomForMethodsGoesWithTheirHandlers() {
+        List<ServerMethod> methods = new ArrayList<>();
+        for (int number = 1; number <= 1_000; number++) {
+            methods.add(method(number));
+        }
+        AdmissionLimit many = new AdmissionLimit(10_000, new AtomicInteger(), 0);
+        for (int i = 0; i < 2; i++) {
+            methods.forEach(each -> assertThat(running.enter(each, many)).isTrue());
+            assertThat(running.room()).isBetween(1_000, 2_048);
+            methods.subList(0, 900).forEach(running::left);
+            assertThat(running.room()).as("100 run").isLessThanOrEqualTo(400);
+            methods.subList(900, 1_000).forEach(running::left);
+            assertThat(running.room()).isLessThanOrEqualTo(32);
+            assertThat(running.all()).isZero();
+        }
+    }
+
+    /** Whichever ends first: those that run stay counted, each by its own method. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4})
+    void eachHandlerCountsForItsOwnMethod(long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        int most = 4;
+        List<ServerMethod> methods = new ArrayList<>();
+        List<AdmissionLimit> limits = new ArrayList<>();
+        int[] entered = new int[200];
+        for (int i = 0; i < entered.length; i++) {
+            methods.add(method(1 + 17 * i));
+            // another connection has one of four: of the others this one has its share, which is two
+            limits.add(ofMethod(most));
+            assertThat(limits.get(i).enter()).isTrue();
+        }
+        int share = 2;
+        int all = 0;
+        for (int i = 0; i < 20_000; i++) {
+            // now few of them run, now many
+            int of = random.nextInt(i / 2_000 % 2 == 0 ? entered.length : 5);
+            ServerMethod method = methods.get(of);
+            AdmissionLimit own = limits.get(of);
+            if (entered[of] > 0 && random.nextInt(100) < (i / 4_000 % 2 == 0 ? 30 : 70)) {
+                own.leave();
+                running.left(method);
+                entered[of]--;
+                all--;
+            } else {
+                boolean isIn = running.enter(method, own);
+                assertThat(isIn).isEqualTo(entered[of] < share);
+                entered[of] += isIn ? 1 : 0;
+                all += isIn ? 1 : 0;
+            }
+            assertThat(running.all()).isEqualTo(all);
+        }
     }
 
     @Test
@@ -85,7 +129,6 @@ class RunningHandlersTest {
         running.connectionGone();
         account.close();
         running.left(first);
-        assertThat(held()).isPositive();
         assertThat(ledger.held(Resource.ORPHANS)).isEqualTo(1);
         assertThat(running.enter(first, limit))
                 .as("begun after its connection's end")
@@ -93,30 +136,6 @@ class RunningHandlersTest {
         running.left(first);
         running.left(second);
         assertThat(ledger.audit()).isEmpty();
-    }
-
-    @Test
-    void aConnectionThatEndsAtRestPaysForNothingMore() {
-        ServerMethod called = method(1_000);
-        assertThat(running.enter(called, limit)).isTrue();
-        running.left(called);
-        assertThat(held()).as("for the next call").isPositive();
-        account.close();
-        running.connectionGone();
-        assertThat(ledger.audit()).isEmpty();
-    }
-
-    @Test
-    void theTableGrowsToTwiceTheNumberThatIsCalledAndIsPaidForBeyondAFewMethods() {
-        assertThat(running.enter(method(8), limit)).isTrue();
-        assertThat(running.enter(method(16), limit)).isTrue();
-        assertThat(running.enter(method(32), limit)).isTrue();
-        assertThat(held()).isZero();
-        assertThat(running.enter(method(64), limit)).isTrue();
-        assertThat(held()).isEqualTo(Integer.BYTES * (2 * 64 - 64));
-        assertThat(running.enter(method(127), limit)).isTrue();
-        assertThat(held()).isEqualTo(Integer.BYTES * (2 * 64 - 64));
-        assertThat(running.all()).isEqualTo(5);
     }
 
     @Test

@@ -415,6 +415,53 @@ class ServingBoundsTest {
         assertThat(held(Resource.TABLE_BYTES)).isEqualTo(8 * (MANY - 64));
     }
 
+    /** A client that is at rest, or uses few slots since, has room for those only: others need the rest of it. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void roomForSlotsThatAreNotUsedAnyMoreIsGivenBack(boolean isLively) {
+        serve();
+        begin(FIRST + 599, "takesHere", Duration.ofHours(1), 0);
+        assertThat(next().head()).isEqualTo(Wire.CREDIT);
+        call(FIRST + MANY - 1, "here");
+        expectReply(FIRST + MANY - 1);
+        long third = TimeUnit.MINUTES.toMillis(20);
+        pass(third);
+        assertThat(held(Resource.TABLE_BYTES)).as("it was just used").isEqualTo(8 * (MANY - 64));
+        if (isLively) {
+            call(FIRST, "here");
+            expectReply(FIRST);
+        }
+        pass(third);
+        assertThat(held(Resource.TABLE_BYTES)).as("a call is there").isEqualTo(8 * (600 - 64));
+        if (!isLively) {
+            assertThat(next().head()).isEqualTo(Wire.PING);
+        }
+        send(Wire.CANCEL, FIRST + 599, Unpooled.EMPTY_BUFFER);
+        assertThat(next().head()).isEqualTo(Wire.ERROR);
+        pass(third);
+        assertThat(held(Resource.TABLE_BYTES)).as("it was there just now").isEqualTo(8 * (600 - 64));
+        pass(third);
+        assertThat(held(Resource.TABLE_BYTES)).isZero();
+        assertThat(next().head()).isEqualTo(Wire.PING);
+        call(2 * FIRST + MANY - 1, "here");
+        expectReply(2 * FIRST + MANY - 1);
+        call(2 * FIRST + 599, "here");
+        expectReply(2 * FIRST + 599);
+    }
+
+    /** What comes twice is not executed twice: a slot is not forgotten as soon as its call is over. */
+    @Test
+    void theLastCallOfASlotIsKnownForAWhile() {
+        serve();
+        call(FIRST + 599, "here");
+        expectReply(FIRST + 599);
+        pass(TimeUnit.MINUTES.toMillis(20));
+        call(FIRST + 599, "here");
+        Frame frame = next();
+        assertThat(frame.head()).isEqualTo(Wire.ERROR);
+        assertThat(frame.id()).isZero();
+    }
+
     @Test
     void aCancelledCallHasItsPlaceUntilItsHandlerHasEnded() {
         serve(100, 3, 4 << 20);
@@ -556,7 +603,6 @@ class ServingBoundsTest {
         pass(TimeUnit.MINUTES.toMillis(20));
         pass(TimeUnit.MINUTES.toMillis(20));
         assertThat(held(Resource.KEPT_BYTES)).isZero();
-        assertThat(held(Resource.TABLE_BYTES)).isEqualTo(8 * (1024 - 64));
     }
 
     // ---- what requests cost
