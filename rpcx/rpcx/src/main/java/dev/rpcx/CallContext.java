@@ -33,8 +33,14 @@ public final class CallContext {
     /** The call is over but for its threads. */
     private static final int OVER = 4;
 
+    /** The last of the call's threads leaves the limit of its method. */
+    private static final int LEAVES = 8;
+
+    /** And the handler, or what stands before it, has brought a result. */
+    private static final int DONE = 16;
+
     /** The bits from here on count the threads that {@link CallThreads} runs for the call. */
-    private static final int THREAD = 8;
+    private static final int THREAD = 32;
 
     private static final VarHandle HANDLER;
 
@@ -322,18 +328,65 @@ public final class CallContext {
         return true;
     }
 
-    /** That thread is done. @return whether the call was over but for this one */
-    boolean endThread() {
-        int before = (int) HANDLER.getAndAdd(this, -THREAD);
-        return before / THREAD == 1 && (before & OVER) != 0;
+    /**
+     * That thread is done. Where the call leaves with it, it does so while the thread is counted: afterwards the call's
+     * object may serve another one.
+     *
+     * @return whether the call was over but for this one
+     */
+    boolean endThread(CallThreads.Call call) {
+        while (true) {
+            int before = handler;
+            boolean isLast = before / THREAD == 1;
+            if (isLast && (before & LEAVES) != 0) {
+                if (HANDLER.compareAndSet(this, before, before & ~(LEAVES | DONE))) {
+                    leave(call, (before & DONE) != 0);
+                }
+            } else if (HANDLER.compareAndSet(this, before, before - THREAD)) {
+                return isLast && (before & OVER) != 0;
+            }
+        }
+    }
+
+    private static void leave(CallThreads.Call call, boolean isDone) {
+        try {
+            call.leaveNow(isDone);
+        } catch (Throwable t) {
+            // the thread is counted back all the same
+            Threads.report(t);
+        }
+    }
+
+    /**
+     * The call is about to leave the limit of its method: its handler does not begin any more, nor once more.
+     *
+     * @param isDone whether it has brought a result
+     * @return false if threads run for it, which may be the handler's: then the last of them leaves
+     */
+    boolean leavesUnlessThreads(boolean isDone) {
+        int before;
+        int left;
+        do {
+            before = handler;
+            left = before < THREAD ? 0 : isDone ? LEAVES | DONE : LEAVES;
+        } while (!HANDLER.compareAndSet(this, before, before | BARRED | left));
+        return left == 0;
     }
 
     boolean hasThreads() {
         return handler >= THREAD;
     }
 
-    /** The call is over. @return false if threads run for it: then {@link #endThread} says when they are done */
+    /**
+     * The call is over, and its handler does not begin any more.
+     *
+     * @return false if threads run for it: then {@link #endThread} says when they are done
+     */
     boolean endUnlessThreads() {
+        if (steps != null) {
+            // a stream ends by its last item, which has come from its publisher and not from its handler
+            barHandler();
+        }
         int before;
         do {
             before = handler;

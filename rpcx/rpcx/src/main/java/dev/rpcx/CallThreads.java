@@ -21,6 +21,9 @@ final class CallThreads {
 
         CallContext context();
 
+        /** The handler counts no longer in the limit of its method. On any thread, one at a time. A second time does nothing. */
+        void leaveNow(boolean isDone);
+
         /** The call that had this context was over but for its threads, and the last of them is done. On the event loop. */
         void threadsEnded(CallContext of);
     }
@@ -106,7 +109,7 @@ final class CallThreads {
     }
 
     private void ended(Call call, CallContext context) {
-        if (!context.endThread()) {
+        if (!context.endThread(call)) {
             return;
         }
         try {

@@ -170,9 +170,24 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     }
 
     private void leaveSilently() {
-        AdmissionLimit admission = takeAdmitted();
+        AdmissionLimit admission = leavesUnlessThreads(false) ? takeAdmitted() : null;
         if (admission != null) {
             admission.leave();
+        }
+    }
+
+    /** As {@link ServerCall#leavesUnlessThreads}. */
+    private boolean leavesUnlessThreads(boolean isDone) {
+        return method.chain() == null || context.leavesUnlessThreads(isDone);
+    }
+
+    @Override
+    public void leaveNow(boolean isDone) {
+        AdmissionLimit admission = admitted;
+        if (admission != null) {
+            long now = connection.nanoTime();
+            admitted = null;
+            admission.leave(beganNanos, deadlineNanos, now, isDone);
         }
     }
 
@@ -436,13 +451,10 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             return;
         }
         executed = said;
-        AdmissionLimit admission = admitted;
         if (!entered) {
             leaveUnbegun();
-        } else if (admission != null) {
-            long now = connection.nanoTime();
-            admitted = null;
-            admission.leave(beganNanos, deadlineNanos, now, isDone);
+        } else if (leavesUnlessThreads(isDone)) {
+            leaveNow(isDone);
         }
         leaveStages();
         connection.ended(this, frame);

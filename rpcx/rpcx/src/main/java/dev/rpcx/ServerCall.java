@@ -82,7 +82,8 @@ final class ServerCall extends Outbound
 
     /**
      * The limit counts the handler; it is null where the handler is not counted. It is set before the handler starts
-     * and cleared by whoever ends it, under this object's lock where the handler has not begun.
+     * and cleared by whoever ends it, under this object's lock where the handler has not begun, and by the last of its
+     * threads where {@link CallThreads} runs some.
      */
     @Nullable
     AdmissionLimit admitted;
@@ -419,7 +420,8 @@ final class ServerCall extends Outbound
             return;
         }
         if (called.brings()) {
-            leave(true);
+            // threads may deliver what comes already: from here on the stream has the call's place alone
+            leaveNow(true);
             connection.stream(this, result);
         } else if (result instanceof CompletionStage<?> stage) {
             await(stage);
@@ -487,7 +489,7 @@ final class ServerCall extends Outbound
             return false;
         }
         AdmissionLimit counted = admitted;
-        if (counted != null) {
+        if (counted != null && leavesUnlessThreads(false)) {
             admitted = null;
             counted.leave();
         }
@@ -645,8 +647,21 @@ final class ServerCall extends Outbound
     private void leave(boolean isDone) {
         if (!entered) {
             leaveUnbegun();
-            return;
+        } else if (leavesUnlessThreads(isDone)) {
+            leaveNow(isDone);
         }
+    }
+
+    /**
+     * Says whether no thread runs for the call that its interceptors may have begun its handler on. Otherwise the last
+     * of those comes to {@link #leaveNow}.
+     */
+    private boolean leavesUnlessThreads(boolean isDone) {
+        return method().chain() == null || context().leavesUnlessThreads(isDone);
+    }
+
+    @Override
+    public void leaveNow(boolean isDone) {
         AdmissionLimit counted = admitted;
         if (counted != null) {
             long now = connection.nanoTime();

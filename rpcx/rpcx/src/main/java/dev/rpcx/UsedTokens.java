@@ -79,7 +79,9 @@ final class UsedTokens implements Tokens.OneUse {
             long now = clock.instant().getEpochSecond();
             sweep(now);
             if (second < now) {
-                return false;
+                // good at the look before this one: a copy of it may have been used and forgotten since
+                throw RPCXException.refused(
+                        RPCXException.Code.OVERLOADED, "the token has expired while it was looked at");
             }
             if (second <= forgottenTo) {
                 throw new IllegalStateException("the clock has gone back by " + (forgottenTo + 1 - now)

@@ -6,16 +6,24 @@ import static org.awaitility.Awaitility.await;
 
 import java.security.Principal;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -34,6 +42,41 @@ class InterceptedCallsTest {
     @RPCXServer("who")
     static final class Service {
         final AtomicInteger begun = new AtomicInteger();
+        final CompletableFuture<String> passed = new CompletableFuture<>();
+        final CountDownLatch mayEnd = new CountDownLatch(1);
+
+        /** For an interceptor to ask. */
+        @Method
+        CompletableFuture<String> pass(String text) {
+            return passed;
+        }
+
+        /** Does not mind that it is interrupted. */
+        @Method
+        String block(String text) {
+            begun.incrementAndGet();
+            for (boolean isOver = false; !isOver; ) {
+                try {
+                    mayEnd.await();
+                    isOver = true;
+                } catch (InterruptedException e) {
+                    // its caller is gone
+                }
+            }
+            return text;
+        }
+
+        @Method
+        CompletableFuture<String> never(String text) {
+            begun.incrementAndGet();
+            return new CompletableFuture<>();
+        }
+
+        @Method
+        Flow.Publisher<String> items(String text) {
+            begun.incrementAndGet();
+            return new Items();
+        }
 
         @Method
         String who(String text) {
@@ -48,12 +91,45 @@ class InterceptedCallsTest {
     @RPCXClient(remoteServerName = "who")
     interface Calls {
         CompletableFuture<String> who(String text);
+
+        CompletableFuture<String> block(String text);
+
+        CompletableFuture<String> never(String text);
+    }
+
+    @RPCXClient(remoteServerName = "who")
+    interface StreamCalls {
+        Flow.Publisher<String> items(String text);
+    }
+
+    /** What an interceptor's own client calls. */
+    @RPCXClient(remoteServerName = "who")
+    interface Asked {
+        RPCXFuture<String> pass(String text);
+    }
+
+    /** No item, and the end at once. */
+    private static final class Items implements Flow.Publisher<String> {
+        @Override
+        public void subscribe(Flow.Subscriber<? super String> subscriber) {
+            subscriber.onSubscribe(new Flow.Subscription() {
+                @Override
+                public void request(long items) {}
+
+                @Override
+                public void cancel() {}
+            });
+            subscriber.onComplete();
+        }
     }
 
     private final Service service = new Service();
 
     /** Goes on with a call, when it is run. */
     private final Map<String, Runnable> held = new ConcurrentHashMap<>();
+
+    /** An interceptor has been told that nobody waits for a future of {@code never} any more. */
+    private final CountDownLatch givenUp = new CountDownLatch(1);
 
     private final Queue<Throwable> thrown = new ConcurrentLinkedQueue<>();
     private Server server;
@@ -72,8 +148,7 @@ class InterceptedCallsTest {
             builder.interceptor(each);
         }
         server = builder.maxCallTime(time).build().start();
-        Client.Builder clients = Client.builder().callTimeout(Duration.ofSeconds(10));
-        client = (isClassic ? clients.classic() : clients).build();
+        client = client(isClassic);
         return client.create(Calls.class, "127.0.0.1", server.port());
     }
 
@@ -242,6 +317,180 @@ class InterceptedCallsTest {
         answered.countDown();
         assertThat(again.get()).hasMessageContaining("the call has ended");
         assertThat(service.begun).hasValue(1);
+    }
+
+    /** The stream is an interceptor's own, so that its end is not that of a handler. */
+    @Test
+    void norWhenAnInterceptorHasAnsweredWithAStream() {
+        Calls calls = serving(false, Duration.ofSeconds(30), (call, next) -> {
+            if (!call.method().equals("items")) {
+                return next.proceed(call);
+            }
+            Object ignored = holding(call, next);
+            return ignored == null ? "never" : new Items();
+        });
+        CompletableFuture<Void> ended = new CompletableFuture<>();
+        StreamCalls streams = client.create(StreamCalls.class, "127.0.0.1", server.port());
+        streams.items("bob").subscribe(new EndOf(ended));
+        ended.join();
+        // the server has dealt with the end of the stream when it reads what comes next
+        assertThat(calls.who("next").join()).isEqualTo("nobody");
+        assertThat(service.begun).hasValue(1);
+        service.begun.set(0);
+        goesOnInVain();
+    }
+
+    // ---- how long a handler counts that an interceptor has begun later
+
+    /** Has each call of {@code block} go on once a call of RPCX has been answered, which is told on an event loop. */
+    private Interceptor checking(Supplier<Asked> asked, Map<String, CompletableFuture<Object>> answers) {
+        return (call, next) -> {
+            if (call.method().equals("never")) {
+                return goOn(call, next).whenComplete((value, thrown) -> givenUp.countDown());
+            }
+            if (!call.method().equals("block")) {
+                return next.proceed(call);
+            }
+            CompletableFuture<Object> answer = new CompletableFuture<>();
+            answers.put(String.valueOf(call.arguments()[0]), answer);
+            CompletionStage<Object> checked = asked.get().pass("x").thenCompose(ok -> goOn(call, next));
+            checked.whenComplete((value, thrown) -> {
+                if (thrown == null) {
+                    answer.complete(value);
+                } else {
+                    answer.completeExceptionally(thrown);
+                }
+            });
+            return answer;
+        };
+    }
+
+    @SuppressWarnings("unchecked") // it is the rest of the chain, on a thread of its own
+    private static CompletionStage<Object> goOn(Interceptor.Invocation call, Interceptor.Next next) {
+        try {
+            return (CompletionStage<Object>) Objects.requireNonNull(next.proceed(call));
+        } catch (Throwable t) {
+            return CompletableFuture.failedFuture(t);
+        }
+    }
+
+    private int counted() {
+        return (int) server.ledger().held(Resource.HANDLERS);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aHandlerCountsUntilItHasEndedThoughItsCallerIsGone(boolean isClassic) throws Exception {
+        AtomicReference<Asked> asked = new AtomicReference<>();
+        Calls calls = serving(isClassic, Duration.ofSeconds(30), checking(asked::get, new ConcurrentHashMap<>()));
+        CompletableFuture<String> bob;
+        CompletableFuture<String> carol;
+        try (Client behind = client(isClassic)) {
+            asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
+            try (Client another = client(isClassic)) {
+                Calls others = another.create(Calls.class, "127.0.0.1", server.port());
+                bob = calls.block("bob");
+                service.passed.complete("ok");
+                await().until(() -> service.begun.get() == 1);
+                carol = others.never("carol");
+                await().until(() -> service.begun.get() == 2);
+                await().until(() -> counted() == 2);
+                int connections = server.connections();
+                client.close();
+                await().until(() -> server.connections() < connections);
+            }
+            assertThat(failure(bob).code()).isIn(RPCXException.Code.UNAVAILABLE, RPCXException.Code.CANCELLED);
+            assertThat(failure(carol).code()).isIn(RPCXException.Code.UNAVAILABLE, RPCXException.Code.CANCELLED);
+            // a second later nobody waits for carol's future, and bob had gone before her
+            assertThat(givenUp.await(10, TimeUnit.SECONDS)).isTrue();
+            await().until(() -> counted() == 1);
+            service.mayEnd.countDown();
+            await().until(() -> counted() == 0);
+        } finally {
+            service.mayEnd.countDown();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aHandlerCountsUntilItHasEndedThoughAnInterceptorHasAnswered(boolean isClassic) {
+        AtomicReference<Asked> asked = new AtomicReference<>();
+        Map<String, CompletableFuture<Object>> answers = new ConcurrentHashMap<>();
+        Calls calls = serving(isClassic, Duration.ofSeconds(30), checking(asked::get, answers));
+        try (Client behind = client(isClassic)) {
+            asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
+            CompletableFuture<String> bob = calls.block("bob");
+            service.passed.complete("ok");
+            await().until(() -> service.begun.get() == 1);
+            answers.get("bob").complete("early");
+            assertThat(bob.join()).isEqualTo("early");
+            assertThat(counted()).isEqualTo(1);
+            service.mayEnd.countDown();
+            await().until(() -> counted() == 0);
+        } finally {
+            service.mayEnd.countDown();
+        }
+    }
+
+    /** Cancels, answers and connections that end meet the ends of handlers at every moment. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void eachHandlerIsCountedOnce(boolean isClassic) {
+        AtomicReference<Asked> asked = new AtomicReference<>();
+        Map<String, CompletableFuture<Object>> answers = new ConcurrentHashMap<>();
+        serving(isClassic, Duration.ofSeconds(30), checking(asked::get, answers));
+        service.passed.complete("ok");
+        service.mayEnd.countDown();
+        try (Client behind = client(isClassic)) {
+            asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
+            for (int round = 0; round < 10; round++) {
+                List<CompletableFuture<String>> all = new ArrayList<>();
+                try (Client leaving = client(isClassic)) {
+                    Calls calls = leaving.create(Calls.class, "127.0.0.1", server.port());
+                    for (int i = 0; i < 60; i++) {
+                        String own = round + "-" + i;
+                        CompletableFuture<String> call = calls.block(own);
+                        all.add(call);
+                        CompletableFuture<Object> answer = answers.get(own);
+                        if (i % 3 == 0) {
+                            call.cancel(true);
+                        } else if (i % 3 == 1 && answer != null) {
+                            answer.complete("early");
+                        }
+                    }
+                    all.get(round).handle((value, thrown) -> value).join();
+                }
+                await().until(() -> all.stream().allMatch(CompletableFuture::isDone));
+            }
+            await().until(() -> server.connections() == 1 && counted() == 0);
+        }
+        await().until(() -> server.connections() == 0 && server.ledger().held(Resource.CALLS) == 0);
+        assertThat(counted()).isEqualTo(0);
+    }
+
+    private static Client client(boolean isClassic) {
+        Client.Builder builder = Client.builder().callTimeout(Duration.ofSeconds(10));
+        return (isClassic ? builder.classic() : builder).build();
+    }
+
+    private record EndOf(CompletableFuture<Void> ended) implements Flow.Subscriber<String> {
+        @Override
+        public void onSubscribe(Flow.Subscription subscription) {
+            subscription.request(1);
+        }
+
+        @Override
+        public void onNext(String item) {}
+
+        @Override
+        public void onError(Throwable thrown) {
+            ended.completeExceptionally(thrown);
+        }
+
+        @Override
+        public void onComplete() {
+            ended.complete(null);
+        }
     }
 
     private static RPCXException failure(CompletableFuture<String> call) {

@@ -300,6 +300,9 @@ class LostCallsTest {
             }
 
             @Override
+            public void leaveNow(boolean isDone) {}
+
+            @Override
             public void threadsEnded(CallContext of) {}
         };
         assertThatThrownBy(() -> threads.tell(failing, List.of(() -> {}))).isInstanceOf(OutOfMemoryError.class);

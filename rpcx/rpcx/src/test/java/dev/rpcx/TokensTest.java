@@ -392,6 +392,44 @@ class TokensTest {
         assertThat(used.remembered()).isEqualTo(1);
     }
 
+    /** It may have been used and forgotten, and its caller may try again: it was good when it was looked at. */
+    @Test
+    void aTokenWhoseTimeEndsWhileItIsLookedAtIsNotTakenForAForgedOne() {
+        UsedTokens used = new UsedTokens(100, () -> NOW.plusSeconds(41));
+        Server server = Server.builder(RegistryServer.registry(new Secret()))
+                .interceptor(Tokens.requiring(Map.of("alice", ALICE)::get, nobody -> false, used, CLOCK))
+                .build()
+                .start();
+        try {
+            assertThatThrownBy(() -> ask(server.port(), Tokens.signing("alice", ALICE, CLOCK)))
+                    .isInstanceOfSatisfying(RPCXException.class, e -> {
+                        assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+                        assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                        assertThat(e).hasMessageContaining("expired");
+                    });
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+        assertThat(used.remembered()).isEqualTo(0);
+    }
+
+    /** The signers' clocks were ahead with the server's: what they signed was known, and has been forgotten. */
+    @Test
+    void aClockThatIsSetBackWithThoseOfTheSignersRefusesWhatItHasForgottenUntilThatTimeComesAgain() {
+        AtomicReference<Instant> now = new AtomicReference<>(NOW.plusSeconds(600));
+        UsedTokens used = new UsedTokens(100, now::get);
+        assertThat(used.first("alice", "1", NOW.plusSeconds(640))).isTrue();
+        now.set(NOW.plusSeconds(641));
+        assertThat(used.first("alice", "2", NOW.plusSeconds(681))).isTrue();
+        for (int second : new int[] {41, 300, 600}) {
+            now.set(NOW.plusSeconds(second));
+            assertThatThrownBy(() -> used.first("alice", "3", NOW.plusSeconds(second + 40)))
+                    .hasMessageContaining("gone back");
+        }
+        now.set(NOW.plusSeconds(601));
+        assertThat(used.first("alice", "3", NOW.plusSeconds(641))).isTrue();
+    }
+
     /** Only what expires before the last that was forgotten may have been used. */
     @Test
     void aClockThatWasAheadForAMomentCostsNoMoreThanTheTimeOfTheTokensItForgot() {
