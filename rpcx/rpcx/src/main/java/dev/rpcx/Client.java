@@ -461,13 +461,15 @@ public final class Client implements AutoCloseable {
 
     /** Those that have been accepted before, in this thread or in one that it has heard of, and have not ended. */
     private CompletableFuture<?>[] oneWayCalls() {
-        List<CompletableFuture<?>> found = new ArrayList<>(unsent);
+        List<CompletableFuture<?>> found = new ArrayList<>();
         for (Channel channel : channels.keySet()) {
             ClientConnection connection = channel.pipeline().get(ClientConnection.class);
             if (connection != null) {
                 connection.slots.addOneWay(found);
             }
         }
+        // behind the slots: a call that loses its slot is here before, and stays here until it ends
+        found.addAll(unsent);
         return found.toArray(new CompletableFuture<?>[0]);
     }
 
