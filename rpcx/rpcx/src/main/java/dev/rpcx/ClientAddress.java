@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ClientAddress extends Route {
     /** A server that has kept a connection for so long means to be called: what it did before counts no longer. */
-    private static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
+    static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** An instance that is started anew is back before: with the pauses between them these take half a minute. */
     private static final int MAX_KNOWN_FAILURES = 32;
@@ -681,9 +681,12 @@ final class ClientAddress extends Route {
                 true);
     }
 
-    /** The one connection is over, before its calls hear of it; it was there unless its attempt has failed. */
+    /**
+     * The one connection is over, before its calls hear of it; it was there unless its attempt has failed. One that was
+     * left, and has had calls to end beside the next one, says nothing of that.
+     */
     private synchronized void endedClassic(Coming<ClassicClientConnection> attempt) {
-        if (attempt.isDone() && !attempt.isCompletedExceptionally()) {
+        if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {
             ended(ticker().nanoTime() - upNanos, null);
         }
     }
