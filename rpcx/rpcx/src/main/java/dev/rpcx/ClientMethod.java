@@ -530,6 +530,7 @@ final class ClientMethod {
                 head |= Wire.TIME;
                 Varint.write(out, micros);
             }
+            int metadataAt = out.writerIndex();
             if (!metadata.isEmpty()) {
                 head |= Wire.METADATA;
                 metadata.write(out);
@@ -552,9 +553,13 @@ final class ClientMethod {
                 if ((head & Wire.TIME) == 0) {
                     head |= Wire.TIME;
                     insert(out, timeAt, micros);
+                    metadataAt += Varint.size(micros);
                     prelude += Varint.size(micros);
                 }
                 call.timeAt(timeAt, Varint.size(micros));
+                if (metadata.isComputed()) {
+                    call.metadataAt(metadata, metadataAt, prelude - metadataAt);
+                }
                 call.holdRequest(HeapArray.taken(out));
             }
             call.head = head;
