@@ -94,7 +94,8 @@ abstract class Chooser {
 
     /**
      * Looks at each once, from a place and in steps that differ from call to call, or from key to key. Where nobody has
-     * been asked yet one that is at least connected is better than none.
+     * been asked yet one that is at least connected is better than none; but one that takes no more calls is not, while
+     * one more connection comes to another one that is in health.
      */
     private @Nullable ClientConnection pickOfAll(int key, List<ClientAddress> asked) {
         int count = all.length;
@@ -102,10 +103,15 @@ abstract class Chooser {
         int at = Integer.remainderUnsigned(seed, count);
         int step = step(Integer.remainderUnsigned(mixed(seed), count), count);
         ClientConnection last = null;
+        boolean isMoreComing = false;
         for (int i = 0; i < count; i++, at = (at + step) % count) {
             ClientAddress address = all[at];
             ClientConnection connection = address.ready();
-            if (connection == null || !asked.isEmpty() && asked.contains(address)) {
+            if (connection == null) {
+                isMoreComing = isMoreComing || address.health().isFree() && address.isConnected();
+                continue;
+            }
+            if (!asked.isEmpty() && asked.contains(address)) {
                 continue;
             }
             if (!connection.isFull()) {
@@ -117,7 +123,10 @@ abstract class Chooser {
                 last = connection;
             }
         }
-        return asked.isEmpty() ? last : null;
+        if (!asked.isEmpty() || isMoreComing && last != null && last.isFull()) {
+            return null;
+        }
+        return last;
     }
 
     /** The order in which all are looked at: any number. */

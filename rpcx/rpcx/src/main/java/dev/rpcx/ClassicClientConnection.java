@@ -47,7 +47,10 @@ final class ClassicClientConnection extends ClassicConnection {
 
     private volatile @Nullable RPCXException end;
 
-    /** The server has said that it takes no more calls here: those under way are waited for. */
+    /**
+     * The server has said that it takes no more calls here, or that of one of them, which reads the same: those under
+     * way are waited for.
+     */
     private volatile boolean isLeft;
 
     ClassicClientConnection(Channel channel, Account account, Platform platform, String peer, long keepAliveNanos) {
@@ -235,9 +238,11 @@ final class ClassicClientConnection extends ClassicConnection {
         if (error == null) {
             waiting.complete(reply.result());
         } else {
-            // before the caller hears of it: its next call goes elsewhere
+            // before the caller hears of it: its next call goes elsewhere. A server that has taken this connection a
+            // moment ago does not stop, and means this call alone
             isLeft |= error.code() == RPCXException.Code.UNAVAILABLE
-                    && error.executed() == RPCXException.Executed.NOT_EXECUTED;
+                    && error.executed() == RPCXException.Executed.NOT_EXECUTED
+                    && upNanos() >= ClientAddress.KEPT_NANOS;
             waiting.completeExceptionally(error);
         }
         closeIfLeft();

@@ -55,6 +55,9 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private @Nullable ScheduledFuture<?> timer;
     private long lookedNanos;
 
+    /** When the connection stood. */
+    private long upSinceNanos;
+
     /** When something has arrived, or could arrive again. */
     private long heardNanos;
 
@@ -120,6 +123,11 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         return loop.ticker().nanoTime();
     }
 
+    /** How long the connection has stood. On the event loop. */
+    final long upNanos() {
+        return nanoTime() - upSinceNanos;
+    }
+
     final boolean isEnding() {
         return isEnding;
     }
@@ -147,6 +155,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             return;
         }
         long now = nanoTime();
+        upSinceNanos = now;
         heardNanos = now;
         leftNanos = now;
         busyNanos = now;

@@ -10,6 +10,7 @@ import io.netty.channel.ChannelHandlerAdapter;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
+import io.netty.handler.ssl.SslHandler;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -346,8 +347,9 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Connects, and ends the attempt with the failure; with the connection as soon as it stands where {@code atOnce}, otherwise the
-     * connection itself does when the server has greeted it, for which it has the rest of the time to connect.
+     * Connects, and ends the attempt with the failure; with the connection as soon as it stands where {@code atOnce},
+     * behind the handshake of TLS if there is one, otherwise the connection itself does when the server has greeted it.
+     * For what comes behind the connect it has the time to connect once more.
      */
     <C extends ChannelHandler> void open(
             ClientAddress address,
@@ -403,10 +405,14 @@ public final class Client implements AutoCloseable {
                             done.cause() == null ? new IllegalStateException("not connected") : done.cause());
                 } else if (closed) {
                     attempt.completeExceptionally(new IllegalStateException("the client is closed"));
-                } else if (atOnce) {
+                } else if (atOnce && tls == null) {
                     attempt.complete(connection);
                 } else {
                     Channel channel = connecting.channel();
+                    if (atOnce) {
+                        completeOnceShaken(
+                                attempt, connection, channel.pipeline().get(SslHandler.class));
+                    }
                     Future<?> timer = channel.eventLoop()
                             .schedule(
                                     () -> attempt.completeExceptionally(
@@ -420,6 +426,22 @@ public final class Client implements AutoCloseable {
             // an Error too: others wait for the end of the attempt
             attempt.completeExceptionally(e);
         }
+    }
+
+    /** Nobody greets on the classic wire: what the handshake says has to do. */
+    private static <C> void completeOnceShaken(
+            CompletableFuture<C> attempt, C connection, @Nullable SslHandler engine) {
+        if (engine == null) {
+            attempt.completeExceptionally(new IllegalStateException("closed before the handshake"));
+            return;
+        }
+        engine.handshakeFuture().addListener(shaken -> {
+            if (shaken.isSuccess()) {
+                attempt.complete(connection);
+            } else {
+                attempt.completeExceptionally(shaken.cause());
+            }
+        });
     }
 
     void closesBehind(RPCXFuture<?> call) {
@@ -461,13 +483,15 @@ public final class Client implements AutoCloseable {
 
     /** Those that have been accepted before, in this thread or in one that it has heard of, and have not ended. */
     private CompletableFuture<?>[] oneWayCalls() {
-        List<CompletableFuture<?>> found = new ArrayList<>(unsent);
+        List<CompletableFuture<?>> found = new ArrayList<>();
         for (Channel channel : channels.keySet()) {
             ClientConnection connection = channel.pipeline().get(ClientConnection.class);
             if (connection != null) {
                 connection.slots.addOneWay(found);
             }
         }
+        // behind the slots: a call that loses its slot is here before, and stays here until it ends
+        found.addAll(unsent);
         return found.toArray(new CompletableFuture<?>[0]);
     }
 

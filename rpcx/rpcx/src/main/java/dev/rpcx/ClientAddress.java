@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ClientAddress extends Route {
     /** A server that has kept a connection for so long means to be called: what it did before counts no longer. */
-    private static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
+    static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** An instance that is started anew is back before: with the pauses between them these take half a minute. */
     private static final int MAX_KNOWN_FAILURES = 32;
@@ -189,7 +189,7 @@ final class ClientAddress extends Route {
     private @Nullable ClientConnection another() {
         ClientConnection least = leastLoaded();
         if (least != null && cluster == null) {
-            connectUnlessPaused(index());
+            connectUnlessPaused(index(), least);
         }
         return least != null && least.isFull() && isComing(connections.get(index())) ? null : least;
     }
@@ -215,10 +215,12 @@ final class ClientAddress extends Route {
         return least;
     }
 
-    /** For the calls to come. */
-    private void connectUnlessPaused(int index) {
-        if (pauseNanos() <= 0) {
-            connect(index, 0);
+    /** For the calls to come. Where the best that is there takes none they wait, also for the end of a short pause. */
+    private void connectUnlessPaused(int index, ClientConnection best) {
+        long patience = best.isFull() ? WAITED_OUT_NANOS : 0;
+        // the attempt of a client that is closed fails at once, and has whoever it tells look here again
+        if (pauseNanos() <= patience && !client.isClosed()) {
+            connect(index, patience);
         }
     }
 
@@ -241,10 +243,10 @@ final class ClientAddress extends Route {
             }
         }
         if (free >= 0 && !isComing && !retired && least.isCrowded()) {
-            connectUnlessPaused(free);
+            connectUnlessPaused(free, least);
             isComing = isComing(connections.get(free));
         }
-        return isComing && least.isFull() && pauseNanos() <= 0 ? null : least;
+        return isComing && least.isFull() && pauseNanos() <= WAITED_OUT_NANOS ? null : least;
     }
 
     /** What takes calls before what does not, and of two of a kind the one that its loop has seen fewer on. */
@@ -679,9 +681,12 @@ final class ClientAddress extends Route {
                 true);
     }
 
-    /** The one connection is over, before its calls hear of it; it was there unless its attempt has failed. */
+    /**
+     * The one connection is over, before its calls hear of it; it was there unless its attempt has failed. One that was
+     * left, and has had calls to end beside the next one, says nothing of that.
+     */
     private synchronized void endedClassic(Coming<ClassicClientConnection> attempt) {
-        if (attempt.isDone() && !attempt.isCompletedExceptionally()) {
+        if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {
             ended(ticker().nanoTime() - upNanos, null);
         }
     }

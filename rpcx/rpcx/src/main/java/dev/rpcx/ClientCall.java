@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -29,6 +30,12 @@ final class ClientCall extends Outbound {
     static final long MARGIN_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private static final long MAX_PARK_NANOS = TimeUnit.DAYS.toNanos(1);
+
+    /**
+     * What was computed for a request is computed again where that has waited for longer until it leaves: a token is
+     * good for 30 s, which the request needs for its way too.
+     */
+    private static final long OLD_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private static final String GIVEN_UP = "the caller gave the call up";
 
@@ -111,6 +118,12 @@ final class ClientCall extends Outbound {
 
     private int timeBytes;
 
+    /** As {@link #timeAt} for metadata with values that are computed; null for any other request. */
+    private @Nullable Metadata computed;
+
+    private int metadataAt;
+    private int metadataBytes;
+
     /** Where the arguments stand in the request: from this index to the other one. */
     int argumentsAt;
 
@@ -172,6 +185,7 @@ final class ClientCall extends Outbound {
         arriving = 0;
         hasBegunThere = false;
         timeBytes = 0;
+        computed = null;
         state = 0;
     }
 
@@ -190,6 +204,7 @@ final class ClientCall extends Outbound {
         // a slot may have no other call for long
         waiter = null;
         upload = null;
+        computed = null;
         if (requestBytes > 0) {
             forgetRequest();
         }
@@ -447,12 +462,50 @@ final class ClientCall extends Outbound {
         timeBytes = bytes;
     }
 
+    /** As {@link #timeAt}: the same for its metadata. */
+    void metadataAt(Metadata metadata, int index, int bytes) {
+        computed = metadata;
+        metadataAt = index;
+        metadataBytes = bytes;
+    }
+
     @Override
     void begins() {
         if (timeBytes > 0) {
-            long left = TimeUnit.NANOSECONDS.toMicros(deadlineNanos - connection.nanoTime());
-            Varint.writePadded(body, timeAt, timeBytes, Math.max(1, left));
+            long left = deadlineNanos - connection.nanoTime();
+            Varint.writePadded(body, timeAt, timeBytes, Math.max(1, TimeUnit.NANOSECONDS.toMicros(left)));
+            Metadata given = computed;
+            if (given != null && givenNanos - left > OLD_NANOS) {
+                computeAgain(given);
+            }
         }
+    }
+
+    /**
+     * Where there is no room for it, or the user's code throws, what was computed before leaves, and the server judges
+     * it.
+     */
+    private void computeAgain(Metadata given) {
+        ByteBuf anew = Unpooled.buffer();
+        try {
+            given.write(anew);
+        } catch (Throwable e) {
+            AsyncCall.told(e);
+            return;
+        }
+        int more = anew.readableBytes() - metadataBytes;
+        if (more > body.writableBytes()) {
+            return;
+        }
+        if (more != 0) {
+            int behind = metadataAt + metadataBytes;
+            body.setBytes(behind + more, body, behind, body.writerIndex() - behind);
+            body.writerIndex(body.writerIndex() + more);
+            argumentsAt += more;
+            argumentsEnd += more;
+            metadataBytes += more;
+        }
+        body.setBytes(metadataAt, anew);
     }
 
     @Override

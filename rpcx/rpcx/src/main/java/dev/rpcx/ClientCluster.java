@@ -376,8 +376,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             }
             ClientConnection ready = ready(call.key);
             if (ready == null && address != null) {
-                // on another connection of the same instance
-                ready = address.ready();
+                // on another connection of the same instance, unless that takes no more: then more comes elsewhere
+                ClientConnection other = address.ready();
+                ready = other == null || other.isFull() ? null : other;
             }
             if (ready == null) {
                 // that was a look at all instances, and for the next call it is the same

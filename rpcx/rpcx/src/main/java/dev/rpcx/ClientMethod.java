@@ -201,6 +201,7 @@ final class ClientMethod {
         boolean mayHaveRun = false;
         ClientAddress refusing = null;
         ClientAddress avoided = null;
+        int sent = 0;
         for (int attempt = 1; ; attempt++) {
             ClientCall call;
             try {
@@ -246,14 +247,17 @@ final class ClientMethod {
                     connection.slots.hasOrphans = true;
                 }
             }
-            if (!mayTryAgain(error, attempt, upload, connection.address())) {
+            sent += hasLeft(error) ? 1 : 0;
+            if (!mayTryAgain(error, attempt, sent, upload, connection.address())) {
                 route.counted(outcome, permit);
                 RPCXException told = Health.named(error, connection.address(), this);
                 throw mayHaveRun ? told.afterAnother() : told;
             }
             mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
-            refusing = isRefusal(error) ? connection.address() : null;
-            avoided = avoidedAfter(error, connection.address());
+            if (hasLeft(error)) {
+                refusing = isRefusal(error) ? connection.address() : null;
+                avoided = connection.address();
+            }
         }
     }
 
@@ -294,11 +298,12 @@ final class ClientMethod {
     }
 
     /**
-     * Whoever could not, or would not, does not get the next attempt too, where there is another; who only closes its
-     * connection may.
+     * Whether a byte of the attempt may have left. Whoever could not, or would not, does not get the next one too,
+     * where there is another; an attempt that has come to nobody changes nothing of what is known: who only closes its
+     * connection may have the next one.
      */
-    private static @Nullable ClientAddress avoidedAfter(RPCXException error, @Nullable ClientAddress used) {
-        return error.own() == RPCXException.Own.LEFT ? null : used;
+    private static boolean hasLeft(RPCXException error) {
+        return error.own() != RPCXException.Own.LEFT;
     }
 
     /**
@@ -350,11 +355,14 @@ final class ClientMethod {
     }
 
     /**
+     * @param attempt counts all attempts, those that came to nobody among them
+     * @param sent counts those that have left
      * @param upload the stream that the attempt was to take to the server; null for none
      * @param used the instance that had the attempt; null if none had
      */
-    boolean mayTryAgain(RPCXException error, int attempt, @Nullable StreamSender upload, @Nullable ClientAddress used) {
-        if (error.own() == RPCXException.Own.LEFT) {
+    boolean mayTryAgain(
+            RPCXException error, int attempt, int sent, @Nullable StreamSender upload, @Nullable ClientAddress used) {
+        if (!hasLeft(error)) {
             // as this side knows by itself: it has cost no server anything; but a publisher has one subscriber
             return attempt < MAX_ATTEMPTS && (upload == null || !upload.hasPublisher());
         }
@@ -365,7 +373,7 @@ final class ClientMethod {
         boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
         if (isRefusal(error)) {
             // whoever has refused it does so again; the budget first, which bounds how often all are looked at
-            return attempt == 1
+            return sent == 1
                     && route.hasOthers()
                     && route.refusals(index).spend()
                     && used != null
@@ -376,7 +384,7 @@ final class ClientMethod {
         }
         return (idempotent || !executed)
                 && (!overloaded || route.hasOthers())
-                && attempt < MAX_SENT
+                && sent < MAX_SENT
                 && route.budget().spend();
     }
 
@@ -522,6 +530,7 @@ final class ClientMethod {
                 head |= Wire.TIME;
                 Varint.write(out, micros);
             }
+            int metadataAt = out.writerIndex();
             if (!metadata.isEmpty()) {
                 head |= Wire.METADATA;
                 metadata.write(out);
@@ -544,9 +553,13 @@ final class ClientMethod {
                 if ((head & Wire.TIME) == 0) {
                     head |= Wire.TIME;
                     insert(out, timeAt, micros);
+                    metadataAt += Varint.size(micros);
                     prelude += Varint.size(micros);
                 }
                 call.timeAt(timeAt, Varint.size(micros));
+                if (metadata.isComputed()) {
+                    call.metadataAt(metadata, metadataAt, prelude - metadataAt);
+                }
                 call.holdRequest(HeapArray.taken(out));
             }
             call.head = head;
@@ -687,6 +700,9 @@ final class ClientMethod {
 
         private int attempt;
 
+        /** Attempts that have left and ended. */
+        private int sent;
+
         /** The arguments as they were when the call was made; null where they are read anew for each attempt. */
         private @Nullable ByteBuf encoded;
 
@@ -702,7 +718,7 @@ final class ClientMethod {
         /** An earlier attempt may have been executed; so the call may have been, whatever becomes of this one. */
         private boolean mayHaveRun;
 
-        /** The instance that has refused the attempt before this one; null if none has. */
+        /** The instance that has refused the attempt that left before this one; null if none has. */
         private @Nullable ClientAddress refusing;
 
         private static final AtomicReferenceFieldUpdater<Async, @Nullable ClientCall> SLOT =
@@ -717,7 +733,7 @@ final class ClientMethod {
          */
         private @Nullable StreamSender upload;
 
-        /** Has the same call under way already, or has had the attempt before this one. */
+        /** Has the same call under way already, or has had the attempt that left before this one. */
         private @Nullable ClientAddress avoided;
 
         /** @param hedged what the caller has of a call that is made twice; null for any other */
@@ -991,11 +1007,14 @@ final class ClientMethod {
         @Override
         void fail(RPCXException error) {
             Health.Outcome outcome = ended(error);
+            sent += hasLeft(error) ? 1 : 0;
             if (mayTryAgain(error)) {
                 mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
-                refusing = isRefusal(error) ? address() : null;
-                ClientAddress failing = avoidedAfter(error, address());
-                avoided = failing == null ? avoided : failing;
+                ClientAddress used = address();
+                if (hasLeft(error) && used != null) {
+                    refusing = isRefusal(error) ? used : null;
+                    avoided = used;
+                }
                 try {
                     attemptAgain();
                 } catch (Throwable e) {
@@ -1012,7 +1031,7 @@ final class ClientMethod {
         private boolean mayTryAgain(RPCXException error) {
             return !whole.isDone()
                     && (method.kind != Kind.ONE_WAY || encoded != null)
-                    && method.mayTryAgain(error, attempt, upload, address());
+                    && method.mayTryAgain(error, attempt, sent, upload, address());
         }
     }
 }

@@ -359,7 +359,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         @Override
         void fail(RPCXException error) {
             // nothing has been told but the subscription: its call may go another way as one that brings no stream
-            if (!answered && !cancelled && method.mayTryAgain(error, attempt, upload, null)) {
+            if (!answered && !cancelled && method.mayTryAgain(error, attempt, attempt, upload, null)) {
                 // the next attempt may go elsewhere: if this one was a trial it is one no more
                 tellInstance(error);
                 synchronized (this) {

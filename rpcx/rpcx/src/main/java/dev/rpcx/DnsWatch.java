@@ -22,6 +22,9 @@ final class DnsWatch implements Endpoints.Watch {
      */
     private static final long LOST_NANOS = TimeUnit.MINUTES.toNanos(1);
 
+    /** After a question that has failed, and while nothing has been found yet, the next one waits no longer. */
+    private static final long SOON_NANOS = TimeUnit.SECONDS.toNanos(2);
+
     private final EndpointsDns asked;
     private final Endpoints.Listener listener;
     private final EventLoop loop;
@@ -36,6 +39,17 @@ final class DnsWatch implements Endpoints.Watch {
     private boolean isAsking;
     private long askedNanos;
 
+    /** So many looks make up the time between two questions where the first is answered. */
+    private final long looksApart;
+
+    /** Looks since the last question. */
+    private long looksSince;
+
+    /** Nothing has been found yet, or the last question has failed. */
+    private boolean isSearching = true;
+
+    private boolean hasFound;
+
     DnsWatch(EndpointsDns asked, Endpoints.Listener listener) {
         this(asked, listener, Client.SOCKETS.take().group.next());
     }
@@ -45,6 +59,7 @@ final class DnsWatch implements Endpoints.Watch {
         this.asked = asked;
         this.listener = listener;
         this.loop = loop;
+        this.looksApart = 1 + (asked.refresh().toNanos() - 1) / SOON_NANOS;
         try {
             names = new DnsNames(loop, asked.nameServers(), 0);
         } catch (Throwable e) {
@@ -55,7 +70,8 @@ final class DnsWatch implements Endpoints.Watch {
 
     DnsWatch start() {
         try {
-            looks = loop.scheduleWithFixedDelay(this::look, 0, asked.refresh().toNanos(), TimeUnit.NANOSECONDS);
+            looks = loop.scheduleWithFixedDelay(
+                    this::look, 0, asked.refresh().toNanos() / looksApart, TimeUnit.NANOSECONDS);
         } catch (Throwable e) {
             close();
             throw e;
@@ -66,9 +82,12 @@ final class DnsWatch implements Endpoints.Watch {
     /** Throws nothing: the task would not be run again. */
     private void look() {
         try {
+            looksSince++;
             if (closed.get()) {
                 end();
-            } else if (!isAsking || loop.ticker().nanoTime() - askedNanos >= LOST_NANOS) {
+            } else if (isAsking
+                    ? loop.ticker().nanoTime() - askedNanos >= LOST_NANOS
+                    : isSearching || looksSince >= looksApart) {
                 ask();
             }
         } catch (Throwable e) {
@@ -79,6 +98,7 @@ final class DnsWatch implements Endpoints.Watch {
     private void ask() {
         long own = ++number;
         askedNanos = loop.ticker().nanoTime();
+        looksSince = 0;
         isAsking = true;
         try {
             asked.question().ask(names, (found, failure) -> told(own, found, failure));
@@ -93,6 +113,8 @@ final class DnsWatch implements Endpoints.Watch {
         }
         // before the listener, which may throw
         isAsking = false;
+        hasFound |= found != null && !found.isEmpty();
+        isSearching = found == null || !hasFound;
         if (closed.get()) {
             return;
         }

@@ -66,6 +66,10 @@ class ChooserTest {
 
     /** Two instances that are connected, and have been left out a moment ago if they are the first so many. */
     private Remote twoBehind(Choice choice, int leftOut) {
+        return behind(choice, leftOut, new Endpoint("first", 1), new Endpoint("second", 1));
+    }
+
+    private Remote behind(Choice choice, int leftOut, Endpoint... instances) {
         Client calling = Client.builder()
                 .platform(hand)
                 .eventLoops(1)
@@ -73,7 +77,7 @@ class ChooserTest {
                 .choice(choice)
                 .build();
         clients.add(calling);
-        Remote remote = calling.create(Remote.class, Endpoints.of(new Endpoint("first", 1), new Endpoint("second", 1)));
+        Remote remote = calling.create(Remote.class, Endpoints.of(instances));
         pass(1_000);
         ByteBuf said = RawPeer.preface();
         said.writeBytes(RawPeer.frame(Wire.DICTIONARY, 0, Unpooled.EMPTY_BUFFER));
@@ -266,6 +270,42 @@ class ChooserTest {
                 .isInstanceOfSatisfying(
                         RPCXException.class, e -> assertThat(e.code()).isEqualTo(code));
         assertThat(asked).isEqualTo(code == RPCXException.Code.OVERLOADED ? ClientMethod.MAX_SENT : 1);
+    }
+
+    private List<EmbeddedChannel> channelsWithCalls() {
+        return channels.stream()
+                .filter(each -> {
+                    ClientConnection connection = each.pipeline().get(ClientConnection.class);
+                    return connection != null && connection.slots.taken() > 0;
+                })
+                .toList();
+    }
+
+    /** The first instance leaves before the call has left, the second one refuses it, and the third one has it. */
+    @Test
+    void anAttemptThatCameToNobodyTakesNothingFromTheNextOnes() {
+        Remote remote = behind(
+                Choice.LEAST_LOADED,
+                0,
+                new Endpoint("leaving", 1),
+                new Endpoint("refusing", 1),
+                new Endpoint("taking", 1));
+        channels.forEach(HandPlatform::written);
+        CompletableFuture<String> call = remote.echo(1);
+        say(channelsWithCalls().get(0), RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER));
+        List.copyOf(channels).forEach(hand::settle);
+        EmbeddedChannel refusing = channelsWithCalls().get(0);
+        ByteBuf error = Unpooled.buffer();
+        WireError.write(
+                error,
+                new RPCXException(RPCXException.Code.NOT_FOUND, "not here", RPCXException.Executed.NOT_EXECUTED));
+        say(refusing, RawPeer.frame(Wire.ERROR, id(HandPlatform.written(refusing)), error));
+        assertThat(call).isNotDone();
+        List.copyOf(channels).forEach(hand::settle);
+        EmbeddedChannel taking = channelsWithCalls().get(0);
+        assertThat(taking).isNotSameAs(refusing);
+        say(taking, RawPeer.frame(Wire.REPLY, id(HandPlatform.written(taking)), RawPeer.text("here")));
+        assertThat(call).isCompletedWithValue("here");
     }
 
     /** That of the first request. */

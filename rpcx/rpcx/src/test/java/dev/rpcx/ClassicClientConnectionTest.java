@@ -79,6 +79,7 @@ class ClassicClientConnectionTest {
         RPCXFuture<byte[]> first = send(HOUR_NANOS);
         long firstId = id.get();
         RPCXFuture<byte[]> second = send(HOUR_NANOS);
+        pass(ClientAddress.KEPT_NANOS);
         channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
                 id.get(),
                 null,
@@ -107,6 +108,7 @@ class ClassicClientConnectionTest {
     void aConnectionThatIsLeftClosesAlsoWhereNobodyIsAnsweredAnyMore() {
         RPCXFuture<byte[]> first = send(HOUR_NANOS);
         send(HOUR_NANOS);
+        pass(ClientAddress.KEPT_NANOS);
         channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
                 id.get(),
                 null,

@@ -768,7 +768,7 @@ class ClientWireTest {
             }
             // as the end of the attempt does
             upload.cancel();
-            assertThat(method.mayTryAgain(connection().leftError(), 1, upload, null))
+            assertThat(method.mayTryAgain(connection().leftError(), 1, 0, upload, null))
                     .isEqualTo(!subscribes);
             ClientMethod.subscribe(upload, arguments);
             assertThat(items.subscribers).isEqualTo(subscribes ? 1 : 0);

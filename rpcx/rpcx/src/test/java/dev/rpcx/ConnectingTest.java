@@ -120,6 +120,37 @@ class ConnectingTest {
         assertThat(calls).allSatisfy(call -> assertThat(call).isDone());
     }
 
+    /** Says of a call that it is unavailable and was not executed, as a server that stops does. */
+    private void refuseClassic(EmbeddedChannel channel) {
+        hand.settle(channel);
+        ByteBuf said = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        if (said.isReadable()) {
+            byte[] refusal = ClassicWire.reply(
+                    ClassicWire.readRequest(said.readSlice(said.readInt())).id(),
+                    null,
+                    new RPCXException(RPCXException.Code.UNAVAILABLE, "not now", RPCXException.Executed.NOT_EXECUTED));
+            hand.read(channel, refusal, 0, refusal.length);
+        }
+    }
+
+    /** An interceptor of the server may say so of some calls: the others go on. */
+    @Test
+    void callsThatAServerOfTheClassicWireRefusesOneByOneAreAllSent() {
+        Client client = builder().classic().build();
+        clients.add(client);
+        Remote remote = client.create(Remote.class, "picky", 1);
+        int seconds = 5;
+        for (int i = 0; i < seconds * 20; i++) {
+            CompletableFuture<String> call = remote.echo("x");
+            refuseClassic(hand.opened.get(hand.opened.size() - 1));
+            assertThat(call).isCompletedExceptionally();
+            assertThatThrownBy(call::join).hasMessageContaining("not now");
+            pass(50);
+        }
+        // which may be a server that stops: the next connection tells
+        assertThat(hand.opened).hasSizeBetween(2, seconds + 1);
+    }
+
     @Test
     void callsToAServerThatGreetsAndEndsEachConnectionSeldomMakeAConnection() throws Exception {
         AtomicInteger accepted = new AtomicInteger();

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.netty.channel.ChannelPipeline;
+import io.netty.channel.embedded.EmbeddedChannel;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -353,6 +355,40 @@ class EarlyCallsTest {
             assertThat(client.isClosed()).isTrue();
             assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
         }
+    }
+
+    /** A channel at which something happens as its connection is looked for. */
+    private static final class Looked extends EmbeddedChannel {
+        private volatile @Nullable Runnable happens;
+
+        @Override
+        public ChannelPipeline pipeline() {
+            Runnable now = happens;
+            happens = null;
+            if (now != null) {
+                now.run();
+            }
+            return super.pipeline();
+        }
+    }
+
+    @Test
+    void aOneWayCallThatLosesItsSlotWhileItsClientClosesIsWaitedFor() throws Exception {
+        Client client = Client.builder().eventLoops(1).build();
+        RPCXFuture<String> call = new RPCXFuture<>();
+        Looked looked = new Looked();
+        client.channels.put(looked, CompletableFuture.completedFuture(null));
+        looked.happens = () -> client.closesBehind(call);
+        Thread closing = new Thread(client::close);
+        closing.setDaemon(true);
+        closing.start();
+        await().until(() -> looked.happens == null
+                && closing.getState() != Thread.State.RUNNABLE
+                && closing.getState() != Thread.State.BLOCKED);
+        assertThat(client.isClosed()).isFalse();
+        call.complete("taken");
+        closing.join(20_000);
+        assertThat(client.isClosed()).isTrue();
     }
 
     @ParameterizedTest

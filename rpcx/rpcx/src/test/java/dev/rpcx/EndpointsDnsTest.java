@@ -130,6 +130,25 @@ class EndpointsDnsTest {
         }
     }
 
+    /** Otherwise every call fails for the whole refresh, which may be an hour. */
+    @Test
+    void aNameThatIsNotFoundAtFirstIsAskedForAgainSoonWhateverTheRefresh() throws Exception {
+        AtomicInteger asked = new AtomicInteger();
+        try (NameServer nameServer =
+                NameServer.of(question -> question.type() == NameServer.A && asked.getAndIncrement() > 0
+                        ? List.of(NameServer.Answer.address(1))
+                        : List.of())) {
+            EndpointsDns endpoints = new EndpointsDns(
+                    new DnsQuestion.Addresses("late.example.org", 9000), Duration.ofHours(1), nameServer.address());
+            Heard heard = new Heard();
+            try (Endpoints.Watch watch = endpoints.watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> heard.found.contains(List.of(new Endpoint("127.0.0.1", 9000))));
+            }
+            assertThat(heard.failures).hasSize(1);
+        }
+    }
+
     @Test
     void aWatchThatCannotBeMadeLeavesTheSharedLoopsAsTheyWere() {
         InetSocketAddress nowhere = InetSocketAddress.createUnresolved("name-server.example.org", 53);

@@ -430,12 +430,103 @@ class ExtraConnectionsTest {
         hand.settle(kept);
         CompletableFuture<String> third = calls.echoLater("c");
         assertThat(third).isNotDone();
-        EmbeddedChannel extra = hand.opened.get(1);
-        extra.close();
-        hand.settle(extra);
+        for (int failed = 1; !third.isDone(); failed++) {
+            // the pauses grow: one above 100 ms is not waited out
+            assertThat(hand.opened).hasSize(failed + 1).hasSizeLessThan(10);
+            EmbeddedChannel extra = hand.opened.get(failed);
+            extra.close();
+            hand.settle(extra);
+            hand.pass(kept, 100, TimeUnit.MILLISECONDS);
+        }
         assertThat(third).isCompletedExceptionally();
         assertThat(first).isNotDone();
         hand.end(client, kept, List.of(first, second, third));
+    }
+
+    /** The pause after one that has failed is short. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatNoConnectionTakesWaitsForTheNextAttemptAfterOneThatHasFailed(boolean isOfSeveral) {
+        HandPlatform hand = new HandPlatform();
+        Client client = client(hand);
+        Calls calls = isOfSeveral
+                ? client.create(Calls.class, Endpoints.of(new Endpoint("peer", 1)))
+                : client.create(Calls.class, "peer", 1);
+        CompletableFuture<String> first = calls.echoLater("a");
+        EmbeddedChannel kept = hand.opened.get(0);
+        greet(hand, kept);
+        CompletableFuture<String> second = calls.echoLater("b");
+        hand.settle(kept);
+        CompletableFuture<String> third = calls.echoLater("c");
+        EmbeddedChannel refused = hand.opened.get(1);
+        refused.close();
+        hand.settle(refused);
+        CompletableFuture<String> fourth = calls.echoLater("d");
+        assertThat(third).isNotDone();
+        assertThat(fourth).as("made in the pause").isNotDone();
+        assertThat(hand.opened).as("in the pause").hasSize(2);
+        hand.pass(kept, 20, TimeUnit.MILLISECONDS);
+        assertThat(hand.opened).hasSize(3);
+        EmbeddedChannel next = hand.opened.get(2);
+        greet(hand, next);
+        hand.settle(next);
+        assertThat(ids(next, Wire.REQUEST, true)).hasSize(2);
+        hand.end(client, kept, List.of(first, second, third, fourth));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatWaitsForOneMoreConnectionEndsWithItsClient(boolean isOfSeveral) {
+        HandPlatform hand = new HandPlatform();
+        Client client = client(hand);
+        Calls calls = isOfSeveral
+                ? client.create(Calls.class, Endpoints.of(new Endpoint("peer", 1)))
+                : client.create(Calls.class, "peer", 1);
+        CompletableFuture<String> first = calls.echoLater("a");
+        EmbeddedChannel kept = hand.opened.get(0);
+        greet(hand, kept);
+        CompletableFuture<String> second = calls.echoLater("b");
+        hand.settle(kept);
+        CompletableFuture<String> third = calls.echoLater("c");
+        assertThat(third).isNotDone();
+        client.end();
+        assertThat(third).isDone();
+        hand.end(client, kept, List.of(first, second, third));
+    }
+
+    /** One instance has all its connections, and all of them are full. */
+    @Test
+    void callsWaitForTheConnectionThatComesToOneInstanceBesideOneThatIsFullForGood() {
+        HandPlatform hand = new HandPlatform();
+        Client client = client(hand);
+        Calls calls = client.create(Calls.class, Endpoints.of(new Endpoint("one", 1), new Endpoint("other", 1)));
+        pass(hand, 0);
+        greet(hand, hand.opened.get(0));
+        greet(hand, hand.opened.get(1));
+        List<CompletableFuture<?>> all = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            all.add(calls.echoLater("first"));
+            pass(hand, 0);
+        }
+        assertThat(hand.opened).as("one more comes to each").hasSize(4);
+        List<CompletableFuture<String>> waiting = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            waiting.add(calls.echoLater("waiting"));
+        }
+        all.addAll(waiting);
+        EmbeddedChannel one = hand.opened.get(2);
+        greet(hand, one);
+        hand.settle(one);
+        assertThat(ids(one, Wire.REQUEST, true)).hasSize(2);
+        assertThat(waiting).noneMatch(CompletableFuture::isDone);
+        CompletableFuture<String> late = calls.echoLater("late");
+        all.add(late);
+        assertThat(late).isNotDone();
+        EmbeddedChannel other = hand.opened.get(3);
+        greet(hand, other);
+        hand.settle(other);
+        assertThat(ids(other, Wire.REQUEST, true)).hasSize(2);
+        hand.end(client, one, all);
     }
 
     /**

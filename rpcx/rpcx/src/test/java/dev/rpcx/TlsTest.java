@@ -120,6 +120,33 @@ class TlsTest {
         }
     }
 
+    /** Nothing has left, and the caller reads why. */
+    @Test
+    void aServerOfTheClassicWireThatIsNotTrustedIsNotCalled() {
+        try (Server secure = Server.builder(RegistryServer.registry(new Secret()))
+                        .host("127.0.0.1")
+                        .tls(Tls.server(server.chain(), server.key()))
+                        .classic(true)
+                        .build()
+                        .start();
+                Client trusting = Client.builder()
+                        .classic()
+                        .tls(Tls.client().trusting(servers.authority))
+                        .build();
+                Client client = Client.builder().classic().tls(Tls.client()).build()) {
+            assertThat(trusting.create(SecretClient.class, "127.0.0.1", secure.port())
+                            .whoAmI())
+                    .isEqualTo("nobody");
+            SecretClient secret = client.create(SecretClient.class, "127.0.0.1", secure.port());
+            assertThatThrownBy(secret::whoAmI)
+                    .isInstanceOfSatisfying(RPCXException.class, e -> {
+                        assertThat(e.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+                        assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                    })
+                    .hasStackTraceContaining("PKIX path building failed");
+        }
+    }
+
     @Test
     void aTrustedServerIsCalledAndAPlainClientIsNotServed() {
         try (Server secure = serve(Tls.server(server.chain(), server.key()))) {

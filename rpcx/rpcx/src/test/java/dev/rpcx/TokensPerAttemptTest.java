@@ -3,6 +3,10 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -12,11 +16,14 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calls that leave their client more than once: each of them under a token of its own. What is refused has not been executed. */
 @Timeout(60)
@@ -129,6 +136,69 @@ class TokensPerAttemptTest {
 
     private static Interceptor requiring() {
         return Tokens.requiring(Map.of("alice", ALICE)::get);
+    }
+
+    @RPCXClient(remoteServerName = "store")
+    interface Echo {
+        CompletableFuture<String> echo(String text);
+    }
+
+    /** Over a slow way: a token is good for 30 s, and a large request may wait for longer until it begins to leave. */
+    @ParameterizedTest
+    @ValueSource(strings = {"again", "and once more", "2"})
+    void aRequestThatHasWaitedLongForItsTurnLeavesWithWhatIsComputedThen(String then) {
+        HandPlatform hand = new HandPlatform();
+        AtomicInteger computed = new AtomicInteger();
+        Client waiting = Client.builder()
+                .platform(hand)
+                .connections(1, 1)
+                .callTimeout(Duration.ofMinutes(5))
+                .keepAlive(Duration.ofMinutes(10))
+                .interceptor((call, next) -> next.proceed(
+                        call.withEachAttempt("count", () -> computed.incrementAndGet() <= 2 ? "first" : then)
+                                .with("fixed", "f")))
+                .build();
+        Echo echo = waiting.create(Echo.class, "peer", 1);
+        CompletableFuture<String> small = echo.echo("a");
+        EmbeddedChannel channel = hand.opened.get(0);
+        hand.settle(channel);
+        ByteBuf said = RawPeer.preface();
+        said.writeBytes(RawPeer.frame(Wire.DICTIONARY, 0, Unpooled.EMPTY_BUFFER));
+        byte[] greeting = ByteBufUtil.getBytes(said);
+        hand.read(channel, greeting, 0, greeting.length);
+        HandPlatform.written(channel);
+        hand.reads(channel, false);
+        String text = "x".repeat(50_000);
+        CompletableFuture<String> large = echo.echo(text);
+        hand.settle(channel);
+        assertThat(computed).hasValue(2);
+        hand.pass(channel, 11, TimeUnit.SECONDS);
+        hand.reads(channel, true);
+        ByteBuf request = request(HandPlatform.written(channel));
+        request.skipBytes(request.readByte()).skipBytes(request.readByte());
+        assertThat(TimeUnit.MICROSECONDS.toSeconds(Varint.read(request))).isEqualTo(5 * 60 - 11);
+        Metadata metadata = Metadata.read(request);
+        assertThat(metadata.get("count")).isEqualTo(then);
+        assertThat(metadata.get("fixed")).isEqualTo("f");
+        assertThat(request).isEqualTo(RawPeer.text(text));
+        assertThat(computed).hasValue(3);
+        hand.end(waiting, channel, List.of(small, large));
+    }
+
+    /** Of one request and its parts. */
+    private static ByteBuf request(byte[] written) {
+        ByteBuf frames = Unpooled.wrappedBuffer(written);
+        ByteBuf whole = Unpooled.buffer();
+        while (frames.isReadable()) {
+            int length = Varint.readLength(frames, Wire.MAX_FRAME_BYTES, "a frame");
+            int type = frames.readByte() & Wire.TYPE_MASK;
+            frames.skipBytes(Integer.BYTES);
+            ByteBuf payload = frames.readSlice(length - Wire.HEAD_BYTES);
+            if (type == Wire.REQUEST || type == Wire.PART) {
+                whole.writeBytes(payload);
+            }
+        }
+        return whole;
     }
 
     @Test
