@@ -298,7 +298,7 @@ final class ClientAddress extends Route {
         }
         boolean isSet = false;
         try {
-            isSet = client.schedule(this::look, LOOK_NANOS);
+            isSet = client.schedule(this::lookByTimer, LOOK_NANOS);
         } finally {
             if (!isSet) {
                 isLooking.set(false);
@@ -306,9 +306,13 @@ final class ClientAddress extends Route {
         }
     }
 
+    private void lookByTimer() {
+        isLooking.set(false);
+        look();
+    }
+
     /** Calls that wait for a connection which is coming take one that is there, as far as that has room. */
     private void look() {
-        isLooking.set(false);
         boolean isAnyLeft = false;
         for (int i = 0; i < connections.length(); i++) {
             Attempt<ClientConnection> coming = connections.get(i);

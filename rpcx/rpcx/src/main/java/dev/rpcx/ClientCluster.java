@@ -382,6 +382,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             }
             if (ready == null) {
                 // that was a look at all instances, and for the next call it is the same
+                lookSoon();
                 return;
             }
             call.complete(ready);

@@ -423,7 +423,8 @@ final class ClientConnection extends WireConnection {
     /** A stream's credit, and what it takes to the server, while its request waits for its turn to leave in parts. */
     @Override
     boolean isAhead(Outbound message) {
-        if (message instanceof ClientCall || message.id == 0) {
+        int type = message.head & Wire.TYPE_MASK;
+        if (message instanceof ClientCall || message.id == 0 || type == Wire.PING || type == Wire.PONG) {
             return false;
         }
         ClientCall call = slots.at(message.id & Wire.SLOT_MASK);

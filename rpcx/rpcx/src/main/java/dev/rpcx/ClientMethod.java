@@ -362,6 +362,21 @@ final class ClientMethod {
      */
     boolean mayTryAgain(
             RPCXException error, int attempt, int sent, @Nullable StreamSender upload, @Nullable ClientAddress used) {
+        if (!isWorthAnother(error, attempt, sent, upload)) {
+            return false;
+        }
+        if (!hasLeft(error)) {
+            return true;
+        }
+        if (isRefusal(error)) {
+            // whoever has refused it does so again; the budget first, which bounds how often all are looked at
+            return route.refusals(index).spend() && used != null && route.hasFreeBeside(used);
+        }
+        return route.budget().spend();
+    }
+
+    /** What does not depend on budgets of {@link #mayTryAgain}: asking spends nothing. */
+    private boolean isWorthAnother(RPCXException error, int attempt, int sent, @Nullable StreamSender upload) {
         if (!hasLeft(error)) {
             // as this side knows by itself: it has cost no server anything; but a publisher has one subscriber
             return attempt < MAX_ATTEMPTS && (upload == null || !upload.hasPublisher());
@@ -372,20 +387,12 @@ final class ClientMethod {
         boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
         boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
         if (isRefusal(error)) {
-            // whoever has refused it does so again; the budget first, which bounds how often all are looked at
-            return sent == 1
-                    && route.hasOthers()
-                    && route.refusals(index).spend()
-                    && used != null
-                    && route.hasFreeBeside(used);
+            return sent == 1 && route.hasOthers();
         }
         if (error.code() != RPCXException.Code.UNAVAILABLE && !overloaded || RPCXException.isNoRoom(error)) {
             return false;
         }
-        return (idempotent || !executed)
-                && (!overloaded || route.hasOthers())
-                && sent < MAX_SENT
-                && route.budget().spend();
+        return (idempotent || !executed) && (!overloaded || route.hasOthers()) && sent < MAX_SENT;
     }
 
     /**
@@ -866,7 +873,11 @@ final class ClientMethod {
                 return;
             }
             closesBehind();
-            ByteBuf made = encoded == null ? slot.arguments() : null;
+            int left = hasLeft(error) ? sent + 1 : sent;
+            if (encoded != null || !method.isWorthAnother(error, attempt, left, upload)) {
+                return;
+            }
+            ByteBuf made = slot.arguments();
             if (made != null) {
                 // its caller has nothing that says until when the arguments may not change
                 try {
@@ -1023,7 +1034,11 @@ final class ClientMethod {
             } else {
                 method.route.counted(outcome, permit);
                 ClientAddress last = address();
-                end(unkept != null ? unkept : last == null ? error : Health.named(error, last, method));
+                if (unkept != null && !hasLeft(error)) {
+                    end(unkept);
+                } else {
+                    end(last == null ? error : Health.named(error, last, method));
+                }
             }
         }
 

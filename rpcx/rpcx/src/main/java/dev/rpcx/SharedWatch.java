@@ -181,13 +181,14 @@ final class SharedWatch implements Endpoints.Listener {
     private void end(Told told) {
         boolean isLast;
         synchronized (ALL) {
-            users--;
-            isLast = users == 0;
+            isLast = users == 1;
             if (isLast) {
+                // first: a watch in the list has users, also where there is no memory for another list
                 List<SharedWatch> fewer = new ArrayList<>(underWay);
                 fewer.remove(this);
                 underWay = fewer;
             }
+            users--;
         }
         told.isOver = true;
         synchronized (this) {
