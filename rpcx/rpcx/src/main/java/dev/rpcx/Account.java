@@ -71,8 +71,8 @@ final class Account {
     }
 
     /**
-     * The connection is over, and is not held by what stays charged to it, such as a {@link Leftover}. A second time does
-     * nothing.
+     * The connection is over, and is not held by what stays charged to it, such as a {@link Leftover}. A second time
+     * does nothing.
      */
     void close() {
         ledger.closed(this);

@@ -402,7 +402,10 @@ public final class CallContext {
         steps = given;
     }
 
-    /** The call is over: whoever keeps this, such as the future of a call that was made for it, keeps no more of the call. */
+    /**
+     * The call is over: whoever keeps this context, such as the future of a call that was made for it, keeps no more of
+     * the call.
+     */
     void goesNoFurther() {
         if (steps != null) {
             steps = CallThreads.NO_STEPS;

@@ -21,7 +21,10 @@ final class CallThreads {
 
         CallContext context();
 
-        /** The handler counts no longer in the limit of its method. On any thread, one at a time. A second time does nothing. */
+        /**
+         * The handler counts no longer in the limit of its method. Any thread says so, one at a time; a second time
+         * does nothing.
+         */
         void leaveNow(boolean isDone);
 
         /** The call that had this context was over but for its threads, and the last of them is done. On the event loop. */

@@ -28,7 +28,7 @@ final class ClientAddress extends Route {
 
     private static final long WAITED_OUT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** While calls wait for one more connection beside one that is there, so often it is looked whether that has room. */
+    /** How often a look is taken, while calls wait for one more connection, whether one that is there has room. */
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private final Client client;

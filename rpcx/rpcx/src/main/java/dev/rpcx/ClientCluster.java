@@ -36,7 +36,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
      */
     private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-    /** Instances that are looked at for calls which wait before an event loop goes on with something else: some 1 ms. */
+    /** So many instances are looked at, for calls that wait, before an event loop has its other tasks: some 1 ms. */
     static final int LOOKS_AT_ONCE = 1 << 16;
 
     /** Instances that the error of a call names. */

@@ -206,7 +206,7 @@ final class HalfClose {
         return way == null || way.state() != FIN_WAIT_1;
     }
 
-    /** The system here sends, or the peer's has said to have more. A peer that does not read gets no data but questions. */
+    /** The system here sends, or the peer's has said to have more: one that does not read is sent questions alone. */
     private boolean isOnItsWay() {
         EpollTcpInfo way = way();
         if (way == null) {

@@ -182,8 +182,8 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * Bytes that the reply has to be charged for: its own, or all of its buffer and of the request's metadata that is not
-     * charged as a kept one or as that of the request. The metadata stay for as long as the call does.
+     * Bytes that the reply has to be charged for: its own, or all of its buffer and of the request's metadata that is
+     * not charged as a kept one or as that of the request. The metadata stay for as long as the call does.
      */
     long replyBytes() {
         CallCharges own = charges;
@@ -208,8 +208,8 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * The place is given up, and its buffer with it: whoever has this object still, such as a publisher that the handler
-     * has kept, holds none by it that is not charged.
+     * The place is given up, and its buffer with it: whoever has this object still, such as a publisher that the
+     * handler has kept, holds none by it that is not charged.
      */
     void releasePlace() {
         releaseKept();

@@ -167,9 +167,9 @@ class Threads {
 
     /**
      * A thread, as it was at {@link #begin}, for several tasks. It is made before there is one, where what fails is
-     * still heard of: beginning takes no memory. The interrupt flag, the context class loader, the name and the priority
-     * that one leaves behind do not reach the next, and nothing that it throws ends the thread. Thread-locals stay:
-     * there is no way to clear those of others, so {@link RunOn} leaves them to the handler.
+     * still heard of: beginning takes no memory. The interrupt flag, the context class loader, the name and the
+     * priority that one leaves behind do not reach the next, and nothing that it throws ends the thread. Thread-locals
+     * stay: there is no way to clear those of others, so {@link RunOn} leaves them to the handler.
      */
     static final class Shared {
         private Thread thread = Thread.currentThread();

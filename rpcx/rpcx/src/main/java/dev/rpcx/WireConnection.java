@@ -20,7 +20,8 @@ import org.jspecify.annotations.Nullable;
  * One connection that speaks the native wire: cuts what arrives into frames, gathers what many threads send and flushes it once.
  *
  * <p>Outgoing: {@link #send} queues from any thread and wakes the event loop only if nobody has; the loop copies all it finds into one
- * pooled buffer and writes that. A message above one frame waits in {@link #turns} and leaves a fragment at a time, behind the small ones;
+ * pooled buffer and writes that. A message above one frame waits in {@link #turns} and leaves a fragment at a time,
+ * behind the small ones;
  * so does any reply while the peer does not read.
  *
  * <p>Longer than 400 lines because what is gathered, what is cut and who writes change together, on the event loop, and nobody else may

@@ -83,7 +83,7 @@ class LastWordsTest {
         return socket;
     }
 
-    /** A socket that is closed before would be reset by a byte of the peer, and the reset would throw away what is left. */
+    /** A byte of the peer would reset a socket that is closed before, and a reset throws away what is left. */
     @Test
     void theyArriveAtAPeerThatReadsLateAndSaysSomethingMeanwhile() throws Exception {
         try (Socket socket = connected()) {

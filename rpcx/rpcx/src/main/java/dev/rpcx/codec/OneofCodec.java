@@ -8,7 +8,7 @@ final class OneofCodec extends MessageCodec {
     private final ReflectiveCodec.FieldsByNumber fields;
     private final Class<?>[] classes;
 
-    /** Of what stands for a case that is not known here, of which nothing is sent; null where nothing does. */
+    /** The class of the value that stands for an unknown case, which is sent as no bytes; null if the type has none. */
     private final @Nullable Class<?> unknown;
 
     OneofCodec(MessageType type, FieldCodec[] fields) {

@@ -27,7 +27,7 @@ public final class Framing {
     private static final int PACKED = 6;
     private static final int REPEATED = 7;
 
-    /** Added to the kind of a value whose absence is null: where it is absent for the other side, that reads 0 or "". */
+    /** This is added to the kind of a value whose absence is null, which would read as 0 or "" at the other side. */
     private static final int CAN_BE_NULL = 8;
 
     private Framing() {}
@@ -44,7 +44,7 @@ public final class Framing {
         return kinds;
     }
 
-    /** The same of what a lock has of it. */
+    /** Returns the same for what a lock has of the message. */
     static int of(Lock.Entry sent, Lock lock) {
         int kinds = 0;
         for (Lock.Line line : sent.lines().values()) {
@@ -59,7 +59,7 @@ public final class Framing {
         return number > FIELDS ? 0 : kind << (number - 1) * BITS;
     }
 
-    /** Of the field of that number; what has none is equal to any other. */
+    /** Returns the kind of the field with that number; {@link #NOTHING} where there is none. */
     static int kind(int kinds, int number) {
         return number < 1 || number > FIELDS ? NOTHING : kinds >>> (number - 1) * BITS & (1 << BITS) - 1;
     }

@@ -150,7 +150,8 @@ public final class Schema {
      * The message that a call of this method brings back: of what a {@link CompletionStage} completes with, of each
      * item of a stream.
      *
-     * @throws SchemaException the type cannot be mapped, or is a future that is no stage: nobody would be told of its end
+     * @throws SchemaException the type cannot be mapped, or is a future that is no stage: nobody would be told of its
+     *     end
      */
     public synchronized MessageType result(Method method) {
         String where = "result of " + where(method);

@@ -8,8 +8,8 @@ import java.lang.annotation.Target;
 
 /**
  * What a newer peer's value is read as: on an enum's constant, or on a record without components among the cases of a
- * sealed interface; on one of a type at most. An enum's constant {@code UNKNOWN}, {@code UNSPECIFIED} or {@code UNRECOGNIZED} is one without
- * being told so. An enum's unknown has the number 0.
+ * sealed interface; on one of a type at most. An enum's constant {@code UNKNOWN}, {@code UNSPECIFIED} or
+ * {@code UNRECOGNIZED} is one without being told so. An enum's unknown has the number 0.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

@@ -228,7 +228,8 @@ class ServiceProcessorTest {
                                 + " record Down() implements Way {} record Bad(Way x) {}",
                         "p.Client$Up: an unknown case must be a record without components"),
                 fault(
-                        "sealed interface Way permits Up, Down, Left {} @Unknown record Up() implements Way {} record Left() implements Way {}"
+                        "sealed interface Way permits Up, Down, Left {} @Unknown record Up() implements Way {}"
+                                + " record Left() implements Way {}"
                                 + " @Unknown record Down() implements Way {} record Bad(Way x) {}",
                         "p.Client$Way",
                         "p.Client$Up and p.Client$Down",
