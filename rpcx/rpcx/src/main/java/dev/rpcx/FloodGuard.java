@@ -33,9 +33,9 @@ final class FloodGuard {
         this.secondBegan = ticker.nanoTime();
     }
 
-    /** Each call may be cancelled once, whether it is still there or not. */
+    /** Each call may be cancelled once, whether it is still there or not; those of long ago have ended. */
     void requested() {
-        cancels--;
+        cancels = Math.max(cancels - 1, -CANCELS_PER_SECOND);
     }
 
     void cancelled() {

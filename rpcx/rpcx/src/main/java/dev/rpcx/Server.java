@@ -271,6 +271,10 @@ public final class Server implements AutoCloseable {
     void greeted(Channel channel, ServedConnection connection) {
         served.put(channel, connection);
         connections.put(channel, connection);
+        if (channel.closeFuture().isDone()) {
+            // what was written to greet it has met a socket that was reset, and whoever forgets it has been here before
+            connections.remove(channel);
+        }
         if (stopping) {
             connection.leave();
         }

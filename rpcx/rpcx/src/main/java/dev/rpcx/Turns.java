@@ -33,6 +33,9 @@ final class Turns {
     /** A bit for each size of which a message in parts has its turns. */
     private int taken;
 
+    /** What has not left of all that is here. */
+    private long bytes;
+
     /** Whether nothing has a turn, and so nothing waits for one, but for what {@link #next} has brought. */
     boolean isEmpty() {
         return inTurn.isEmpty();
@@ -43,10 +46,16 @@ final class Turns {
         return inTurn.isEmpty() && waiting.isEmpty();
     }
 
+    /** How many bytes of messages wait here, but for what {@link #next} has brought. */
+    long bytes() {
+        return bytes;
+    }
+
     /** A message that has not begun. One of a call whose request waits follows that. */
     void add(Outbound message) {
-        int bytes = message.body.readableBytes();
-        message.size = bytes <= Wire.MAX_PAYLOAD_BYTES ? WHOLE : size(bytes);
+        int length = message.body.readableBytes();
+        bytes += length;
+        message.size = length <= Wire.MAX_PAYLOAD_BYTES ? WHOLE : size(length);
         if (message.size == WHOLE ? follows(message.id) : isTaken(message.size)) {
             waiting.add(message);
         } else {
@@ -83,10 +92,15 @@ final class Turns {
     /** The message whose turn it is, which {@link #goesOn} behind it or has {@link #ended}; null if there is none. */
     @Nullable
     Outbound next() {
-        return inTurn.poll();
+        Outbound next = inTurn.poll();
+        if (next != null) {
+            bytes -= next.body.readableBytes();
+        }
+        return next;
     }
 
     void goesOn(Outbound message) {
+        bytes += message.body.readableBytes();
         inTurn.add(message);
     }
 
@@ -121,9 +135,13 @@ final class Turns {
     /** No more of it leaves. */
     void remove(Outbound message) {
         if (inTurn.remove(message)) {
+            bytes -= message.body.readableBytes();
             ended(message);
-        } else if (waiting.remove(message) && message.size != WHOLE) {
-            letFollow(message.id);
+        } else if (waiting.remove(message)) {
+            bytes -= message.body.readableBytes();
+            if (message.size != WHOLE) {
+                letFollow(message.id);
+            }
         }
     }
 
@@ -131,5 +149,6 @@ final class Turns {
         inTurn.clear();
         waiting.clear();
         taken = 0;
+        bytes = 0;
     }
 }

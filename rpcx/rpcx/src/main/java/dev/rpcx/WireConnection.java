@@ -517,10 +517,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             gathered.length = at + bytes;
             return;
         }
-        // room for the fragments behind this one, and for those of others in turn: a buffer that has to grow is copied
-        int room = turns.isLast()
-                ? Math.min(body.readableBytes(), BATCH_BYTES) + GATHERED_BYTES
-                : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
+        // room for the fragments behind this one, and for those of others in turn: a buffer that has to grow is copied,
+        // and room that nothing fills is held by nobody's charge for as long as the peer does not read
+        long wanted = body.readableBytes() + turns.bytes();
+        int room = wanted < BATCH_BYTES ? (int) wanted + GATHERED_BYTES : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
         spill(at, bytes, room).writeBytes(body, bytes);
     }
 

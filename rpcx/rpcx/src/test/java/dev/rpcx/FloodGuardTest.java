@@ -55,6 +55,13 @@ class FloodGuardTest {
     }
 
     @Test
+    void callsOfLongAgoAreCancelledNoMore() {
+        times(100_000, guard::requested);
+        times(2 * FloodGuard.CANCELS_PER_SECOND, guard::cancelled);
+        assertThatThrownBy(guard::cancelled).isInstanceOf(WireFault.class);
+    }
+
+    @Test
     void morePingsInASecondThanAnyoneNeedsAreAFault() {
         times(FloodGuard.PINGS_PER_SECOND, guard::pinged);
         assertThatThrownBy(guard::pinged).isInstanceOf(WireFault.class).hasMessage("more than 100 pings in a second");

@@ -123,6 +123,25 @@ class SocketQueueAloneTest {
         assertThat(charged()).isGreaterThanOrEqualTo(socket.queue().totalPendingWriteBytes());
     }
 
+    /** Its buffer is held as a whole until then. */
+    @Test
+    void aMessageOfWhichALittleIsLeftIsChargedAsAWhole() {
+        ByteBuf message = Unpooled.buffer(LARGE).writeZero(LARGE);
+        socket.writeAndFlush(message);
+        write(1);
+        queue.look();
+        long all = charged();
+        socket.queue().removeBytes(LARGE - 10);
+        assertThat(message.readableBytes()).isEqualTo(10);
+        queue.look();
+        assertThat(charged()).isEqualTo(all);
+        queue.shortened();
+        assertThat(charged()).isEqualTo(all);
+        socket.take(1);
+        queue.shortened();
+        assertThat(charged()).isZero();
+    }
+
     @Test
     void anEmptyQueueIsNotWatched() {
         queue.look();

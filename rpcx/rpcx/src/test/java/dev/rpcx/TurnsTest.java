@@ -156,8 +156,31 @@ class TurnsTest {
         turns.add(more);
         turns.remove(credit);
         assertThat(round()).containsExactly(first);
+        assertThat(turns.bytes()).isEqualTo(200_001);
         turns.remove(request);
+        assertThat(turns.bytes()).isEqualTo(100_001);
         assertThat(round()).containsExactly(first, more);
+    }
+
+    @Test
+    void itKnowsWhatHasNotLeftOfAllThatWaits() {
+        assertThat(turns.bytes()).isZero();
+        Outbound first = added(100_000);
+        Outbound waiting = added(90_000);
+        Outbound small = added(10);
+        assertThat(turns.bytes()).isEqualTo(190_010);
+        assertThat(turns.next()).isSameAs(first);
+        assertThat(turns.bytes()).as("but for the one that has been brought").isEqualTo(90_010);
+        first.body.skipBytes(FRAME);
+        turns.goesOn(first);
+        assertThat(turns.bytes()).isEqualTo(190_010 - FRAME);
+        turns.remove(small);
+        turns.remove(small);
+        assertThat(turns.bytes()).isEqualTo(190_000 - FRAME);
+        turns.remove(first);
+        assertThat(turns.bytes()).isEqualTo(90_000);
+        end(waiting);
+        assertThat(turns.bytes()).isZero();
     }
 
     @Test
@@ -166,6 +189,7 @@ class TurnsTest {
         added(100_000);
         added(1);
         turns.clear();
+        assertThat(turns.bytes()).isZero();
         assertThat(turns.isEmpty()).isTrue();
         assertThat(turns.isLast()).isTrue();
         Outbound next = added(100_000);

@@ -974,8 +974,35 @@ class WireFramesTest {
         connection.sendNow(new Message("a", 50_000));
         connection.sendNow(new Message("b", 50_000));
         readComplete();
+        assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 100_000 + 4 * 1024);
+        read(frame(Wire.PING, 1, 0));
+        connection.sendNow(new Message("a", 150_000));
+        connection.sendNow(new Message("b", 150_000));
+        readComplete();
         assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 256 * 1024 + Wire.MAX_FRAME_BYTES);
-        assertThat(channel.outboundMessages()).isEmpty();
+    }
+
+    /** A peer that does not read holds no more than twice what its messages take, and no whole batch for each two of them. */
+    @Test
+    void whatWaitsUnreadHoldsNotMuchMoreThanItsBytes() {
+        greet();
+        channel.pipeline().addFirst(new Deaf());
+        read(frame(Wire.PING, 1, 0));
+        for (int bytes : List.of(4_200, 16_400, 16_400)) {
+            connection.sendNow(new Message("a", bytes));
+        }
+        readComplete();
+        channel.pipeline().removeFirst();
+        int bytes = 0;
+        int capacity = 0;
+        channel.flush();
+        for (ByteBuf next = channel.readOutbound(); next != null; next = channel.readOutbound()) {
+            bytes += next.readableBytes();
+            capacity += next.capacity();
+            next.release();
+        }
+        assertThat(bytes).isGreaterThan(4_200 + 2 * 16_400);
+        assertThat(capacity).isLessThan(2 * bytes);
     }
 
     @Test

@@ -168,6 +168,22 @@ class WireServingTest {
         assertThat(hand.heldBytes()).isZero();
     }
 
+    /** A long dictionary is written as it is made: that ends a connection which has been reset. */
+    @Test
+    void aConnectionThatEndsWhileItIsGreetedIsForgotten() {
+        EmbeddedChannel reset = hand.accept();
+        byte[] preface = ByteBufUtil.getBytes(RawPeer.preface());
+        hand.read(reset, preface, 0, preface.length);
+        ServerConnection connection = reset.pipeline().get(ServerConnection.class);
+        assertThat(server.connections()).isEqualTo(2);
+        reset.close();
+        assertThat(server.connections()).isEqualTo(1);
+        server.greeted(reset, connection);
+        assertThat(server.connections()).isEqualTo(1);
+        server.ended(reset);
+        reset.releaseOutbound();
+    }
+
     private void send(ByteBuf bytes) {
         byte[] all = ByteBufUtil.getBytes(bytes);
         hand.read(channel, all, 0, all.length);
