@@ -9,6 +9,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -21,8 +22,9 @@ import org.junit.jupiter.params.provider.CsvSource;
  * ({@link WriteTurn}, which takes no turn where a channel has no descriptor); the memory model; {@link VirtualWorkers} and the pool, in whose
  * place every handler has a thread of its own; TLS; the classic wire; handlers that are interrupted; CPU time, which nothing costs here.
  */
+@Timeout(3600)
 class SimulationTest {
-    private static final int SEEDS = Integer.getInteger("rpcx.sim.seeds", LongForm.of(1_000, 1_000_000));
+    private static final int SEEDS = Integer.getInteger("rpcx.sim.seeds", LongForm.of(1_000, 60_000));
     private static final long FIRST = Long.getLong("rpcx.sim.first", 1);
 
     /** Enough to see what is wrong. */
