@@ -699,13 +699,14 @@ final class ClientConnection extends WireConnection {
     void watch(long deadlineNanos) {
         underWay++;
         readTurn.takeForLoop();
-        if (nextSweepNanos == Long.MAX_VALUE || deadlineNanos - nextSweepNanos < 0) {
-            sweepAt(deadlineNanos);
-        }
+        sweepAt(deadlineNanos);
     }
 
-    /** What this throws leaves the look that was due before. */
+    /** A look is due by then, unless one comes earlier. What this throws leaves the look that was due before. */
     private void sweepAt(long nanos) {
+        if (nextSweepNanos != Long.MAX_VALUE && nanos - nextSweepNanos >= 0) {
+            return;
+        }
         long wait = Math.max(TICK_NANOS, nanos - nanoTime());
         ScheduledFuture<?> timer = loop().schedule(sweep, wait, TimeUnit.NANOSECONDS);
         if (sweepTimer != null) {
@@ -761,7 +762,8 @@ final class ClientConnection extends WireConnection {
             }
             call.expire(RPCXException.Code.DEADLINE_EXCEEDED, peer + ": no reply in time");
         }
-        if (next != Long.MAX_VALUE && nextSweepNanos == Long.MAX_VALUE) {
+        if (next != Long.MAX_VALUE) {
+            // a call that has left meanwhile, as from a callback of one that ends here, may have set a later look
             sweepAt(now + next);
         }
     }

@@ -1512,6 +1512,28 @@ class ClientWireTest {
         assertThat(ledger.held(Resource.TABLE_BYTES)).isZero();
     }
 
+    /** The look goes on to calls that end before that one. */
+    @Test
+    void aCallThatLeavesWhileDeadlinesAreLookedAtHoldsNoneUp() {
+        open();
+        CompletableFuture<String> first = remote.brief("a");
+        calls.add(first);
+        pass(100);
+        CompletableFuture<String> second = remote.brief("b");
+        calls.add(second);
+        hand.settle(channel());
+        first.whenComplete((result, failure) -> {
+            echo("patient");
+            // as a caller does who finds no free slot: what is queued leaves
+            connection().lookForOrphans();
+        });
+        pass(951);
+        assertThat(failure(first).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(second).isNotDone();
+        pass(100);
+        assertThat(failure(second).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+    }
+
     @Test
     void aCallEndsInTheNanosecondInWhichItsTimeIsOverAndIsNotLookedAtBefore() {
         open();

@@ -975,6 +975,7 @@ class WireFramesTest {
         connection.sendNow(new Message("b", 50_000));
         readComplete();
         assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 100_000 + 4 * 1024);
+        assertThat(channel.outboundMessages()).isEmpty();
         read(frame(Wire.PING, 1, 0));
         connection.sendNow(new Message("a", 150_000));
         connection.sendNow(new Message("b", 150_000));
@@ -982,7 +983,7 @@ class WireFramesTest {
         assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 256 * 1024 + Wire.MAX_FRAME_BYTES);
     }
 
-    /** A peer that does not read holds no more than twice what its messages take, and no whole batch for each two of them. */
+    /** A peer that does not read holds at most twice what its messages take, and no whole batch for each two. */
     @Test
     void whatWaitsUnreadHoldsNotMuchMoreThanItsBytes() {
         greet();

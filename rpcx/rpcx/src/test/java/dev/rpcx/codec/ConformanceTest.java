@@ -374,7 +374,8 @@ class ConformanceTest {
         }
         LongForm.figure(
                 2,
-                "%d inputs of Protobuf's conformance suite's kinds: %d times the value that protobuf-java reads, "
+                "%d inputs of Protobuf's conformance suite's kinds, each by two readers, generated and reflective: "
+                        + "%d times the value that protobuf-java reads, "
                         + "%d times refused by both, else stricter: %s",
                 inputs,
                 equal,
@@ -407,7 +408,8 @@ class ConformanceTest {
         }
         LongForm.figure(
                 2,
-                "every input of up to %d bytes, %d in all: %d read alike, %d refused alike",
+                "every input of up to %d bytes, %d in all, each by two readers, generated and reflective: "
+                        + "%d times read alike, %d times refused alike, else stricter",
                 length,
                 inputs,
                 equal,
