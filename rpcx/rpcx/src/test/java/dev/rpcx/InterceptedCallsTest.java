@@ -342,6 +342,9 @@ class InterceptedCallsTest {
 
     // ---- how long a handler counts that an interceptor has begun later
 
+    /** An interceptor waits for what it asked for. If that were there before, its own thread would run the handler. */
+    private final CountDownLatch waits = new CountDownLatch(1);
+
     /** Has each call of {@code block} go on once a call of RPCX has been answered, which is told on an event loop. */
     private Interceptor checking(Supplier<Asked> asked, Map<String, CompletableFuture<Object>> answers) {
         return (call, next) -> {
@@ -354,6 +357,7 @@ class InterceptedCallsTest {
             CompletableFuture<Object> answer = new CompletableFuture<>();
             answers.put(String.valueOf(call.arguments()[0]), answer);
             CompletionStage<Object> checked = asked.get().pass("x").thenCompose(ok -> goOn(call, next));
+            waits.countDown();
             checked.whenComplete((value, thrown) -> {
                 if (thrown == null) {
                     answer.complete(value);
@@ -390,6 +394,7 @@ class InterceptedCallsTest {
             try (Client another = client(isClassic)) {
                 Calls others = another.create(Calls.class, "127.0.0.1", server.port());
                 bob = calls.block("bob");
+                assertThat(waits.await(10, TimeUnit.SECONDS)).isTrue();
                 service.passed.complete("ok");
                 await().until(() -> service.begun.get() == 1);
                 carol = others.never("carol");
@@ -413,13 +418,14 @@ class InterceptedCallsTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void aHandlerCountsUntilItHasEndedThoughAnInterceptorHasAnswered(boolean isClassic) {
+    void aHandlerCountsUntilItHasEndedThoughAnInterceptorHasAnswered(boolean isClassic) throws Exception {
         AtomicReference<Asked> asked = new AtomicReference<>();
         Map<String, CompletableFuture<Object>> answers = new ConcurrentHashMap<>();
         Calls calls = serving(isClassic, Duration.ofSeconds(30), checking(asked::get, answers));
         try (Client behind = client(isClassic)) {
             asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
             CompletableFuture<String> bob = calls.block("bob");
+            assertThat(waits.await(10, TimeUnit.SECONDS)).isTrue();
             service.passed.complete("ok");
             await().until(() -> service.begun.get() == 1);
             answers.get("bob").complete("early");
