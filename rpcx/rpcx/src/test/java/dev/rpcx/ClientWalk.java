@@ -12,7 +12,9 @@ import java.net.ServerSocket;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
@@ -26,6 +28,7 @@ final class ClientWalk implements AutoCloseable {
     private static final int NEXT_GENERATION = 1 << 16;
     private static final int ID = NEXT_GENERATION + 1;
     private static final int BARRIER = 0x7777_7777;
+    private static final Set<Integer> PORTS = ConcurrentHashMap.newKeySet();
     private static final byte[] REPLY = ByteBufUtil.getBytes(RawPeer.text("HelloWorld"));
     private static final byte[] NUMBER_REPLY = {8, (byte) 0xAC, 2};
 
@@ -120,16 +123,30 @@ final class ClientWalk implements AutoCloseable {
         this.kind = kind;
         brings = kind.equals("brings") || kind.equals("both");
         takes = kind.equals("takes") || kind.equals("both");
-        listening = new ServerSocket();
-        // small, so that a large request soon waits
-        listening.setReceiveBufferSize(4096);
-        listening.setSoTimeout(MILLIS);
-        listening.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        listening = listen();
         calls = client.create(Calls.class, "127.0.0.1", listening.getLocalPort());
         holder = calls.unary("holder");
         peer = new RawServer.Peer(listening.accept());
         peer.timeout(MILLIS);
         peer.write(RawPeer.preface());
+    }
+
+    /**
+     * On a port that no walk has had: the request of a walk that could not leave goes to the next connection to its
+     * port, which would be that of another walk.
+     */
+    private static ServerSocket listen() throws IOException {
+        while (true) {
+            ServerSocket socket = new ServerSocket();
+            // small, so that a large request soon waits
+            socket.setReceiveBufferSize(4096);
+            socket.setSoTimeout(MILLIS);
+            socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            if (PORTS.add(socket.getLocalPort())) {
+                return socket;
+            }
+            socket.close();
+        }
     }
 
     /** Brings the connection into its state, and then the call. */
