@@ -6,6 +6,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import java.util.ArrayDeque;
+import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
@@ -502,7 +503,9 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     private Object read(ByteBuf item) {
         try {
-            return objects == null ? codec.read(item) : codec.read(item, objects);
+            Object value = objects == null ? codec.read(item) : codec.read(item, objects);
+            // what is empty is read as null where a type has no other value for it, as UUID
+            return Objects.requireNonNull(value, "nothing, and a stream has no null");
         } catch (Throwable e) {
             throw new RPCXException(
                     ServerCall.isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,

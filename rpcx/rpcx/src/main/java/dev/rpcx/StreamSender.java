@@ -6,6 +6,7 @@ import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.ArrayDeque;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
@@ -357,7 +358,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     public void onNext(Object item) {
         ByteBuf encoded = Unpooled.buffer();
         try {
-            codec.write(item, encoded);
+            codec.write(Objects.requireNonNull(item, "an item is null, which no stream has"), encoded);
         } catch (CodecException e) {
             if (e.code() == CodecException.Code.TOO_LARGE) {
                 refuseLarge(

@@ -56,6 +56,13 @@ enum Attack {
                     ? times(12, k -> begun(1 << 16 | k, "plain"))
                     : round < 20 ? times(12, k -> part(1 << 16 | k, 16_000)) : pong()),
     REPLIES_UNREAD_LARGE("replies of 530 kB that nobody reads", 24, 24, 1, Shape.DEAF, round -> much(round, 530_000)),
+    REPLY_PAIRS_UNREAD(
+            "pairs of replies of 16.4 kB that nobody reads",
+            300,
+            5,
+            10,
+            Shape.DEAF,
+            round -> round < 20 ? times(2, k -> much(2 * round + k, 16_400)) : pong()),
     ITEMS_UNREAD_LARGE(
             "stream items of 530 kB that nobody reads",
             24,

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.Codecs;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.nio.charset.StandardCharsets;
@@ -13,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Queue;
+import java.util.UUID;
 import java.util.concurrent.Flow;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
@@ -549,6 +551,20 @@ class StreamReceiverTest {
                 .asString()
                 .startsWith("error an item cannot be read")
                 .contains("unreadable");
+    }
+
+    /** A subscriber is never given null, whatever the type of the items. */
+    @Test
+    void anItemThatIsReadAsNullCannotBeRead() throws Exception {
+        Codec<Object> ids = Codecs.standard(StreamReceiverTest.class).value(UUID.class);
+        StreamReceiver stream = new StreamReceiver(ids, peer);
+        subscribed(stream, 3);
+        stream.onItem(Unpooled.EMPTY_BUFFER, false);
+        assertThat(seen())
+                .containsExactly(
+                        "credit 3",
+                        "cancel",
+                        "error an item cannot be read: java.lang.NullPointerException: nothing, and a stream has no null");
     }
 
     // ---- elsewhere

@@ -1,5 +1,6 @@
 package dev.rpcx.codec;
 
+import dev.rpcx.schema.EnumType;
 import dev.rpcx.schema.FieldType;
 import dev.rpcx.schema.Lock;
 import dev.rpcx.schema.MessageType;
@@ -156,16 +157,7 @@ public final class Codecs {
             Shape key = field.key();
             fields[i] = FieldCodec.of(field, element(field.shape(), links), key == null ? null : element(key, links));
         }
-        if (type.source() == NumberSource.ORDER && TOLD.add(type.javaName())) {
-            // made where there is something to say: a logger takes a server tens of milliseconds at its start
-            System.getLogger(Codecs.class.getName())
-                    .log(
-                            System.Logger.Level.WARNING,
-                            type.javaName()
-                                    + ": numbers by the order of declaration, which a component put in between would"
-                                    + " change;"
-                                    + " give each a @Field or run `rpcx lock`");
-        }
+        warn(type.source(), type.javaName());
         MessageCodec codec = switch (type.kind()) {
             case RECORD, BEAN -> object(type, fields);
             case ONEOF -> new OneofCodec(type, fields);
@@ -173,6 +165,18 @@ public final class Codecs {
         };
         link.codec = codec;
         return codec;
+    }
+
+    private static void warn(NumberSource source, String type) {
+        if (source == NumberSource.ORDER && TOLD.add(type)) {
+            // made where there is something to say: a logger takes a server tens of milliseconds at its start
+            System.getLogger(Codecs.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            type
+                                    + ": numbers by the order of declaration, which one put in between would change;"
+                                    + " give each a @Field or run `rpcx lock`");
+        }
     }
 
     private MessageCodec object(MessageType type, FieldCodec[] fields) {
@@ -189,6 +193,8 @@ public final class Codecs {
             } else {
                 link.codec = codec(message, links);
             }
+        } else if (shape instanceof EnumType type) {
+            warn(type.source(), type.javaClass().getName());
         }
         return ElementCodec.of(shape, link);
     }

@@ -1,5 +1,6 @@
 package dev.rpcx.processor;
 
+import dev.rpcx.schema.Accessors;
 import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Unknown;
 import java.util.ArrayList;
@@ -424,6 +425,7 @@ final class TypeCheck {
             return;
         }
         List<Element> numbered = new ArrayList<>();
+        boolean isWhole = true;
         Map<String, VariableElement> fields = new HashMap<>();
         for (VariableElement field : ElementFilter.fieldsIn(allFields(element))) {
             Set<Modifier> modifiers = field.getModifiers();
@@ -433,13 +435,17 @@ final class TypeCheck {
                 continue;
             }
             ExecutableElement getter = getter(element, field);
-            if (getter != null && hasSetter(element, field)) {
+            boolean hasSetter = hasSetter(element, field);
+            if (getter != null != hasSetter) {
+                refusal.accept(field, raw + "." + field.getSimpleName() + ": " + Accessors.alone(getter != null));
+                isWhole = false;
+            } else if (getter != null) {
                 ExecutableType as = (ExecutableType) types.asMemberOf(type, getter);
                 field(as.getReturnType(), raw + "." + field.getSimpleName(), field);
                 numbered.add(getter.getAnnotation(Field.class) != null ? getter : field);
             }
         }
-        if (numbered.isEmpty()) {
+        if (numbered.isEmpty() && isWhole) {
             refusal.accept(element, raw + ": a class without any property that has a getter and a setter");
         }
         numbers(numbered, raw, false);
@@ -457,10 +463,7 @@ final class TypeCheck {
 
     private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
         String name = field.getSimpleName().toString();
-        List<String> names = new ArrayList<>(List.of("get" + capital(name), name));
-        if (field.asType().getKind() == TypeKind.BOOLEAN) {
-            names.add("is" + capital(name));
-        }
+        List<String> names = Accessors.getters(name, field.asType().getKind() == TypeKind.BOOLEAN);
         for (ExecutableElement method : ElementFilter.methodsIn(elements.getAllMembers(in))) {
             if (isAccessor(method, names)
                     && method.getParameters().isEmpty()
@@ -473,8 +476,9 @@ final class TypeCheck {
 
     private boolean hasSetter(TypeElement in, VariableElement field) {
         String name = field.getSimpleName().toString();
+        List<String> names = Accessors.setters(name, field.asType().getKind() == TypeKind.BOOLEAN);
         return ElementFilter.methodsIn(elements.getAllMembers(in)).stream()
-                .anyMatch(method -> isAccessor(method, List.of("set" + capital(name), name))
+                .anyMatch(method -> isAccessor(method, names)
                         && method.getParameters().size() == 1
                         && types.isSameType(
                                 types.erasure(method.getParameters().get(0).asType()), types.erasure(field.asType())));
@@ -484,10 +488,6 @@ final class TypeCheck {
         return method.getModifiers().contains(Modifier.PUBLIC)
                 && !method.getModifiers().contains(Modifier.STATIC)
                 && names.contains(method.getSimpleName().toString());
-    }
-
-    private static String capital(String name) {
-        return Character.toUpperCase(name.charAt(0)) + name.substring(1);
     }
 
     /** All members have {@link Field} or none; no number twice, none that Protobuf refuses. */

@@ -100,25 +100,11 @@ public final class Compatibility {
             return;
         }
         compare(before, after, old, now);
-        for (Lock.Line line : after.lines().values()) {
-            Lock.Line was = movedFrom(before, line);
-            if (was != null) {
-                add(
-                        Direction.BOTH,
-                        after.type() + "." + line.name(),
-                        "was number " + was.number() + ", is number " + line.number()
-                                + " (expected: the number that it had)");
-            }
-        }
     }
 
-    /**
-     * Where a parameter stood that has changed its place: two of one type would change their values. Null for one that
-     * has not, or is new.
-     */
-    private static Lock.@Nullable Line movedFrom(Lock.Entry before, Lock.Line now) {
-        Lock.Line was = before.lines().get(now.name());
-        return was == null || was.removed() || now.removed() || was.number() == now.number() ? null : was;
+    /** Whether a name stands at another number: two that change places would change their values. */
+    private static boolean isMoved(Lock.@Nullable Line was, Lock.Line now) {
+        return was != null && !was.removed() && !now.removed() && was.number() != now.number();
     }
 
     /**
@@ -129,7 +115,16 @@ public final class Compatibility {
         boolean choice = !before.kind().equals("message");
         for (Lock.Line old : before.lines().values()) {
             Lock.Line now = at(old.number(), after);
+            Lock.Line namesake = after.lines().get(old.name());
             String where = before.type() + "." + old.name();
+            if (namesake != null && isMoved(old, namesake)) {
+                add(
+                        Direction.BOTH,
+                        where,
+                        "was number " + old.number() + ", is number " + namesake.number()
+                                + " (expected: the number that it had)");
+                continue;
+            }
             if (now == null) {
                 add(
                         Direction.BOTH,
@@ -158,8 +153,8 @@ public final class Compatibility {
                             where,
                             "is gone, old peers still send it, and nothing stands for the unknown");
                 }
-            } else if (old.removed() || isCall(after) && movedFrom(before, now) != null) {
-                // kept as it was, or told with all that have changed their places
+            } else if (old.removed() || isMoved(before.lines().get(now.name()), now)) {
+                // kept as it was, or told with what has moved
                 continue;
             } else if (Framing.differ(Framing.kind(oldKinds, old.number()), Framing.kind(nowKinds, old.number()))) {
                 add(

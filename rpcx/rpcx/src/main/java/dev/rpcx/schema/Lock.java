@@ -140,10 +140,10 @@ public final class Lock {
                 continue;
             }
             boolean removed = words.get(0).equals("removed") && words.remove(0) != null;
-            if (type.isEmpty() || words.size() < 2 || !words.get(0).matches("\\d{1,9}")) {
+            int number = type.isEmpty() || words.size() < 2 ? -1 : number(words.get(0));
+            if (number < 0) {
                 throw new SchemaException(where + raw.strip() + " (expected: number, name, type under a type)");
             }
-            int number = Integer.parseInt(words.get(0));
             for (Line line : lines.values()) {
                 if (line.number == number) {
                     throw new SchemaException(where + number + " is taken by " + line.name);
@@ -159,6 +159,12 @@ public final class Lock {
             entries.put(type, new Entry(kind, type, lines));
         }
         return new Lock(entries);
+    }
+
+    /** @return -1 for what is no number from 0 to that of an int */
+    private static int number(String digits) {
+        long number = digits.matches("\\d{1,10}") ? Long.parseLong(digits) : -1;
+        return number <= Integer.MAX_VALUE ? (int) number : -1;
     }
 
     /** By Java class name. */

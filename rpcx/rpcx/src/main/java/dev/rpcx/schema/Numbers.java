@@ -99,6 +99,15 @@ final class Numbers {
         return line.number();
     }
 
+    /** Refuses a member of a number of its own that the lock has at another one. */
+    void refuseOther(String name, int number) {
+        Lock.Line line = locked == null ? null : locked.lines().get(name);
+        if (line != null && line.number() != number) {
+            throw new SchemaException(where + "." + name + ": has number " + number + ", and number " + line.number()
+                    + " in " + Lock.RESOURCE + " (expected: the number that it had)");
+        }
+    }
+
     /** Removed fields, whose numbers are never given again. */
     List<MessageType.Reserved> reserved() {
         List<MessageType.Reserved> reserved = new ArrayList<>();

@@ -534,6 +534,7 @@ public final class Schema {
         Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, elements, extending);
         if (unknown != null) {
             numbers.take(0, unknown.name() + ", which stands for the unknown");
+            numbers.refuseOther(unknown.name(), 0);
         }
         List<Integer> all = new ArrayList<>();
         int position = 0;

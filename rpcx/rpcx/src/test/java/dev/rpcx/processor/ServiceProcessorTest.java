@@ -214,6 +214,9 @@ class ServiceProcessorTest {
                 fault("record Page<T>(List<T> of) {} record Bad(Page<Date> x) {}", "p.Client$Page.of: java.util.Date"),
                 fault("record Page<T>(List<T> of) {} record Bad(Page x) {}", "p.Client$Bad.x: Page without its types"),
                 fault("static class NoWay { NoWay(int i) {} } record Bad(NoWay x) {}", "p.Client$NoWay", "constructor"),
+                fault(
+                        "static class Got { private boolean isOpen; public boolean isOpen() { return isOpen; } } record Bad(Got x) {}",
+                        "p.Client$Got.isOpen: a public getter and no public setter"),
                 fault("static class Empty { int i; } record Bad(Empty x) {}", "p.Client$Empty", "getter and a setter"),
                 fault(
                         "static class Bean { private Date d; public Date getD() { return d; } public void setD(Date v) { d = v; } }"

@@ -124,6 +124,106 @@ class SchemaTest {
 
     static class Lower extends Middle<String> {}
 
+    /** Accessors as Lombok and Kotlin write them, and two spellings of editors. */
+    static class Spelled {
+        private boolean isActive;
+        private boolean open;
+        private String aName;
+        private int size;
+        private transient int count;
+        private final List<String> own = new ArrayList<>();
+
+        public boolean isActive() {
+            return isActive;
+        }
+
+        public void setActive(boolean active) {
+            isActive = active;
+        }
+
+        public boolean isOpen() {
+            return open;
+        }
+
+        public void setOpen(boolean open) {
+            this.open = open;
+        }
+
+        public String getaName() {
+            return aName;
+        }
+
+        public void setaName(String name) {
+            aName = name;
+        }
+
+        public int size() {
+            return size;
+        }
+
+        public void size(int size) {
+            this.size = size;
+            own.add("size");
+        }
+
+        public int getCount() {
+            return count++;
+        }
+    }
+
+    static class OnlyGot {
+        private final List<String> items = new ArrayList<>();
+        private int kept;
+
+        public List<String> getItems() {
+            return items;
+        }
+
+        public int getKept() {
+            return kept;
+        }
+
+        public void setKept(int kept) {
+            this.kept = kept;
+        }
+    }
+
+    static class OnlySet {
+        private int kept;
+
+        public void setKept(int kept) {
+            this.kept = kept;
+        }
+
+        @Override
+        public String toString() {
+            return "" + kept;
+        }
+    }
+
+    static class Shared {
+        private boolean isActive;
+        private boolean active;
+
+        public boolean isActive() {
+            return isActive || active;
+        }
+
+        public void setActive(boolean active) {
+            this.active = active;
+            isActive = active;
+        }
+    }
+
+    enum Way {
+        UP,
+        DOWN,
+        @Unknown
+        LEFT
+    }
+
+    record Ways(Way way) {}
+
     private static void refused(Class<?> type, String... words) {
         Schema schema = new Schema(Lock.none());
         assertThatThrownBy(() -> schema.value(type))
@@ -170,6 +270,40 @@ class SchemaTest {
                                 .map(field -> field.name() + " " + field.shape())
                                 .toList())
                 .containsExactlyInAnyOrder("one " + Scalar.INT, "other " + Scalar.STRING);
+    }
+
+    @Test
+    void accessorsMayBeSpelledInAllUsualWays() {
+        assertThat(new Schema(Lock.none())
+                        .value(Spelled.class).fields().stream()
+                                .map(FieldType::name)
+                                .toList())
+                .containsExactly("isActive", "open", "aName", "size");
+    }
+
+    /** Its value would be lost without a word. */
+    @Test
+    void aPropertyOfOneAccessorIsRefused() {
+        refused(OnlyGot.class, "OnlyGot.items", "a public getter and no public setter", "transient");
+        refused(OnlySet.class, "OnlySet.kept", "a public setter and no public getter", "transient");
+        refused(Shared.class, "Shared.active", "an accessor of isActive");
+    }
+
+    @Test
+    void whatStandsForTheUnknownHadNoOtherNumber() {
+        String text = "enum " + Way.class.getName() + "\n  1 UP constant\n  2 DOWN constant\n  3 LEFT constant\n";
+        assertThatThrownBy(() -> new Schema(Lock.parse(text, "a.lock")).value(Ways.class))
+                .isInstanceOf(SchemaException.class)
+                .hasMessageContaining("Way.LEFT: has number 0, and number 3 in META-INF/rpcx/schema.lock");
+    }
+
+    @Test
+    void aLockHasTheNumbersThatConstantsMayHave() {
+        Lock lock = Lock.parse("enum a.E\n  2147483647 LAST constant\n", "a.lock");
+        assertThat(lock.entries().get("a.E").lines().get("LAST").number()).isEqualTo(Integer.MAX_VALUE);
+        assertThatThrownBy(() -> Lock.parse("enum a.E\n  2147483648 LAST constant\n", "a.lock"))
+                .isInstanceOf(SchemaException.class)
+                .hasMessageContaining("a.lock:2: 2147483648 LAST constant");
     }
 
     @Test

@@ -87,6 +87,47 @@ class SchemaToolTest {
         public void notPublished() {}
     }
 
+    static class E1 {
+        enum Way {
+            @Field(1)
+            UP,
+            @Field(2)
+            DOWN,
+            @Unknown
+            OTHER
+        }
+
+        record Transfer(
+                @Field(1) String from,
+                @Field(2) String to,
+                @Field(3) Way way) {}
+
+        interface Bank {
+            Transfer transfer(Transfer transfer);
+        }
+    }
+
+    /** Numbers exchanged, each of which is as good as before by itself. */
+    static class E2 {
+        enum Way {
+            @Field(2)
+            UP,
+            @Field(1)
+            DOWN,
+            @Unknown
+            OTHER
+        }
+
+        record Transfer(
+                @Field(2) String from,
+                @Field(1) String to,
+                @Field(3) Way way) {}
+
+        interface Bank {
+            Transfer transfer(Transfer transfer);
+        }
+    }
+
     static class S1 {
         interface Feed {
             String latest(String topic);
@@ -343,6 +384,28 @@ class SchemaToolTest {
         Files.writeString(file, Files.readString(file).replace("  2 y int", "  3 y int"));
         assertThat(run("check", file.toString(), Numbered.class.getName())).isEqualTo(1);
         assertThat(errors()).contains("Numbered$Point.y has the numbers 2 and 3");
+    }
+
+    @Test
+    void annotatedNumbersThatAreExchangedBreak() throws Exception {
+        run("lock", file.toString(), E1.Bank.class.getName());
+        Files.writeString(file, Files.readString(file).replace("$E1$", "$E2$"));
+        String locked = Files.readString(file);
+        String[] breaks = {
+            "BOTH dev.rpcx.tool.SchemaToolTest$E2$Transfer.from: was number 1, is number 2 (expected: the number that it had)",
+            "BOTH dev.rpcx.tool.SchemaToolTest$E2$Transfer.to: was number 2, is number 1 (expected: the number that it had)",
+            "BOTH dev.rpcx.tool.SchemaToolTest$E2$Way.DOWN: was number 2, is number 1 (expected: the number that it had)",
+            "BOTH dev.rpcx.tool.SchemaToolTest$E2$Way.UP: was number 1, is number 2 (expected: the number that it had)",
+        };
+        assertThat(run("check", file.toString(), E2.Bank.class.getName())).isEqualTo(3);
+        assertThat(errors().lines()).containsExactlyInAnyOrder(breaks);
+        assertThat(run("lock", file.toString(), E2.Bank.class.getName())).isEqualTo(3);
+        assertThat(errors().lines()).containsExactlyInAnyOrder(breaks);
+        assertThat(Files.readString(file)).as("a break is not written").isEqualTo(locked);
+        Path other = folder.resolve("exchanged.lock");
+        assertThat(run("lock", other.toString(), E2.Bank.class.getName())).isZero();
+        assertThat(run("compare", file.toString(), other.toString())).isEqualTo(3);
+        assertThat(errors().lines()).containsExactlyInAnyOrder(breaks);
     }
 
     @Test

@@ -1,0 +1,35 @@
+package dev.rpcx.schema;
+
+import java.util.List;
+
+/**
+ * Names by which a class's field is read and set: those of JavaBeans, as editors, Lombok and Kotlin write them, or the
+ * field's own. For {@link Schema}, which has classes, and for the annotation processor, which has the compiler's.
+ */
+public final class Accessors {
+    private Accessors() {}
+
+    /** What is wrong with a property that has one accessor. */
+    public static String alone(boolean isGetter) {
+        return (isGetter ? "a public getter and no public setter" : "a public setter and no public getter")
+                + " (expected: both; or none, or a transient field, where it is no component)";
+    }
+
+    /** Names of a field's getter, the first that there is. */
+    public static List<String> getters(String field, boolean isBoolean) {
+        String capital = Schema.capital(field);
+        return isBoolean
+                ? List.of("get" + capital, "is" + capital, "get" + field, field)
+                : List.of("get" + capital, "get" + field, field);
+    }
+
+    /** Names of a field's setter, the first that there is. A boolean field {@code isOpen} may have {@code setOpen}. */
+    public static List<String> setters(String field, boolean isBoolean) {
+        String capital = Schema.capital(field);
+        boolean hasPrefix =
+                isBoolean && field.length() > 2 && field.startsWith("is") && Character.isUpperCase(field.charAt(2));
+        return hasPrefix
+                ? List.of("set" + capital, "set" + field, "set" + field.substring(2), field)
+                : List.of("set" + capital, "set" + field, field);
+    }
+}

@@ -1,0 +1,73 @@
+package dev.rpcx.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.rpcx.schema.Field;
+import dev.rpcx.schema.Lock;
+import dev.rpcx.schema.Schema;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.junit.jupiter.api.Test;
+
+/** Numbers by the order of declaration are said at start, once a type. */
+class OrderWarningTest {
+    enum Plain {
+        RED,
+        GREEN
+    }
+
+    enum Listed {
+        RED,
+        GREEN
+    }
+
+    enum Key {
+        RED,
+        GREEN
+    }
+
+    enum Numbered {
+        @Field(0)
+        RED,
+        @Field(1)
+        GREEN
+    }
+
+    record Painted(
+            @Field(1) Plain plain,
+            @Field(2) List<Listed> listed,
+            @Field(3) Map<Key, Plain> keys,
+            @Field(4) Numbered numbered) {}
+
+    @Test
+    void enumsAreNamedWhereverTheyStand() {
+        List<String> told = new CopyOnWriteArrayList<>();
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord record) {
+                told.add(record.getMessage());
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        Logger logger = Logger.getLogger(Codecs.class.getName());
+        logger.addHandler(handler);
+        try {
+            Codecs.of(new Schema(Lock.none()), Limits.STANDARD).value(Painted.class);
+            Codecs.of(new Schema(Lock.none()), Limits.STANDARD).value(Painted.class);
+        } finally {
+            logger.removeHandler(handler);
+        }
+        assertThat(told.stream().map(text -> text.replaceAll(":.*", "")))
+                .containsExactlyInAnyOrder(Plain.class.getName(), Listed.class.getName(), Key.class.getName());
+        assertThat(told).allMatch(text -> text.contains("numbers by the order of declaration"));
+    }
+}
