@@ -66,4 +66,21 @@ class PrefaceTimeTest {
         assertThat(channel.isActive()).isTrue();
         assertThat(HandPlatform.written(channel)).isNotEmpty();
     }
+
+    @Test
+    void aConnectionThatEndsBeforeItsPrefaceIsWholeIsHeldByNoTimer() {
+        for (int said = 0; said < Wire.PREFACE_BYTES; said++) {
+            EmbeddedChannel other = platform.accept();
+            ByteBuf preface = RawPeer.preface();
+            if (said > 0) {
+                byte[] some = ByteBufUtil.getBytes(preface, 0, said);
+                platform.read(other, some, 0, said);
+            }
+            other.close();
+            assertThat(other.runScheduledPendingTasks())
+                    .as("behind %d bytes", said)
+                    .isEqualTo(-1);
+            other.releaseOutbound();
+        }
+    }
 }

@@ -1,0 +1,173 @@
+package dev.rpcx.review;
+
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+
+/** One side of a connection made of bytes, from the text of the wire alone: nothing of RPCX is in it. */
+final class BytePeer implements AutoCloseable {
+    static final int SETTINGS = 1;
+    static final int DICTIONARY = 2;
+    static final int REQUEST = 3;
+    static final int NOTICE = 4;
+    static final int PART = 5;
+    static final int REPLY = 6;
+    static final int ERROR = 7;
+    static final int CANCEL = 8;
+    static final int CREDIT = 11;
+    static final int PING = 13;
+    static final int PONG = 14;
+    static final int MORE = 0x10;
+    static final int NAMED = 0x20;
+    static final int TIME = 0x80;
+
+    record Frame(int head, int id, byte[] payload) {
+        int type() {
+            return head & 15;
+        }
+
+        boolean isWhole() {
+            return (head & MORE) == 0;
+        }
+    }
+
+    final Socket socket;
+    private final OutputStream out;
+    private final DataInputStream in;
+    private final ByteArrayOutputStream gathered = new ByteArrayOutputStream();
+
+    private BytePeer(Socket socket) throws IOException {
+        this.socket = socket;
+        socket.setTcpNoDelay(true);
+        socket.setSoTimeout(20_000);
+        out = socket.getOutputStream();
+        in = new DataInputStream(socket.getInputStream());
+    }
+
+    /** A client, which has sent its preface and settings. */
+    static BytePeer client(int port) throws IOException {
+        BytePeer peer = new BytePeer(new Socket(InetAddress.getLoopbackAddress(), port));
+        peer.preface();
+        peer.send(SETTINGS, 0);
+        return peer;
+    }
+
+    static ServerSocket listen() throws IOException {
+        ServerSocket listening = new ServerSocket();
+        // small, so that who sends soon waits for who does not read
+        listening.setReceiveBufferSize(4096);
+        listening.setSoTimeout(20_000);
+        listening.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        return listening;
+    }
+
+    /** A server, which publishes nothing by number and takes so many calls at once. */
+    static BytePeer server(ServerSocket listening, int maxCalls) throws IOException {
+        BytePeer peer = new BytePeer(listening.accept());
+        peer.in.readLong();
+        peer.preface();
+        peer.send(SETTINGS, 0, bytes(new byte[] {0x10}, varint(maxCalls)));
+        peer.send(DICTIONARY, 0);
+        return peer;
+    }
+
+    static byte[] bytes(byte[]... parts) {
+        ByteArrayOutputStream all = new ByteArrayOutputStream();
+        for (byte[] part : parts) {
+            all.writeBytes(part);
+        }
+        return all.toByteArray();
+    }
+
+    static byte[] varint(long value) {
+        ByteArrayOutputStream all = new ByteArrayOutputStream();
+        long rest = value;
+        while ((rest & ~0x7FL) != 0) {
+            all.write((int) rest & 0x7F | 0x80);
+            rest >>>= 7;
+        }
+        all.write((int) rest);
+        return all.toByteArray();
+    }
+
+    /** The beginning of a request by name. */
+    static byte[] named(String service, String method) {
+        byte[] first = service.getBytes(StandardCharsets.UTF_8);
+        byte[] second = method.getBytes(StandardCharsets.UTF_8);
+        return bytes(new byte[] {(byte) first.length}, first, new byte[] {(byte) second.length}, second);
+    }
+
+    /** A message whose field 1 is this. */
+    static byte[] text(String text) {
+        byte[] value = text.getBytes(StandardCharsets.UTF_8);
+        return bytes(new byte[] {0x0A}, varint(value.length), value);
+    }
+
+    private void preface() throws IOException {
+        out.write(new byte[] {0x52, 0x50, 0x43, 0x58, 1, 0, 0, 0});
+    }
+
+    void readPreface() throws IOException {
+        in.readLong();
+    }
+
+    /** A frame that leaves with the next {@link #send}. */
+    void gather(int head, int id, byte[]... payload) {
+        byte[] body = bytes(payload);
+        gathered.writeBytes(varint(5 + body.length));
+        gathered.write(head);
+        gathered.writeBytes(ByteBuffer.allocate(4).putInt(id).array());
+        gathered.writeBytes(body);
+    }
+
+    void send(int head, int id, byte[]... payload) throws IOException {
+        gather(head, id, payload);
+        byte[] all = gathered.toByteArray();
+        gathered.reset();
+        out.write(all);
+        out.flush();
+    }
+
+    Frame read() throws IOException {
+        int length = 0;
+        for (int shift = 0; ; shift += 7) {
+            int b = in.readUnsignedByte();
+            length |= (b & 0x7F) << shift;
+            if (b < 0x80) {
+                break;
+            }
+        }
+        int head = in.readUnsignedByte();
+        int id = in.readInt();
+        byte[] payload = new byte[length - 5];
+        in.readFully(payload);
+        return new Frame(head, id, payload);
+    }
+
+    /** The next frame of one of these types; others are passed over. */
+    Frame read(int type, int other) throws IOException {
+        while (true) {
+            Frame frame = read();
+            if (frame.type() == type || frame.type() == other) {
+                return frame;
+            }
+        }
+    }
+
+    /** The next final frame. */
+    Frame answer() throws IOException {
+        return read(REPLY, ERROR);
+    }
+
+    @Override
+    public void close() throws IOException {
+        socket.close();
+    }
+}

@@ -1,0 +1,930 @@
+package dev.rpcx.review;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import dev.rpcx.CallContext;
+import dev.rpcx.Choice;
+import dev.rpcx.Client;
+import dev.rpcx.Endpoint;
+import dev.rpcx.Endpoints;
+import dev.rpcx.Method;
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXException;
+import dev.rpcx.RPCXServer;
+import dev.rpcx.RegistryServer;
+import dev.rpcx.RouteBy;
+import dev.rpcx.Server;
+import dev.rpcx.Tokens;
+import java.io.File;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Flow;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The points of an independent review of commit e8334e3, each by a program of the public API or of the bytes on the wire, so that the
+ * sources of that commit can be held against it too: {@code rpcx/review COMMIT}. What it found there stands in
+ * {@code docs/results}; the tests of each part go further.
+ */
+@Timeout(60)
+public class ReviewTest {
+    private static final int FIRST = 1 << 16;
+    private static final byte[] CANCELLED = {8, 1, 24, 3};
+    private static final byte[] UNAVAILABLE = {8, 3, 24, 1};
+
+    @RPCXClient(remoteServerName = "review")
+    public interface Calls {
+        CompletableFuture<String> hello(String text);
+
+        @Method("hello")
+        String wait(String text);
+
+        String interrupts();
+
+        String sleeps();
+
+        CompletableFuture<Long> remaining();
+
+        @Method(value = "remaining", idempotent = true, hedgeMillis = 100)
+        CompletableFuture<Long> hedged();
+
+        @Method(idempotent = true)
+        String unavailableOnce();
+
+        CompletableFuture<String> works();
+
+        CompletableFuture<byte[]> large();
+
+        Flow.Publisher<Integer> numbers();
+
+        int sum(Flow.Publisher<Integer> items);
+
+        Pair same(Pair pair);
+
+        Person nobody();
+    }
+
+    public record Pair(String first, String second) {}
+
+    public record Person(String name) {}
+
+    public record Checked(int x) {
+        public Checked {
+            if (x == 0) {
+                throw new AssertionError("0");
+            }
+        }
+    }
+
+    public record Same(int x) {
+        @Override
+        public int hashCode() {
+            return 1;
+        }
+    }
+
+    @RPCXServer("review")
+    public static class Service {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final CountDownLatch running = new CountDownLatch(LARGE);
+        final AtomicInteger emitted = new AtomicInteger();
+        final AtomicInteger tries = new AtomicInteger();
+
+        @Method
+        public String hello(String text) {
+            return text;
+        }
+
+        @Method
+        public void takes(Flow.Publisher<Integer> items) throws InterruptedException {
+            CountDownLatch over = new CountDownLatch(1);
+            items.subscribe(new Asking<>(Long.MAX_VALUE) {
+                @Override
+                public void onError(Throwable thrown) {
+                    over.countDown();
+                }
+
+                @Override
+                public void onComplete() {
+                    over.countDown();
+                }
+            });
+            over.await();
+        }
+
+        /** Makes as many items of 16 kB as are asked for, at once. */
+        @Method
+        public Flow.Publisher<byte[]> items() {
+            return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+                @Override
+                public void request(long items) {
+                    for (long i = 0; i < items && emitted.get() < MOST_ITEMS; i++) {
+                        emitted.incrementAndGet();
+                        subscriber.onNext(new byte[16_000]);
+                    }
+                }
+
+                @Override
+                public void cancel() {}
+            });
+        }
+
+        @Method
+        public Flow.Publisher<Integer> numbers() {
+            return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+                @Override
+                public void request(long items) {
+                    try {
+                        blocked.await(20, TimeUnit.SECONDS);
+                    } catch (InterruptedException e) {
+                        Thread.currentThread().interrupt();
+                    }
+                }
+
+                @Override
+                public void cancel() {}
+            });
+        }
+
+        @Method
+        public String check(Checked checked) {
+            return "checked";
+        }
+
+        @Method
+        public int distinct(Set<Same> all) {
+            return all.size();
+        }
+
+        @Method
+        public Optional<Person> nobody() {
+            return Optional.of(new Person("Bob"));
+        }
+
+        @Method
+        public long remaining() {
+            return CallContext.current().orElseThrow().remainingNanos();
+        }
+
+        @Method
+        public String interrupts() {
+            Thread.currentThread().interrupt();
+            return "done";
+        }
+
+        @Method
+        public String sleeps() throws InterruptedException {
+            Thread.sleep(1);
+            return "slept";
+        }
+
+        @Method
+        public String works() {
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
+            return "worked";
+        }
+
+        @Method
+        public String unavailableOnce() {
+            if (tries.getAndIncrement() == 0) {
+                throw new RPCXException(RPCXException.Code.UNAVAILABLE, "once");
+            }
+            return "done";
+        }
+
+        @Method
+        public byte[] large() throws InterruptedException {
+            running.countDown();
+            running.await(20, TimeUnit.SECONDS);
+            return new byte[100_000];
+        }
+
+        @Method
+        public Pair same(Pair pair) {
+            return pair;
+        }
+    }
+
+    /** A subscriber that asks for so many items at once. */
+    static class Asking<T> implements Flow.Subscriber<T> {
+        final CompletableFuture<Flow.Subscription> begun = new CompletableFuture<>();
+        final CompletableFuture<Void> end = new CompletableFuture<>();
+        private final long items;
+
+        Asking(long items) {
+            this.items = items;
+        }
+
+        @Override
+        public void onSubscribe(Flow.Subscription subscription) {
+            begun.complete(subscription);
+            subscription.request(items);
+        }
+
+        @Override
+        public void onNext(T item) {}
+
+        @Override
+        public void onError(Throwable thrown) {
+            end.completeExceptionally(thrown);
+        }
+
+        @Override
+        public void onComplete() {
+            end.complete(null);
+        }
+    }
+
+    /** Calls that bring 100 kB at the same moment. */
+    private static final int LARGE = 500;
+
+    private static final int MOST_ITEMS = 8_000;
+
+    private final Service service = new Service();
+
+    private Server server() {
+        return started(Server.builder(RegistryServer.registry(service)));
+    }
+
+    private static Server started(Server.Builder builder) {
+        return builder.host("127.0.0.1").port(0).build().start();
+    }
+
+    private static Calls calls(Client client, int port) {
+        return client.create(Calls.class, "127.0.0.1", port);
+    }
+
+    private static <T> CompletableFuture<T> within(long millis, Supplier<CompletableFuture<T>> call) {
+        return CallContext.within(Duration.ofMillis(millis), call);
+    }
+
+    private static <T> T join(CompletableFuture<T> future) throws Exception {
+        return future.get(20, TimeUnit.SECONDS);
+    }
+
+    private static boolean hasFailed(CompletableFuture<?> future) throws Exception {
+        return join(future.handle((value, thrown) -> thrown != null));
+    }
+
+    private static long heapAfterCollection() {
+        for (int i = 0; i < 3; i++) {
+            System.gc();
+        }
+        return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+    }
+
+    @Test
+    void point1NoticesToAMethodThatTakesAStreamLeaveNoHandlerBehind() throws Exception {
+        try (Server server =
+                        started(Server.builder(RegistryServer.registry(service)).maxRunning(4));
+                Client client = Client.standard()) {
+            try (BytePeer peer = BytePeer.client(server.port())) {
+                for (int i = 0; i < 4; i++) {
+                    peer.gather(BytePeer.NOTICE | BytePeer.NAMED, FIRST + i, BytePeer.named("review", "takes"));
+                }
+                peer.send(BytePeer.PING, 7);
+                peer.readPreface();
+                try {
+                    peer.read(BytePeer.PONG, BytePeer.PONG);
+                } catch (IOException ended) {
+                    // a server may end the connection of a client that does so
+                }
+            }
+            Calls calls = calls(client, server.port());
+            for (int i = 0; i < 200; i++) {
+                assertThat(calls.wait("good")).isEqualTo("good");
+            }
+        }
+    }
+
+    @Test
+    void point2RequestsThatEndBeforeTheyLeaveGiveTheirSlotsBack() throws Exception {
+        try (ServerSocket listening = BytePeer.listen();
+                Client client = Client.builder().connections(1).build()) {
+            Calls calls = calls(client, listening.getLocalPort());
+            CompletableFuture<String> first = within(3000, () -> calls.hello("x".repeat(4_000_000)));
+            try (BytePeer peer = BytePeer.server(listening, 8)) {
+                BytePeer.Frame request = peer.read(BytePeer.REQUEST, BytePeer.REQUEST);
+                List<CompletableFuture<String>> others = new ArrayList<>();
+                for (int i = 0; i < 7; i++) {
+                    others.add(within(300, () -> calls.hello("y".repeat(100_000))));
+                }
+                for (CompletableFuture<String> other : others) {
+                    assertThat(hasFailed(other)).isTrue();
+                }
+                assertThat(hasFailed(first)).isTrue();
+                answering(peer, request.id());
+                List<CompletableFuture<String>> small = new ArrayList<>();
+                // the connection is free again when a call gets through
+                await().atMost(10, TimeUnit.SECONDS).until(() -> !hasFailed(within(1000, () -> calls.hello("z"))));
+                for (int i = 0; i < 8; i++) {
+                    small.add(within(10_000, () -> calls.hello("z")));
+                }
+                for (CompletableFuture<String> each : small) {
+                    assertThat(join(each)).isEqualTo("z");
+                }
+            }
+        }
+    }
+
+    /** Answers small requests, some of them together, and the CANCELs of those that it has seen. */
+    private static void answering(BytePeer peer, int seenFirst) {
+        Thread thread = new Thread(() -> {
+            List<Integer> seen = new ArrayList<>(List.of(seenFirst));
+            List<Integer> waiting = new ArrayList<>();
+            try {
+                while (true) {
+                    BytePeer.Frame frame = peer.read();
+                    if (frame.type() == BytePeer.REQUEST && frame.isWhole()) {
+                        waiting.add(frame.id());
+                        // the first one alone, the others when all are there
+                        if (waiting.size() == 1 || waiting.size() == 9) {
+                            for (int id : waiting) {
+                                peer.gather(BytePeer.REPLY, id, BytePeer.text("z"));
+                            }
+                            peer.send(BytePeer.PING, 1);
+                        }
+                    } else if (frame.type() == BytePeer.REQUEST) {
+                        seen.add(frame.id());
+                    } else if (frame.type() == BytePeer.CANCEL && seen.contains(frame.id())) {
+                        peer.send(BytePeer.ERROR, frame.id(), CANCELLED);
+                    }
+                }
+            } catch (IOException closed) {
+                // the test is over
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    @Test
+    void point3AByteOfTheClassicWireAndThenSilenceIsClosed() throws Exception {
+        try (Server server =
+                        started(Server.builder(RegistryServer.registry(service)).keepAlive(Duration.ofSeconds(1)));
+                Socket socket = new Socket("127.0.0.1", server.port())) {
+            socket.setSoTimeout(10_000);
+            socket.getOutputStream().write(0);
+            // whatever it is told, it is closed
+            assertThatCode(() -> socket.getInputStream().readAllBytes()).doesNotThrowAnyException();
+        }
+    }
+
+    @Test
+    void point4ItemsThatNobodyReadsAreNotMade() throws Exception {
+        try (Server server = server();
+                BytePeer peer = BytePeer.client(server.port())) {
+            peer.gather(BytePeer.REQUEST | BytePeer.NAMED, FIRST, BytePeer.named("review", "items"));
+            peer.send(BytePeer.CREDIT, FIRST, BytePeer.varint(1L << 40));
+            await().atMost(10, TimeUnit.SECONDS).until(() -> service.emitted.get() > 0);
+            await().during(1, TimeUnit.SECONDS)
+                    .atMost(2, TimeUnit.SECONDS)
+                    .until(() -> service.emitted.get() < MOST_ITEMS / 2);
+        }
+    }
+
+    @Test
+    @EnabledIfSystemProperty(named = "rpcx.long", matches = "true")
+    void point5ARequestThatStandsStillEnds() throws Exception {
+        try (Server server = server();
+                BytePeer peer = BytePeer.client(server.port())) {
+            peer.send(
+                    BytePeer.REQUEST | BytePeer.NAMED | BytePeer.TIME | BytePeer.MORE,
+                    FIRST,
+                    BytePeer.named("review", "hello"),
+                    BytePeer.varint(TimeUnit.HOURS.toMicros(1)),
+                    new byte[] {0x0A},
+                    BytePeer.varint(1_000_000),
+                    new byte[100]);
+            peer.socket.setSoTimeout(30_000);
+            peer.readPreface();
+            assertThat(peer.answer().type()).isEqualTo(BytePeer.ERROR);
+        }
+    }
+
+    @Test
+    void point6AnErrorWhileARequestIsDecodedIsAnswered() throws Exception {
+        try (Server server = server();
+                BytePeer peer = BytePeer.client(server.port())) {
+            peer.send(BytePeer.REQUEST | BytePeer.NAMED, FIRST, BytePeer.named("review", "check"));
+            peer.socket.setSoTimeout(5_000);
+            peer.readPreface();
+            assertThat(peer.answer().type()).isEqualTo(BytePeer.ERROR);
+        }
+    }
+
+    @Test
+    void point7AResultThatMayBeAbsentOnOneSideIsRefused() {
+        try (Server server = server();
+                Client client = Client.standard()) {
+            Calls calls = calls(client, server.port());
+            assertThatThrownBy(calls::nobody).isInstanceOf(RPCXException.class);
+        }
+    }
+
+    @Test
+    void point8TheTimeOfACallDoesNotGrowWhileItsClientConnects() throws Exception {
+        try (Server server = server();
+                Client client = Client.standard()) {
+            Calls calls = calls(client, server.port());
+            assertThat(join(within(2000, calls::remaining))).isBetween(0L, TimeUnit.MILLISECONDS.toNanos(2000));
+        }
+    }
+
+    @Test
+    void point8TheTimeOfAHedgedCallDoesNotGrow() throws Exception {
+        try (Server server = server();
+                Client client = Client.standard()) {
+            Calls calls = calls(client, server.port());
+            assertThat(calls.wait("connected")).isEqualTo("connected");
+            assertThat(join(within(2000, calls::hedged))).isBetween(0L, TimeUnit.MILLISECONDS.toNanos(2000));
+        }
+    }
+
+    @Test
+    void point9AnInterruptedThreadIsNoOtherCalls() {
+        try (Server server = server();
+                Client client = Client.standard()) {
+            Calls calls = calls(client, server.port());
+            for (int i = 0; i < 200; i++) {
+                assertThat(calls.interrupts()).isEqualTo("done");
+                assertThat(calls.sleeps()).isEqualTo("slept");
+            }
+        }
+    }
+
+    @Test
+    @EnabledIfSystemProperty(named = "rpcx.long", matches = "true")
+    void point10CallersInAHurryTakeNothingFromTheOthers() throws Exception {
+        AtomicInteger good = new AtomicInteger();
+        AtomicInteger answered = new AtomicInteger();
+        ScheduledExecutorService clock = Executors.newScheduledThreadPool(1);
+        try (Server server = server();
+                Client hurried = Client.standard();
+                Client client = Client.standard()) {
+            Calls fast = calls(hurried, server.port());
+            Calls calls = calls(client, server.port());
+            fast.wait("connected");
+            calls.wait("connected");
+            AtomicInteger ticks = new AtomicInteger();
+            clock.scheduleAtFixedRate(
+                    () -> {
+                        for (int i = 0; i < 30; i++) {
+                            within(11, fast::works).exceptionally(late -> "late");
+                        }
+                        for (int i = 0; i < 10; i++) {
+                            good.incrementAndGet();
+                            within(2000, calls::works).thenRun(answered::incrementAndGet);
+                        }
+                        ticks.incrementAndGet();
+                    },
+                    0,
+                    10,
+                    TimeUnit.MILLISECONDS);
+            await().atMost(30, TimeUnit.SECONDS).until(() -> ticks.get() >= 800);
+            clock.shutdown();
+            await().atMost(10, TimeUnit.SECONDS)
+                    .untilAsserted(() -> assertThat(answered.get()).isGreaterThan(good.get() * 8 / 10));
+        } finally {
+            clock.shutdownNow();
+        }
+    }
+
+    @Test
+    void point11APublisherThatBlocksHoldsUpNobody() {
+        try (Server server =
+                        started(Server.builder(RegistryServer.registry(service)).eventLoops(1));
+                Client client = Client.standard();
+                Client other = Client.standard()) {
+            Calls calls = calls(other, server.port());
+            calls.wait("connected");
+            Asking<Integer> asking = new Asking<>(1);
+            calls(client, server.port()).numbers().subscribe(asking);
+            asking.begun.join();
+            for (int i = 0; i < 20; i++) {
+                assertThatCode(() -> join(within(2000, () -> calls.hello("good"))))
+                        .doesNotThrowAnyException();
+            }
+        } finally {
+            service.blocked.countDown();
+        }
+    }
+
+    @Test
+    void point12ARetryHasATokenOfItsOwn() {
+        byte[] secret = "0123456789abcdef0123456789abcdef".getBytes(StandardCharsets.UTF_8);
+        try (Server server = started(Server.builder(RegistryServer.registry(service))
+                        .interceptor(Tokens.requiring(name -> secret)));
+                Client client = Client.builder()
+                        .interceptor(Tokens.signing("caller", secret))
+                        .build()) {
+            assertThat(calls(client, server.port()).unavailableOnce()).isEqualTo("done");
+        }
+    }
+
+    @Test
+    void point13WhatRepliesWereReadIntoIsGivenBack() throws Exception {
+        long before = heapAfterCollection();
+        try (Server server = server()) {
+            Client client = Client.builder().connections(1).build();
+            Calls calls = calls(client, server.port());
+            List<CompletableFuture<byte[]>> replies = new ArrayList<>();
+            for (int i = 0; i < LARGE; i++) {
+                replies.add(calls.large());
+            }
+            for (CompletableFuture<byte[]> each : replies) {
+                assertThat(join(each)).hasSize(100_000);
+            }
+            replies.clear();
+            client.close();
+            await().atMost(10, TimeUnit.SECONDS)
+                    .untilAsserted(
+                            () -> assertThat(heapAfterCollection() - before).isLessThan(LARGE * 100_000 / 2));
+            assertThat(calls).isNotNull();
+        }
+    }
+
+    @Test
+    void point14EqualHashesTakeNoMoreThanTheTimeOfTheCall() throws Exception {
+        byte[][] elements = new byte[60_000][];
+        for (int i = 0; i < elements.length; i++) {
+            byte[] number = BytePeer.varint(i + 1);
+            elements[i] = BytePeer.bytes(new byte[] {0x0A, (byte) (1 + number.length), 8}, number);
+        }
+        byte[] body = BytePeer.bytes(elements);
+        try (Server server = server();
+                BytePeer peer = BytePeer.client(server.port())) {
+            int part = 16_000;
+            peer.gather(
+                    BytePeer.REQUEST | BytePeer.NAMED | BytePeer.TIME | BytePeer.MORE,
+                    FIRST,
+                    BytePeer.named("review", "distinct"),
+                    BytePeer.varint(TimeUnit.SECONDS.toMicros(1)));
+            for (int from = 0; from < body.length; from += part) {
+                int to = Math.min(body.length, from + part);
+                peer.gather(
+                        to == body.length ? BytePeer.PART : BytePeer.PART | BytePeer.MORE,
+                        FIRST,
+                        Arrays.copyOfRange(body, from, to));
+            }
+            peer.send(BytePeer.PING, 1);
+            peer.socket.setSoTimeout(6_000);
+            peer.readPreface();
+            assertThat(peer.answer().type()).isIn(BytePeer.ERROR, BytePeer.REPLY);
+        }
+    }
+
+    @Test
+    void point15NumbersDoNotDependOnTheThreadThatMakesAClient(@TempDir Path folder) throws Exception {
+        Path lock = folder.resolve("META-INF/rpcx/schema.lock");
+        Files.createDirectories(lock.getParent());
+        Files.writeString(lock, "message " + Pair.class.getName() + "\n  2 first string\n  1 second string\n");
+        Thread thread = Thread.currentThread();
+        ClassLoader own = thread.getContextClassLoader();
+        try (ServerSocket listening = BytePeer.listen();
+                Client client = Client.standard();
+                URLClassLoader other =
+                        new URLClassLoader(new URL[] {folder.toUri().toURL()}, null)) {
+            Calls calls;
+            thread.setContextClassLoader(other);
+            try {
+                calls = calls(client, listening.getLocalPort());
+            } finally {
+                thread.setContextClassLoader(own);
+            }
+            CompletableFuture<Pair> caller = CompletableFuture.supplyAsync(() -> calls.same(new Pair("a", "b")));
+            try (BytePeer peer = BytePeer.server(listening, 8)) {
+                byte[] payload = peer.read(BytePeer.REQUEST, BytePeer.REQUEST).payload();
+                byte[] end = Arrays.copyOfRange(payload, payload.length - 6, payload.length);
+                assertThat(end).containsExactly(0x0A, 1, 'a', 0x12, 1, 'b');
+            }
+            hasFailed(caller);
+        }
+    }
+
+    @Test
+    void point16InstancesByNameAreLookedUpOnceForAll() {
+        try (Server server = server();
+                Client client = Client.standard()) {
+            client.create(Calls.class, Endpoints.dns("localhost", server.port()))
+                    .wait("connected");
+            int before = Thread.getAllStackTraces().size();
+            for (int i = 0; i < 50; i++) {
+                client.create(Calls.class, Endpoints.dns("localhost", server.port()))
+                        .wait("good");
+            }
+            assertThat(Thread.getAllStackTraces().size() - before).isLessThan(20);
+        }
+    }
+
+    @Test
+    @EnabledIfSystemProperty(named = "rpcx.long", matches = "true")
+    void point17CloseEndsAlsoWhereACallbackDoesNot() throws Exception {
+        CountDownLatch over = new CountDownLatch(1);
+        try (Server server = server()) {
+            Client client = Client.builder().keepAlive(Duration.ofSeconds(1)).build();
+            CountDownLatch held = new CountDownLatch(1);
+            calls(client, server.port()).works().thenRun(() -> {
+                held.countDown();
+                try {
+                    over.await();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            });
+            held.await();
+            Thread closing = new Thread(client::close);
+            closing.setDaemon(true);
+            closing.start();
+            closing.join(20_000);
+            assertThat(closing.isAlive()).isFalse();
+        } finally {
+            over.countDown();
+        }
+    }
+
+    @Test
+    void point17AStreamThatIsCancelledBehindItsEndMeetsNoOtherCall() throws Exception {
+        try (ServerSocket listening = BytePeer.listen();
+                Client client = Client.builder().connections(1).build()) {
+            Calls calls = calls(client, listening.getLocalPort());
+            Asking<Integer> asking = new Asking<>(1);
+            calls.numbers().subscribe(asking);
+            try (BytePeer peer = BytePeer.server(listening, 8)) {
+                int stream = peer.read(BytePeer.REQUEST, BytePeer.REQUEST).id();
+                peer.send(BytePeer.REPLY, stream);
+                join(asking.end);
+                CompletableFuture<String> next = calls.hello("next");
+                int id = peer.read(BytePeer.REQUEST, BytePeer.REQUEST).id();
+                assertThat(id & 0xFFFF).isEqualTo(stream & 0xFFFF);
+                join(asking.begun).cancel();
+                CompletableFuture<String> last = calls.hello("last");
+                BytePeer.Frame frame = peer.read(BytePeer.REQUEST, BytePeer.CANCEL);
+                assertThat(frame.type()).isEqualTo(BytePeer.REQUEST);
+                peer.send(BytePeer.REPLY, id, BytePeer.text("next"));
+                peer.send(BytePeer.REPLY, frame.id(), BytePeer.text("last"));
+                assertThat(join(next)).isEqualTo("next");
+                assertThat(join(last)).isEqualTo("last");
+            }
+        }
+    }
+
+    @Test
+    void point17APublisherIsCancelledWhenItsCallHasEnded() throws Exception {
+        CompletableFuture<String> cancelled = new CompletableFuture<>();
+        try (ServerSocket listening = BytePeer.listen();
+                Client client = Client.builder().connections(1).build()) {
+            Calls calls = calls(client, listening.getLocalPort());
+            CompletableFuture<Integer> sum = new CompletableFuture<>();
+            Thread caller = new Thread(() ->
+                    sum.complete(calls.sum(subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+                        @Override
+                        public void request(long items) {}
+
+                        @Override
+                        public void cancel() {
+                            cancelled.complete("cancelled");
+                        }
+                    }))));
+            caller.start();
+            try (BytePeer peer = BytePeer.server(listening, 8)) {
+                int id = peer.read(BytePeer.REQUEST, BytePeer.REQUEST).id();
+                peer.send(BytePeer.REPLY, id, new byte[] {8, 3});
+                assertThat(join(sum)).isEqualTo(3);
+                assertThat(join(cancelled)).isEqualTo("cancelled");
+            }
+            caller.join();
+        }
+    }
+
+    @Test
+    void point17ATrialThatIsCancelledClosesNoCircuit() throws Exception {
+        try (ServerSocket listening = BytePeer.listen();
+                Client client = Client.builder()
+                        .connections(1)
+                        .circuitBreaker(0.5)
+                        .callTimeout(Duration.ofMillis(500))
+                        .build()) {
+            Calls calls = calls(client, listening.getLocalPort());
+            List<CompletableFuture<String>> silent = new ArrayList<>();
+            for (int i = 0; i < 40; i++) {
+                silent.add(calls.hello("silence"));
+            }
+            try (BytePeer peer = BytePeer.server(listening, 4096)) {
+                AtomicInteger requests = new AtomicInteger();
+                counting(peer, requests);
+                for (CompletableFuture<String> each : silent) {
+                    assertThat(hasFailed(each)).isTrue();
+                }
+                assertThat(requests.get()).isEqualTo(40);
+                AtomicReference<CompletableFuture<String>> trial = new AtomicReference<>();
+                await().atMost(10, TimeUnit.SECONDS).until(() -> {
+                    trial.set(calls.hello("trial"));
+                    return !trial.get().isDone();
+                });
+                await().until(() -> requests.get() == 41);
+                trial.get().cancel(true);
+                int refused = 0;
+                for (int i = 0; i < 10; i++) {
+                    refused += calls.hello("next").isCompletedExceptionally() ? 1 : 0;
+                }
+                assertThat(refused).isGreaterThanOrEqualTo(9);
+            }
+        }
+    }
+
+    private static void counting(BytePeer peer, AtomicInteger requests) {
+        Thread thread = new Thread(() -> {
+            try {
+                while (true) {
+                    if (peer.read().type() == BytePeer.REQUEST) {
+                        requests.incrementAndGet();
+                    }
+                }
+            } catch (IOException closed) {
+                // the test is over
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    @Test
+    void point17StreamsAreCallsForTheCircuitToo() throws Exception {
+        AtomicInteger asked = new AtomicInteger();
+        try (ServerSocket listening = BytePeer.listen();
+                Client client =
+                        Client.builder().connections(1).circuitBreaker(0.5).build()) {
+            Calls calls = calls(client, listening.getLocalPort());
+            Asking<Integer> first = new Asking<>(1);
+            calls.numbers().subscribe(first);
+            try (BytePeer peer = BytePeer.server(listening, 4096)) {
+                Thread thread = new Thread(() -> {
+                    try {
+                        while (true) {
+                            BytePeer.Frame frame = peer.read(BytePeer.REQUEST, BytePeer.REQUEST);
+                            asked.incrementAndGet();
+                            peer.send(BytePeer.ERROR, frame.id(), UNAVAILABLE);
+                        }
+                    } catch (IOException closed) {
+                        // the test is over
+                    }
+                });
+                thread.setDaemon(true);
+                thread.start();
+                assertThat(hasFailed(first.end)).isTrue();
+                for (int i = 0; i < 100; i++) {
+                    Asking<Integer> next = new Asking<>(1);
+                    calls.numbers().subscribe(next);
+                    assertThat(hasFailed(next.end)).isTrue();
+                }
+                assertThat(asked.get()).isLessThan(50);
+            }
+        }
+    }
+
+    public enum Colour {
+        RED,
+        ORANGE,
+        YELLOW,
+        GREEN,
+        BLUE,
+        INDIGO,
+        VIOLET,
+        BLACK,
+        WHITE,
+        GREY
+    }
+
+    @RPCXServer("routed")
+    public static class Routed {
+        private final String name;
+
+        Routed(String name) {
+            this.name = name;
+        }
+
+        @Method
+        public String who(Colour colour) {
+            return name;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "routed")
+    public interface Who {
+        String who(@RouteBy Colour colour);
+    }
+
+    /** Which of these servers has each colour; for a process, or a class loader, of its own. */
+    public static String routes(int[] ports) {
+        StringBuilder all = new StringBuilder();
+        try (Client client = Client.builder().choice(Choice.CONSISTENT_HASH).build()) {
+            Who who = client.create(
+                    Who.class, Endpoints.of(new Endpoint("127.0.0.1", ports[0]), new Endpoint("127.0.0.1", ports[1])));
+            String before = "";
+            while (all.length() == 0 || !all.toString().equals(before)) {
+                // an instance that is not connected yet may be passed over
+                before = all.toString();
+                all.setLength(0);
+                for (Colour colour : Colour.values()) {
+                    all.append(who.who(colour));
+                }
+            }
+        }
+        return all.toString();
+    }
+
+    @Test
+    void point17AnEnumGoesToTheSameInstanceInEachProcess() throws Exception {
+        List<URL> path = new ArrayList<>();
+        for (String each : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            path.add(new File(each).toURI().toURL());
+        }
+        try (Server one = started(Server.builder(RegistryServer.registry(new Routed("1"))));
+                Server two = started(Server.builder(RegistryServer.registry(new Routed("2"))));
+                URLClassLoader other =
+                        new URLClassLoader(path.toArray(new URL[0]), ClassLoader.getPlatformClassLoader())) {
+            int[] ports = {one.port(), two.port()};
+            Object there = Class.forName(ReviewTest.class.getName(), true, other)
+                    .getMethod("routes", int[].class)
+                    .invoke(null, (Object) ports);
+            assertThat(there).isEqualTo(routes(ports));
+        }
+    }
+
+    @Test
+    void point17CallersThatGiveUpOftenAreHonest() throws Exception {
+        try (Server server = server();
+                BytePeer peer = BytePeer.client(server.port())) {
+            peer.readPreface();
+            for (int round = 1; round <= 12; round++) {
+                for (int slot = 0; slot < 1000; slot++) {
+                    int id = round << 16 | slot;
+                    peer.gather(
+                            BytePeer.REQUEST | BytePeer.NAMED,
+                            id,
+                            BytePeer.named("review", "hello"),
+                            BytePeer.text("gone"));
+                    peer.gather(BytePeer.CANCEL, id);
+                }
+                peer.send(BytePeer.CANCEL, 0xFFFF);
+                for (int slot = 0; slot < 1000; slot++) {
+                    assertThat(peer.answer().id() >>> 16).isEqualTo(round);
+                }
+            }
+        }
+    }
+
+    @Test
+    void point17APeerThatPingsAndReadsNothingFillsNoMemory() throws Exception {
+        long before = heapAfterCollection();
+        try (ServerSocket listening = BytePeer.listen();
+                Client client = Client.builder().connections(1).build()) {
+            Calls calls = calls(client, listening.getLocalPort());
+            CompletableFuture<String> call = within(60_000, () -> calls.hello("here"));
+            try (BytePeer peer = BytePeer.server(listening, 8)) {
+                peer.read(BytePeer.REQUEST, BytePeer.REQUEST);
+                try {
+                    for (int i = 0; i < 1000; i++) {
+                        for (int k = 0; k < 1000; k++) {
+                            peer.gather(BytePeer.PING, k);
+                        }
+                        peer.send(BytePeer.PING, 1);
+                    }
+                } catch (IOException ended) {
+                    // a client may end the connection of a server that does so
+                }
+                assertThat(heapAfterCollection() - before).isLessThan(32 << 20);
+                assertThat(call).isNotNull();
+            }
+        }
+    }
+}
