@@ -20,6 +20,9 @@ final class CallSlots {
 
     private volatile int limit = Wire.MAX_SLOTS;
 
+    /** Slots at or above the limit that were made before the server had told it, and that no call has any more. */
+    private final AtomicInteger retired = new AtomicInteger();
+
     /**
      * Set behind {@link ClientCall#orphan} and {@link ClientCall#unreleased}, by one store: a thread whose stack or
      * memory is at its end can call nothing. The event loop then looks through the slots.
@@ -111,7 +114,7 @@ final class CallSlots {
                     Threads.report(e);
                 }
             }
-            return count == made.get();
+            return count == made.get() - retired.get();
         } finally {
             // in any case: the slots are free
             while (taken != null) {
@@ -177,7 +180,10 @@ final class CallSlots {
         }
     }
 
-    /** Nothing is called behind the exchange: what this throws has taken nothing off. */
+    /**
+     * Nothing that may fail is called behind the exchange: what this throws has taken nothing off. A server refuses
+     * whatever comes in a slot at or above its limit, so such a slot is not used again.
+     */
     private @Nullable ClientCall pop() {
         while (true) {
             long top = free.get();
@@ -187,7 +193,11 @@ final class CallSlots {
             }
             ClientCall call = calls[slot];
             if (free.compareAndSet(top, next(top, call.nextFree))) {
-                return call;
+                if (slot < limit) {
+                    return call;
+                }
+                retired.incrementAndGet();
+                call.trim();
             }
         }
     }
@@ -247,7 +257,7 @@ final class CallSlots {
         for (int slot = (int) free.get() - 1; slot >= 0; slot = calls[slot].nextFree - 1) {
             unused++;
         }
-        return made.get() - unused;
+        return made.get() - retired.get() - unused;
     }
 
     /** Slots at and above this were never used. */

@@ -39,10 +39,13 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
      */
     private final int unchargedBytes;
 
+    /** Tables for more are not kept. */
+    private static final int MOST_PLACES_KEPT = 64;
+
     /** Calls whose handlers have not ended, those that nobody waits for any more among them. */
     private final Charge places;
 
-    private final Map<Long, ClassicServerCall> calls = new HashMap<>();
+    private Map<Long, ClassicServerCall> calls = new HashMap<>();
 
     /** Bytes of the frame that is arriving, and what is charged for them. Goes to the call that the frame brings. */
     private Charge arriving;
@@ -55,10 +58,13 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private final long callNanos;
 
     /** Calls whose callers are gone and whose handlers' futures are given up, the first one next. */
-    private final ArrayDeque<ClassicServerCall> away = new ArrayDeque<>();
+    private ArrayDeque<ClassicServerCall> away = new ArrayDeque<>();
 
     /** Calls that nobody waits for any more, and that their handlers will end. */
-    private final Set<ClassicServerCall> dropped = new HashSet<>();
+    private Set<ClassicServerCall> dropped = new HashSet<>();
+
+    /** Most places at once since the tables were made. */
+    private long mostPlaces;
 
     /** Any thread says so when it could not end a call. */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
@@ -159,6 +165,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         if (id == null || id == 0) {
             throw new WireFault("a request of " + length + " bytes that is refused (expected: its id first, not 0)");
         }
+        refuseTwice(id);
         int max = server.settings().maxMessageBytes();
         if (length > max) {
             refuse(
@@ -183,16 +190,20 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
     }
 
+    /** An answer would be taken for that of the other. */
+    private void refuseTwice(long id) {
+        if (calls.containsKey(id)) {
+            throw new WireFault("request " + id + " twice under way");
+        }
+    }
+
     /** @return false if the call is refused */
     private boolean take(ClassicWire.Request request, Charge charge) {
         long id = request.id();
         if (id == 0) {
             throw new WireFault("a request without an id");
         }
-        if (calls.containsKey(id)) {
-            // an answer would be taken for that of the other
-            throw new WireFault("request " + id + " twice under way");
-        }
+        refuseTwice(id);
         ServerMethod method = server.method(MethodDictionary.key(request.service(), request.method()));
         if (method == null) {
             refuse(id, RPCXException.Code.NOT_FOUND, "no such service or method");
@@ -234,6 +245,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             call = new ClassicServerCall(this, account, method, request, charge, now, now + callNanos);
             watchDue(callNanos);
             calls.put(id, call);
+            mostPlaces = Math.max(mostPlaces, places.held());
             isTaken = true;
         } finally {
             if (!isTaken) {
@@ -352,6 +364,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             // those that are away have ended too
             away.clear();
             stopLookingAway();
+            forgetTables();
             if (isOver) {
                 server.ended(channel);
             }
@@ -537,6 +550,16 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             settle(call);
         } else if (!call.isAnswered) {
             dropped.add(call);
+        }
+    }
+
+    /** Tables that have grown are not kept by a connection that has no call. */
+    private void forgetTables() {
+        if (mostPlaces > MOST_PLACES_KEPT && calls.isEmpty()) {
+            calls = new HashMap<>();
+            away = new ArrayDeque<>();
+            dropped = new HashSet<>();
+            mostPlaces = 0;
         }
     }
 

@@ -213,6 +213,10 @@ final class ClientCall extends Outbound {
         }
         int bytes = body.capacity();
         boolean keeps = bytes > COUNTED_BYTES && keep(bytes);
+        if (bytes <= COUNTED_BYTES && keptBytes > 0) {
+            // what was kept has been given up on the way
+            forgetKept();
+        }
         connection.slots.release(this);
         return keeps;
     }

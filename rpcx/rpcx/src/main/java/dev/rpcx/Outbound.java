@@ -49,6 +49,9 @@ abstract class Outbound {
     /** {@link Turns} sets it when the message is added there: which others it takes turns with. */
     byte size;
 
+    /** {@link Turns} sets it while the message waits there: what has not left of it. */
+    int waitingBytes;
+
     Outbound() {
         this(Unpooled.buffer(FIRST_BYTES));
     }

@@ -572,7 +572,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         int length = Math.max(UNCHARGED_SLOTS, Math.max(withCalls, usedSlots));
         usedSlots = withCalls;
-        if (length == calls.length) {
+        // requests that were refused may have been of slots beyond the tables
+        if (length >= calls.length) {
             return;
         }
         try {

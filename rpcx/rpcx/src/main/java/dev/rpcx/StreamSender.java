@@ -312,7 +312,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             }
             more = !messages.isEmpty();
             queued = more;
-            if (!more && body.capacity() > SMALL_BYTES) {
+            if (!more && body.capacity() > FIRST_BYTES) {
                 // its charge goes with it: while the stream waits for credit it holds no item
                 shrinkBody();
             }
@@ -469,8 +469,11 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             long cost = ITEM_BYTES + HeapArray.taken(last);
             // the end of a stream is never refused, as nothing else would end it; where it is not charged it is small
             if (!bytes.add(cost)) {
-                dropWaiting();
-                if (!bytes.add(cost)) {
+                // a good end says that all items were there; only an error may come instead of them
+                if (messageHead == Wire.ERROR) {
+                    dropWaiting();
+                }
+                if (messageHead != Wire.ERROR || !bytes.add(cost)) {
                     cost = 0;
                     last = withoutText(messageHead, message);
                 }

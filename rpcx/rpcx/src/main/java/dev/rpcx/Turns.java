@@ -21,20 +21,26 @@ final class Turns {
     /** The size of a message of one frame. */
     private static final byte WHOLE = 0;
 
+    /** Queues that have held more are not kept by a connection at rest. */
+    private static final int MOST_KEPT = 64;
+
     /** Each has its turn. Of those in parts there is one of a size. */
-    private final ArrayDeque<Outbound> inTurn = new ArrayDeque<>(1);
+    private ArrayDeque<Outbound> inTurn = new ArrayDeque<>(1);
 
     /**
      * Messages in parts that may not begin yet, and what has to follow them; where there are any, there are others in
      * turn.
      */
-    private final ArrayDeque<Outbound> waiting = new ArrayDeque<>(1);
+    private ArrayDeque<Outbound> waiting = new ArrayDeque<>(1);
 
     /** A bit for each size of which a message in parts has its turns. */
     private int taken;
 
-    /** What has not left of all that is here. */
+    /** What has not left of all that is here: the sum of {@link Outbound#waitingBytes}. */
     private long bytes;
+
+    /** Most messages that were here at once since the queues were made, roughly. */
+    private int most;
 
     /** Whether nothing has a turn, and so nothing waits for one, but for what {@link #next} has brought. */
     boolean isEmpty() {
@@ -54,7 +60,8 @@ final class Turns {
     /** A message that has not begun. One of a call whose request waits follows that. */
     void add(Outbound message) {
         int length = message.body.readableBytes();
-        bytes += length;
+        count(message);
+        most = Math.max(most, inTurn.size() + waiting.size());
         message.size = length <= Wire.MAX_PAYLOAD_BYTES ? WHOLE : size(length);
         if (message.size == WHOLE ? follows(message.id) : isTaken(message.size)) {
             waiting.add(message);
@@ -94,13 +101,19 @@ final class Turns {
     Outbound next() {
         Outbound next = inTurn.poll();
         if (next != null) {
-            bytes -= next.body.readableBytes();
+            bytes -= next.waitingBytes;
         }
         return next;
     }
 
+    /** What it has now counts until it leaves: its body may have another use before it is removed. */
+    private void count(Outbound message) {
+        message.waitingBytes = message.body.readableBytes();
+        bytes += message.waitingBytes;
+    }
+
     void goesOn(Outbound message) {
-        bytes += message.body.readableBytes();
+        count(message);
         inTurn.add(message);
     }
 
@@ -135,13 +148,22 @@ final class Turns {
     /** No more of it leaves. */
     void remove(Outbound message) {
         if (inTurn.remove(message)) {
-            bytes -= message.body.readableBytes();
+            bytes -= message.waitingBytes;
             ended(message);
         } else if (waiting.remove(message)) {
-            bytes -= message.body.readableBytes();
+            bytes -= message.waitingBytes;
             if (message.size != WHOLE) {
                 letFollow(message.id);
             }
+        }
+    }
+
+    /** Queues that have grown and hold nothing are given up. */
+    void shrink() {
+        if (most > MOST_KEPT && isLast()) {
+            inTurn = new ArrayDeque<>(1);
+            waiting = new ArrayDeque<>(1);
+            most = 0;
         }
     }
 

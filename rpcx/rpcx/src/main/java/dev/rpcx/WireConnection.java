@@ -686,6 +686,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (!cut.isReadable()) {
             cut.clear().capacity(FIRST_CUT_BYTES);
         }
+        turns.shrink();
     }
 
     /** Nothing has been heard for a while: buffers that have grown are given up. On the event loop. */

@@ -1479,6 +1479,29 @@ class ClientWireTest {
         send(Wire.REPLY, next().id(), RawPeer.text("b"));
     }
 
+    /** Where settings come behind the dictionary. */
+    @Test
+    void slotsThatTheServerDoesNotTakeAreNotUsedAgain() {
+        open();
+        List<Integer> ids = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            echo("a");
+            ids.add(expect(Wire.REQUEST).id());
+        }
+        ByteBuf settings = Unpooled.buffer();
+        ProtoFields.writeNumber(settings, Settings.MAX_CALLS, 2);
+        send(Wire.SETTINGS, 0, settings);
+        ids.forEach(id -> send(Wire.REPLY, id, RawPeer.text("b")));
+        for (int i = 0; i < 4; i++) {
+            CompletableFuture<String> call = echo("c");
+            int id = expect(Wire.REQUEST).id();
+            assertThat(id & Wire.SLOT_MASK).isLessThan(2);
+            send(Wire.REPLY, id, RawPeer.text("d"));
+            assertThat(call).isCompletedWithValue("d");
+        }
+        assertThat(connection().slots.taken()).isZero();
+    }
+
     /** A server chooses how many names it has, and how long they are. */
     @Test
     void aDictionaryIsChargedAndWhatTheClientCallsIsKeptInAnyCase() {

@@ -136,6 +136,21 @@ class IdlePlacesTest {
         assertThat(places()).isEqualTo(BURST);
     }
 
+    /** A request that is refused has no slot, whatever its number. */
+    @Test
+    void aRequestThatIsRefusedMakesNoTableLarger() {
+        EmbeddedChannel channel = connect();
+        ServerConnection connection = channel.pipeline().get(ServerConnection.class);
+        send(channel, request(FIRST | 100, "here"));
+        int before = connection.tableSlots();
+        for (int i = 1; i < 10; i++) {
+            send(channel, request(i * FIRST | 4095, "nowhere"));
+            send(channel, RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER));
+            hand.pass(channel, 20, TimeUnit.MINUTES);
+            assertThat(connection.tableSlots()).isLessThanOrEqualTo(before);
+        }
+    }
+
     @Test
     void aConnectionThatIsOverKeepsNothingWhileAHandlerHoldsIt() {
         EmbeddedChannel channel = connect();

@@ -11,6 +11,7 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -511,6 +512,29 @@ class StreamSenderTest {
         sender.addLast(Wire.ERROR, error);
         readAgain.run();
         assertThat(left()).last().asString().startsWith("ERROR");
+        assertThat(seen()).endsWith("last left");
+        others.release();
+    }
+
+    /** It says that all items were there. */
+    @Test
+    void aGoodEndForWhichThereIsNoRoomLosesNoItem() {
+        Charge others = account.charge(Resource.ITEM_BYTES_OUT);
+        subscribe();
+        sender.onCredit(99);
+        Runnable readAgain = stopReading();
+        // as many as fill what was charged to the last byte
+        int items = 3 * 4096 / (128 + FIRST_BYTES);
+        for (int i = 0; i < items; i++) {
+            sender.onNext("a");
+        }
+        channel.runPendingTasks();
+        while (others.add(1)) {}
+        sender.onComplete();
+        readAgain.run();
+        List<String> expected = new ArrayList<>(Collections.nCopies(items, "ITEM a"));
+        expected.add("END");
+        assertThat(left()).isEqualTo(expected);
         assertThat(seen()).endsWith("last left");
         others.release();
     }

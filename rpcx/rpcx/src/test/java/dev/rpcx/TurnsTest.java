@@ -46,6 +46,18 @@ class TurnsTest {
     }
 
     @Test
+    void aMessageThatIsTakenBackCountsAsItDidWhateverHasBecomeOfItsBody() {
+        Outbound large = added(100_000);
+        Outbound other = added(200_000);
+        added(10);
+        large.body.clear();
+        other.body.clear();
+        turns.remove(other);
+        turns.remove(large);
+        assertThat(turns.bytes()).isEqualTo(10);
+    }
+
+    @Test
     void messagesOfOneFrameHaveTheirTurnsAsTheyCome() {
         assertThat(turns.isEmpty()).isTrue();
         assertThat(turns.next()).isNull();

@@ -18,6 +18,7 @@ import dev.rpcx.RegistryServer;
 import dev.rpcx.RouteBy;
 import dev.rpcx.Server;
 import dev.rpcx.Tokens;
+import io.netty.buffer.PooledByteBufAllocator;
 import java.io.File;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -73,7 +74,7 @@ public class ReviewTest {
 
         CompletableFuture<Long> remaining();
 
-        @Method(value = "remaining", idempotent = true, hedgeMillis = 100)
+        @Method(value = "remainingLater", idempotent = true, hedgeMillis = 100)
         CompletableFuture<Long> hedged();
 
         @Method(idempotent = true)
@@ -117,6 +118,7 @@ public class ReviewTest {
         final CountDownLatch running = new CountDownLatch(LARGE);
         final AtomicInteger emitted = new AtomicInteger();
         final AtomicInteger tries = new AtomicInteger();
+        final AtomicInteger asked = new AtomicInteger();
 
         @Method
         public String hello(String text) {
@@ -162,6 +164,10 @@ public class ReviewTest {
             return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
                 @Override
                 public void request(long items) {
+                    if (asked.getAndIncrement() == 0) {
+                        subscriber.onNext(1);
+                        return;
+                    }
                     try {
                         blocked.await(20, TimeUnit.SECONDS);
                     } catch (InterruptedException e) {
@@ -192,6 +198,15 @@ public class ReviewTest {
         @Method
         public long remaining() {
             return CallContext.current().orElseThrow().remainingNanos();
+        }
+
+        /** The second one is answered first. */
+        @Method
+        public long remainingLater() {
+            if (tries.getAndIncrement() == 0) {
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1000));
+            }
+            return remaining();
         }
 
         @Method
@@ -292,6 +307,10 @@ public class ReviewTest {
 
     private static boolean hasFailed(CompletableFuture<?> future) throws Exception {
         return join(future.handle((value, thrown) -> thrown != null));
+    }
+
+    private static long memory() {
+        return heapAfterCollection() + PooledByteBufAllocator.DEFAULT.metric().usedDirectMemory();
     }
 
     private static long heapAfterCollection() {
@@ -498,7 +517,7 @@ public class ReviewTest {
             clock.scheduleAtFixedRate(
                     () -> {
                         for (int i = 0; i < 30; i++) {
-                            within(11, fast::works).exceptionally(late -> "late");
+                            within(5, fast::works).exceptionally(late -> "late");
                         }
                         for (int i = 0; i < 10; i++) {
                             good.incrementAndGet();
@@ -526,9 +545,14 @@ public class ReviewTest {
                 Client other = Client.standard()) {
             Calls calls = calls(other, server.port());
             calls.wait("connected");
-            Asking<Integer> asking = new Asking<>(1);
+            Asking<Integer> asking = new Asking<>(1) {
+                @Override
+                public void onNext(Integer item) {
+                    begun.join().request(1);
+                }
+            };
             calls(client, server.port()).numbers().subscribe(asking);
-            asking.begun.join();
+            await().atMost(10, TimeUnit.SECONDS).until(() -> service.asked.get() == 2);
             for (int i = 0; i < 20; i++) {
                 assertThatCode(() -> join(within(2000, () -> calls.hello("good"))))
                         .doesNotThrowAnyException();
@@ -610,18 +634,20 @@ public class ReviewTest {
         Thread thread = Thread.currentThread();
         ClassLoader own = thread.getContextClassLoader();
         try (ServerSocket listening = BytePeer.listen();
-                Client client = Client.standard();
                 URLClassLoader other =
                         new URLClassLoader(new URL[] {folder.toUri().toURL()}, null)) {
+            Client client;
             Calls calls;
             thread.setContextClassLoader(other);
             try {
+                client = Client.standard();
                 calls = calls(client, listening.getLocalPort());
             } finally {
                 thread.setContextClassLoader(own);
             }
             CompletableFuture<Pair> caller = CompletableFuture.supplyAsync(() -> calls.same(new Pair("a", "b")));
-            try (BytePeer peer = BytePeer.server(listening, 8)) {
+            try (client;
+                    BytePeer peer = BytePeer.server(listening, 8)) {
                 byte[] payload = peer.read(BytePeer.REQUEST, BytePeer.REQUEST).payload();
                 byte[] end = Arrays.copyOfRange(payload, payload.length - 6, payload.length);
                 assertThat(end).containsExactly(0x0A, 1, 'a', 0x12, 1, 'b');
@@ -654,10 +680,8 @@ public class ReviewTest {
             CountDownLatch held = new CountDownLatch(1);
             calls(client, server.port()).works().thenRun(() -> {
                 held.countDown();
-                try {
-                    over.await();
-                } catch (InterruptedException e) {
-                    Thread.currentThread().interrupt();
+                while (over.getCount() > 0) {
+                    Thread.onSpinWait();
                 }
             });
             held.await();
@@ -704,18 +728,28 @@ public class ReviewTest {
                 Client client = Client.builder().connections(1).build()) {
             Calls calls = calls(client, listening.getLocalPort());
             CompletableFuture<Integer> sum = new CompletableFuture<>();
-            Thread caller = new Thread(() ->
-                    sum.complete(calls.sum(subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
-                        @Override
-                        public void request(long items) {}
+            int before = 100;
+            Thread caller = new Thread(() -> {
+                for (int i = 0; i < before; i++) {
+                    // who is alone on its connection reads its replies itself, after some
+                    calls.wait("alone");
+                }
+                sum.complete(calls.sum(subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+                    @Override
+                    public void request(long items) {}
 
-                        @Override
-                        public void cancel() {
-                            cancelled.complete("cancelled");
-                        }
-                    }))));
+                    @Override
+                    public void cancel() {
+                        cancelled.complete("cancelled");
+                    }
+                })));
+            });
             caller.start();
             try (BytePeer peer = BytePeer.server(listening, 8)) {
+                for (int i = 0; i < before; i++) {
+                    BytePeer.Frame frame = peer.read(BytePeer.REQUEST, BytePeer.REQUEST);
+                    peer.send(BytePeer.REPLY, frame.id(), BytePeer.text("alone"));
+                }
                 int id = peer.read(BytePeer.REQUEST, BytePeer.REQUEST).id();
                 peer.send(BytePeer.REPLY, id, new byte[] {8, 3});
                 assertThat(join(sum)).isEqualTo(3);
@@ -752,11 +786,17 @@ public class ReviewTest {
                 });
                 await().until(() -> requests.get() == 41);
                 trial.get().cancel(true);
-                int refused = 0;
-                for (int i = 0; i < 10; i++) {
-                    refused += calls.hello("next").isCompletedExceptionally() ? 1 : 0;
-                }
-                assertThat(refused).isGreaterThanOrEqualTo(9);
+                AtomicInteger sent = new AtomicInteger();
+                await().during(300, TimeUnit.MILLISECONDS)
+                        .atMost(2, TimeUnit.SECONDS)
+                        .pollInterval(10, TimeUnit.MILLISECONDS)
+                        .until(() -> {
+                            if (!calls.hello("next").isDone()) {
+                                sent.incrementAndGet();
+                            }
+                            // another trial may follow the one that told nothing
+                            return sent.get() <= 2;
+                        });
             }
         }
     }
@@ -765,8 +805,11 @@ public class ReviewTest {
         Thread thread = new Thread(() -> {
             try {
                 while (true) {
-                    if (peer.read().type() == BytePeer.REQUEST) {
+                    BytePeer.Frame frame = peer.read(BytePeer.REQUEST, BytePeer.CANCEL);
+                    if (frame.type() == BytePeer.REQUEST) {
                         requests.incrementAndGet();
+                    } else {
+                        peer.send(BytePeer.ERROR, frame.id(), CANCELLED);
                     }
                 }
             } catch (IOException closed) {
@@ -905,7 +948,7 @@ public class ReviewTest {
 
     @Test
     void point17APeerThatPingsAndReadsNothingFillsNoMemory() throws Exception {
-        long before = heapAfterCollection();
+        long before = memory();
         try (ServerSocket listening = BytePeer.listen();
                 Client client = Client.builder().connections(1).build()) {
             Calls calls = calls(client, listening.getLocalPort());
@@ -913,7 +956,7 @@ public class ReviewTest {
             try (BytePeer peer = BytePeer.server(listening, 8)) {
                 peer.read(BytePeer.REQUEST, BytePeer.REQUEST);
                 try {
-                    for (int i = 0; i < 1000; i++) {
+                    for (int i = 0; i < 8000; i++) {
                         for (int k = 0; k < 1000; k++) {
                             peer.gather(BytePeer.PING, k);
                         }
@@ -922,7 +965,7 @@ public class ReviewTest {
                 } catch (IOException ended) {
                     // a client may end the connection of a server that does so
                 }
-                assertThat(heapAfterCollection() - before).isLessThan(32 << 20);
+                assertThat(memory() - before).isLessThan(32 << 20);
                 assertThat(call).isNotNull();
             }
         }
