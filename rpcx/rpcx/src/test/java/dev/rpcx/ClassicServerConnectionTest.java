@@ -105,18 +105,6 @@ class ClassicServerConnectionTest {
         return ClassicWire.readReply(all.skipBytes(4));
     }
 
-    /** The answer would be taken for that of the other. */
-    @Test
-    void aRequestThatIsTooLargeEndsTheConnectionWhereItsIdIsUnderWay() {
-        send(request(5, "later"));
-        int length = Wire.MAX_MESSAGE_BYTES;
-        ByteBuf large = Unpooled.buffer().writeByte(8).writeByte(5).writeByte(2 << 3 | 2);
-        Varint.write(large, length);
-        large.writeZero(length);
-        send(Unpooled.buffer().writeInt(large.readableBytes()).writeBytes(large));
-        assertThat(channel.isActive()).isFalse();
-    }
-
     private RPCXException error() {
         return Objects.requireNonNull(reply().error());
     }

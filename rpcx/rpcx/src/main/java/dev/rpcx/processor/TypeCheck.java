@@ -435,7 +435,7 @@ final class TypeCheck {
                 continue;
             }
             ExecutableElement getter = getter(element, field);
-            boolean hasSetter = hasSetter(element, field);
+            boolean hasSetter = !modifiers.contains(Modifier.FINAL) && hasSetter(element, field);
             if (getter != null != hasSetter) {
                 refusal.accept(field, raw + "." + field.getSimpleName() + ": " + Accessors.alone(getter != null));
                 isWhole = false;
@@ -443,6 +443,8 @@ final class TypeCheck {
                 ExecutableType as = (ExecutableType) types.asMemberOf(type, getter);
                 field(as.getReturnType(), raw + "." + field.getSimpleName(), field);
                 numbered.add(getter.getAnnotation(Field.class) != null ? getter : field);
+            } else {
+                isWhole &= refuseOthers(element, field, raw);
             }
         }
         if (numbered.isEmpty() && isWhole) {
@@ -461,33 +463,64 @@ final class TypeCheck {
         return fields;
     }
 
-    private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
+    /** @return false if the field has an accessor of another type */
+    private boolean refuseOthers(TypeElement in, VariableElement field, String raw) {
         String name = field.getSimpleName().toString();
-        List<String> names = Accessors.getters(name, field.asType().getKind() == TypeKind.BOOLEAN);
-        for (ExecutableElement method : ElementFilter.methodsIn(elements.getAllMembers(in))) {
-            if (isAccessor(method, names)
-                    && method.getParameters().isEmpty()
-                    && types.isSameType(types.erasure(method.getReturnType()), types.erasure(field.asType()))) {
-                return method;
+        boolean isBoolean = field.asType().getKind() == TypeKind.BOOLEAN;
+        List<String> getters = Accessors.getters(name, isBoolean);
+        List<String> setters = Accessors.setters(name, isBoolean);
+        for (ExecutableElement method : accessors(in)) {
+            String called = method.getSimpleName().toString();
+            boolean gets = method.getParameters().isEmpty()
+                    && method.getReturnType().getKind() != TypeKind.VOID
+                    && getters.contains(called);
+            boolean sets = method.getParameters().size() == 1 && setters.contains(called);
+            if ((gets || sets) && !called.equals(name)) {
+                refusal.accept(field, raw + "." + name + ": " + Accessors.ofOtherType(called));
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
+        boolean isInherited = !in.equals(field.getEnclosingElement());
+        TypeMirror type = types.erasure(field.asType());
+        for (String name : Accessors.getters(
+                field.getSimpleName().toString(), field.asType().getKind() == TypeKind.BOOLEAN)) {
+            for (ExecutableElement method : accessors(in)) {
+                TypeMirror result = types.erasure(method.getReturnType());
+                boolean fits = types.isSameType(result, type)
+                        // what a subclass narrows calls its own
+                        || isInherited
+                                && type.getKind() == TypeKind.DECLARED
+                                && result.getKind() == TypeKind.DECLARED
+                                && types.isSubtype(result, type);
+                if (method.getSimpleName().contentEquals(name)
+                        && method.getParameters().isEmpty()
+                        && fits) {
+                    return method;
+                }
             }
         }
         return null;
     }
 
     private boolean hasSetter(TypeElement in, VariableElement field) {
-        String name = field.getSimpleName().toString();
-        List<String> names = Accessors.setters(name, field.asType().getKind() == TypeKind.BOOLEAN);
-        return ElementFilter.methodsIn(elements.getAllMembers(in)).stream()
-                .anyMatch(method -> isAccessor(method, names)
+        List<String> names = Accessors.setters(
+                field.getSimpleName().toString(), field.asType().getKind() == TypeKind.BOOLEAN);
+        return accessors(in).stream()
+                .anyMatch(method -> names.contains(method.getSimpleName().toString())
                         && method.getParameters().size() == 1
                         && types.isSameType(
                                 types.erasure(method.getParameters().get(0).asType()), types.erasure(field.asType())));
     }
 
-    private static boolean isAccessor(ExecutableElement method, List<String> names) {
-        return method.getModifiers().contains(Modifier.PUBLIC)
-                && !method.getModifiers().contains(Modifier.STATIC)
-                && names.contains(method.getSimpleName().toString());
+    private List<ExecutableElement> accessors(TypeElement in) {
+        return ElementFilter.methodsIn(elements.getAllMembers(in)).stream()
+                .filter(method -> method.getModifiers().contains(Modifier.PUBLIC)
+                        && !method.getModifiers().contains(Modifier.STATIC))
+                .toList();
     }
 
     /** All members have {@link Field} or none; no number twice, none that Protobuf refuses. */

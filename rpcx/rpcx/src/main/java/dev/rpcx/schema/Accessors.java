@@ -1,12 +1,18 @@
 package dev.rpcx.schema;
 
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * Names by which a class's field is read and set: those of JavaBeans, as editors, Lombok and Kotlin write them, or the
  * field's own. For {@link Schema}, which has classes, and for the annotation processor, which has the compiler's.
  */
 public final class Accessors {
+    /** Each class has these, whatever its fields, and none for a boolean's name. */
+    private static final Set<String> OBJECTS =
+            Set.of("", "getClass", "hashCode", "toString", "notify", "notifyAll", "wait");
+
     private Accessors() {}
 
     /** What is wrong with a property that has one accessor. */
@@ -15,12 +21,18 @@ public final class Accessors {
                 + " (expected: both; or none, or a transient field, where it is no component)";
     }
 
+    /** What is wrong with a field that has an accessor of another type, and none of its own. */
+    public static String ofOtherType(String accessor) {
+        return accessor + "() has another type than the field (expected: its own; or a transient field, where it is no"
+                + " component)";
+    }
+
     /** Names of a field's getter, the first that there is. */
     public static List<String> getters(String field, boolean isBoolean) {
         String capital = Schema.capital(field);
-        return isBoolean
-                ? List.of("get" + capital, "is" + capital, "get" + field, field)
-                : List.of("get" + capital, "get" + field, field);
+        return Stream.of("get" + capital, isBoolean ? "is" + capital : "", "get" + field, field)
+                .filter(name -> !OBJECTS.contains(name))
+                .toList();
     }
 
     /** Names of a field's setter, the first that there is. A boolean field {@code isOpen} may have {@code setOpen}. */

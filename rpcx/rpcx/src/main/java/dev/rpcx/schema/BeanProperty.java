@@ -11,40 +11,67 @@ import org.jspecify.annotations.Nullable;
 /** A field of a class with a public getter and setter. */
 record BeanProperty(String name, AnnotatedElement annotated, Method getter, Method setter) {
     /**
-     * Those that this class itself declares, in the order of its fields.
+     * Those of the fields that one class declares, in their order. A subclass may have the accessors.
      *
-     * @throws SchemaException a field has one of the two alone, and its value would be lost
+     * @param declaring the class whose fields these are
+     * @param type the class that is mapped: that one, or a subclass
+     * @throws SchemaException a field's value would be lost, as it has one of the two alone, or one of another type
      */
-    static Map<String, BeanProperty> of(Class<?> type) {
+    static Map<String, BeanProperty> of(Class<?> declaring, Class<?> type) {
         Map<String, BeanProperty> properties = new LinkedHashMap<>();
-        for (java.lang.reflect.Field field : type.getDeclaredFields()) {
+        for (java.lang.reflect.Field field : declaring.getDeclaredFields()) {
             if (Modifier.isStatic(field.getModifiers()) || Modifier.isTransient(field.getModifiers())) {
                 continue;
             }
             String name = field.getName();
             boolean isBoolean = field.getType() == boolean.class;
-            Method getter = method(type, Accessors.getters(name, isBoolean), field.getType());
-            Method setter = method(type, Accessors.setters(name, isBoolean), null, field.getType());
+            List<String> getters = Accessors.getters(name, isBoolean);
+            List<String> setters = Accessors.setters(name, isBoolean);
+            Method getter = getter(type, getters, field.getType());
+            if (getter == null) {
+                // what a subclass narrows calls its own
+                getter = getter(declaring, getters, field.getType());
+            }
+            Method setter = Modifier.isFinal(field.getModifiers()) ? null : setter(type, setters, field.getType());
             if (getter != null && setter != null) {
-                for (BeanProperty other : properties.values()) {
-                    if (other.getter.equals(getter) || other.setter.equals(setter)) {
-                        throw new SchemaException(type.getName() + "." + name + ": has an accessor of " + other.name
-                                + " (expected: one property for each of them)");
-                    }
-                }
                 AnnotatedElement annotated = getter.isAnnotationPresent(Field.class) ? getter : field;
                 properties.put(name, new BeanProperty(name, annotated, getter, setter));
             } else if (getter != null || setter != null) {
-                throw new SchemaException(type.getName() + "." + name + ": " + Accessors.alone(getter != null));
+                throw new SchemaException(declaring.getName() + "." + name + ": " + Accessors.alone(getter != null));
+            } else {
+                refuseOthers(type, name, getters, setters, declaring.getName());
             }
         }
         return properties;
     }
 
-    private static @Nullable Method method(
-            Class<?> type, List<String> names, @Nullable Class<?> result, Class<?>... parameters) {
+    /** A field with accessors of another type is meant to be sent. One whose name alone is that of a method is not. */
+    private static void refuseOthers(
+            Class<?> type, String field, List<String> getters, List<String> setters, String where) {
+        for (Method method : type.getMethods()) {
+            String name = method.getName();
+            boolean gets =
+                    method.getParameterCount() == 0 && method.getReturnType() != void.class && getters.contains(name);
+            boolean sets = method.getParameterCount() == 1 && setters.contains(name);
+            if ((gets || sets) && !name.equals(field) && isAccessor(method)) {
+                throw new SchemaException(where + "." + field + ": " + Accessors.ofOtherType(name));
+            }
+        }
+    }
+
+    private static @Nullable Method getter(Class<?> type, List<String> names, Class<?> result) {
         for (String name : names) {
-            Method method = method(type, name, result, parameters);
+            Method method = method(type, name);
+            if (method != null && method.getReturnType() == result) {
+                return method;
+            }
+        }
+        return null;
+    }
+
+    private static @Nullable Method setter(Class<?> type, List<String> names, Class<?> parameter) {
+        for (String name : names) {
+            Method method = method(type, name, parameter);
             if (method != null) {
                 return method;
             }
@@ -52,14 +79,16 @@ record BeanProperty(String name, AnnotatedElement annotated, Method getter, Meth
         return null;
     }
 
-    private static @Nullable Method method(
-            Class<?> type, String name, @Nullable Class<?> result, Class<?>... parameters) {
+    private static @Nullable Method method(Class<?> type, String name, Class<?>... parameters) {
         try {
             Method method = type.getMethod(name, parameters);
-            boolean fits = result == null || method.getReturnType() == result;
-            return fits && !Modifier.isStatic(method.getModifiers()) ? method : null;
+            return isAccessor(method) ? method : null;
         } catch (NoSuchMethodException e) {
             return null;
         }
+    }
+
+    private static boolean isAccessor(Method method) {
+        return !Modifier.isStatic(method.getModifiers());
     }
 }

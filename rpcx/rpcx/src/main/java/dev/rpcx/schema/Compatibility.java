@@ -45,7 +45,7 @@ public final class Compatibility {
             if (after == null) {
                 // a type that nobody names breaks nothing; who names another instead is found at its field
                 if (isCall(before)) {
-                    compatibility.add(Direction.BACKWARD, before.type(), "is gone, and old callers still call it");
+                    compatibility.breaks.add(gone(before.type()));
                 }
             } else if (!after.kind().equals(before.kind())) {
                 compatibility.add(Direction.BOTH, before.type(), "was " + before.kind() + ", is " + after.kind());
@@ -61,6 +61,11 @@ public final class Compatibility {
             }
         }
         return List.copyOf(compatibility.breaks);
+    }
+
+    /** What goes one way in a call of a method that is not published any more. */
+    public static Break gone(String call) {
+        return new Break(Direction.BACKWARD, call, "is gone, and old callers still call it");
     }
 
     /** What goes one way in a call has the name of a published method, a type that of a class. */
@@ -147,7 +152,7 @@ public final class Compatibility {
                             choice
                                     ? "what stood for the unknown is gone"
                                     : "is gone, and old peers read a message without fields");
-                } else if (choice && at(0, after) == null) {
+                } else if (choice && !hasUnknown(after)) {
                     add(
                             Direction.BACKWARD,
                             where,
@@ -170,7 +175,7 @@ public final class Compatibility {
                     && !now.removed()
                     && now.number() != 0
                     && at(now.number(), before) == null
-                    && at(0, before) == null) {
+                    && !hasUnknown(before)) {
                 add(
                         Direction.FORWARD,
                         after.type() + "." + now.name(),
@@ -179,11 +184,24 @@ public final class Compatibility {
         }
     }
 
+    /** Whether something stands for what is not known: a constant that has number 0 for itself does not. */
+    private static boolean hasUnknown(Lock.Entry choice) {
+        Lock.Line line = at(0, choice);
+        return line != null && !line.removed() && line.type().equals("unknown");
+    }
+
     private void retyped(String where, String before, String after) {
-        // presence changes no byte of a value that is there
+        // presence changes no byte of a value that is there, but who has none reads the same from 0 and from null
         String old = before.replace("optional ", "");
         String now = after.replace("optional ", "");
         if (old.equals(now)) {
+            if (!before.equals(after) && isNeverNull(old)) {
+                add(
+                        Direction.BOTH,
+                        where,
+                        "was " + before + ", is " + after
+                                + ", and one side's null is the other's 0, false or empty text");
+            }
             return;
         }
         String change = "was " + before + ", is " + after;
@@ -197,6 +215,16 @@ public final class Compatibility {
         } else {
             add(Direction.BOTH, where, change);
         }
+    }
+
+    /** Whether absent is read as a value by who does not call it optional. */
+    private static boolean isNeverNull(String type) {
+        for (Scalar scalar : Scalar.values()) {
+            if (LockLines.text(scalar).equals(type)) {
+                return !Schema.hasNull(scalar);
+            }
+        }
+        return false;
     }
 
     private static boolean wider(String narrow, String wide) {

@@ -199,6 +199,8 @@ public final class Lock {
     }
 
     private void put(Map<String, Entry> all, String kind, String type, Map<Integer, Line> lines) {
+        refuseBlank(type);
+        lines.values().forEach(line -> refuseBlank(line.name()));
         Entry before = entries.get(type);
         if (before != null) {
             for (Line line : before.lines().values()) {
@@ -215,6 +217,13 @@ public final class Lock {
             }
         }
         all.put(type, new Entry(kind, type, byName));
+    }
+
+    private static void refuseBlank(String name) {
+        if (name.chars().anyMatch(Character::isWhitespace)) {
+            throw new SchemaException(
+                    "\"" + name + "\" has a blank, and cannot stand in a lock (expected: a name without)");
+        }
     }
 
     /** As it is committed. */

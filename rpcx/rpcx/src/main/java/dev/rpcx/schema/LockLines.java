@@ -68,7 +68,7 @@ final class LockLines {
                 + text(field.shape());
     }
 
-    private static String text(Shape shape) {
+    static String text(Shape shape) {
         if (shape instanceof Scalar scalar) {
             return scalar.name().toLowerCase(Locale.ROOT);
         }

@@ -415,7 +415,7 @@ public final class Schema {
         Map<String, BeanProperty> properties = new LinkedHashMap<>();
         Map<TypeVariable<?>, Use> bindings = new HashMap<>(use.bindings());
         for (Class<?> c = raw; c != null && c != Object.class; c = c.getSuperclass()) {
-            Map<String, BeanProperty> own = BeanProperty.of(c);
+            Map<String, BeanProperty> own = BeanProperty.of(c, raw);
             own.putAll(properties);
             properties = own;
             if (c.getGenericSuperclass() instanceof ParameterizedType parent) {
@@ -426,6 +426,7 @@ public final class Schema {
             throw new SchemaException(raw.getName() + ": a class without any property that has a getter and a setter");
         }
         List<BeanProperty> list = List.copyOf(properties.values());
+        refuseShared(raw, list);
         List<AnnotatedElement> elements = new ArrayList<>();
         list.forEach(p -> elements.add(p.annotated()));
         Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, elements, extending);
@@ -446,6 +447,19 @@ public final class Schema {
         message.fields(fields, numbers.source())
                 .members(getters, setters, constructor)
                 .reserved(numbers.reserved());
+    }
+
+    private static void refuseShared(Class<?> raw, List<BeanProperty> properties) {
+        Map<Method, BeanProperty> owners = new HashMap<>();
+        for (BeanProperty property : properties) {
+            for (Method accessor : List.of(property.getter(), property.setter())) {
+                BeanProperty other = owners.putIfAbsent(accessor, property);
+                if (other != null) {
+                    throw new SchemaException(raw.getName() + "." + property.name() + ": " + accessor.getName()
+                            + "() is that of " + other.name() + " (expected: one property for each accessor)");
+                }
+            }
+        }
     }
 
     private void oneOf(MessageType message, Use use) {

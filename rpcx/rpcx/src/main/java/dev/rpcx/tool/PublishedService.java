@@ -22,16 +22,20 @@ import java.util.concurrent.Flow;
 /**
  * A service as it is published: of a class its annotated methods, of an interface without annotations all that are abstract.
  *
+ * @param isServed whether this is the service itself, so that what it has not is not published
  * @param rpcs by published name
+ * @param unnamed methods of several parameters whose names the class does not have
  */
-record PublishedService(String name, List<Rpc> rpcs) {
+record PublishedService(String name, boolean isServed, List<Rpc> rpcs, List<String> unnamed) {
     static PublishedService of(Class<?> type, Schema schema) {
         List<Method> methods = methods(type);
         boolean annotated = methods.stream().anyMatch(method -> method.isAnnotationPresent(dev.rpcx.Method.class));
-        List<Rpc> rpcs = methods.stream()
+        List<Method> published = methods.stream()
                 .filter(method -> annotated
                         ? method.isAnnotationPresent(dev.rpcx.Method.class)
                         : type.isInterface() && Modifier.isAbstract(method.getModifiers()))
+                .toList();
+        List<Rpc> rpcs = published.stream()
                 .map(method -> rpc(method, schema))
                 .sorted(Comparator.comparing(Rpc::name))
                 .toList();
@@ -39,7 +43,11 @@ record PublishedService(String name, List<Rpc> rpcs) {
             throw new SchemaException(
                     type.getName() + ": no published method (expected: an interface, or methods annotated @Method)");
         }
-        return new PublishedService(name(type), rpcs);
+        List<String> unnamed = published.stream()
+                .filter(method -> method.getParameterCount() > 1 && !method.getParameters()[0].isNamePresent())
+                .map(method -> type.getName() + "." + method.getName())
+                .toList();
+        return new PublishedService(name(type), type.isAnnotationPresent(RPCXServer.class), rpcs, unnamed);
     }
 
     /** Of a class also those that are not public: what is published is marked, whatever its access. */

@@ -100,8 +100,9 @@ public final class SchemaTool {
     private int lock(Path file, List<String> classes) throws IOException {
         Lock before = Files.exists(file) ? read(file.toString()) : Lock.none();
         Schema schema = Schema.extending(before);
-        Lock after = before.extended(schema, calls(services(classes, schema)));
-        int status = report(Compatibility.between(before, after));
+        List<PublishedService> services = services(classes, schema);
+        Lock after = before.extended(schema, calls(services));
+        int status = report(breaks(before, after, services));
         if (status == 0) {
             Path folder = file.toAbsolutePath().getParent();
             if (folder != null && !Files.isDirectory(folder)) {
@@ -117,8 +118,9 @@ public final class SchemaTool {
     private int check(Path file, List<String> classes) throws IOException {
         Lock locked = read(file.toString());
         Schema schema = Schema.extending(locked);
-        Lock now = locked.extended(schema, calls(services(classes, schema)));
-        int status = report(Compatibility.between(locked, now));
+        List<PublishedService> services = services(classes, schema);
+        Lock now = locked.extended(schema, calls(services));
+        int status = report(breaks(locked, now, services));
         for (String type : Compatibility.unlocked(schema)) {
             err.println(type
                     + ": neither @Field nor lock, so its numbers hang on the order of declaration; run `rpcx lock`");
@@ -132,6 +134,25 @@ public final class SchemaTool {
             err.println("note: " + type + " has nothing that stands for what a newer peer sends (@Unknown)");
         }
         return status;
+    }
+
+    /** Those between two locks, of which the second keeps what is gone, and what its services have no longer. */
+    private List<Compatibility.Break> breaks(Lock before, Lock after, List<PublishedService> services) {
+        List<Compatibility.Break> breaks = new ArrayList<>(Compatibility.between(before, after));
+        Map<String, Lock.Sent> calls = calls(services);
+        for (PublishedService service : services) {
+            for (String method : service.unnamed()) {
+                err.println("note: " + method
+                        + " has no names of its parameters, so those that change places are not seen (expected: javac"
+                        + " -parameters)");
+            }
+            for (String call : before.entries().keySet()) {
+                if (service.isServed() && call.startsWith(service.name() + "/") && !calls.containsKey(call)) {
+                    breaks.add(Compatibility.gone(call));
+                }
+            }
+        }
+        return breaks;
     }
 
     private int report(List<Compatibility.Break> breaks) {

@@ -215,6 +215,97 @@ class SchemaTest {
         }
     }
 
+    /** Its subclass has the accessors. */
+    abstract static class Entity<I> {
+        protected long id;
+        protected I key;
+        private int hashCode;
+
+        public I getKey() {
+            return key;
+        }
+
+        public void setKey(I key) {
+            this.key = key;
+        }
+
+        @Override
+        public int hashCode() {
+            return hashCode++;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return this == other;
+        }
+    }
+
+    static class Order extends Entity<String> {
+        private String text;
+
+        public long getId() {
+            return id;
+        }
+
+        public void setId(long id) {
+            this.id = id;
+        }
+
+        @Override
+        public String getKey() {
+            return key;
+        }
+
+        public String getText() {
+            return text;
+        }
+
+        public void setText(String text) {
+            this.text = text;
+        }
+    }
+
+    static class OtherType {
+        private Long id = 1L;
+        private int kept;
+
+        public long getId() {
+            return id;
+        }
+
+        public void setId(long id) {
+            this.id = id;
+        }
+
+        public int getKept() {
+            return kept;
+        }
+
+        public void setKept(int kept) {
+            this.kept = kept;
+        }
+    }
+
+    static class Wither {
+        private final long cents;
+
+        Wither() {
+            this(0);
+        }
+
+        Wither(long cents) {
+            this.cents = cents;
+        }
+
+        public long cents() {
+            return cents;
+        }
+
+        public Wither cents(long other) {
+            return new Wither(other);
+        }
+    }
+
     enum Way {
         UP,
         DOWN,
@@ -281,12 +372,23 @@ class SchemaTest {
                 .containsExactly("isActive", "open", "aName", "size");
     }
 
+    @Test
+    void aSubclassMayHaveTheAccessorsOfAField() {
+        assertThat(new Schema(Lock.none())
+                        .value(Order.class).fields().stream()
+                                .map(field -> field.name() + " " + field.shape())
+                                .toList())
+                .containsExactlyInAnyOrder("id " + Scalar.LONG, "key " + Scalar.STRING, "text " + Scalar.STRING);
+    }
+
     /** Its value would be lost without a word. */
     @Test
     void aPropertyOfOneAccessorIsRefused() {
         refused(OnlyGot.class, "OnlyGot.items", "a public getter and no public setter", "transient");
         refused(OnlySet.class, "OnlySet.kept", "a public setter and no public getter", "transient");
-        refused(Shared.class, "Shared.active", "an accessor of isActive");
+        refused(Shared.class, "Shared.active", "isActive() is that of isActive");
+        refused(OtherType.class, "OtherType.id", "getId() has another type than the field");
+        refused(Wither.class, "Wither.cents", "a public getter and no public setter");
     }
 
     @Test

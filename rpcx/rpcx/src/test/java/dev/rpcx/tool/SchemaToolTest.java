@@ -128,6 +128,69 @@ class SchemaToolTest {
         }
     }
 
+    static class N1 {
+        record Reading(int celsius, String at, Long seen) {}
+
+        @RPCXServer("sensor")
+        static class Sensor {
+            @Method
+            public Reading read() {
+                return new Reading(0, "", 1L);
+            }
+
+            @Method
+            public void reset() {}
+        }
+    }
+
+    /** What was 0 may be null, and a method is gone. */
+    static class N2 {
+        record Reading(Integer celsius, Optional<String> at, long seen) {}
+
+        @RPCXServer("sensor")
+        static class Sensor {
+            @Method
+            public Reading read() {
+                return new Reading(0, Optional.empty(), 1);
+            }
+        }
+    }
+
+    @RPCXServer("with blank")
+    static class Blank {
+        @Method
+        public void call() {}
+    }
+
+    static class Levels1 {
+        enum Level {
+            @Field(0)
+            LOW,
+            @Field(1)
+            HIGH
+        }
+
+        interface Gauge {
+            Level level();
+        }
+    }
+
+    /** Nothing stands for the unknown: LOW is LOW. */
+    static class Levels2 {
+        enum Level {
+            @Field(0)
+            LOW,
+            @Field(1)
+            HIGH,
+            @Field(2)
+            TOP
+        }
+
+        interface Gauge {
+            Level level();
+        }
+    }
+
     static class S1 {
         interface Feed {
             String latest(String topic);
@@ -311,6 +374,9 @@ class SchemaToolTest {
         "BOTH Bank/items.reply.value: was stream string, is stream optional string, and calls of another shape are"
                 + " refused",
         "BOTH Bank/later.reply.value: was int, is optional int, and calls of another shape are refused",
+        // a shape has six places: nothing refuses what stands behind them
+        "BOTH Bank/sameKind.request.seventh: was int, is optional int, and one side's null is the other's 0, false or"
+                + " empty text",
         "BOTH Bank/transfer.request.from: was number 1, is number 2 (expected: the number that it had)",
         "BOTH Bank/transfer.request.to: was number 2, is number 1 (expected: the number that it had)",
         "BOTH Bank/whole.reply: was a message of its own, is a field of one",
@@ -370,6 +436,8 @@ class SchemaToolTest {
                         "BOTH a.A.deleted: number 5 has no line any more, so that it may be given again (expected: removed 5 deleted)",
                         "BOTH a.A.gone: number 6 was removed, and is given again to again",
                         "BOTH a.A.relabelled: was int, is repeated int",
+                        "BOTH a.A.loosened: was int, is optional int, and one side's null is the other's 0, false or"
+                                + " empty text",
                         "BACKWARD a.E.ON: is gone, old peers still send it, and nothing stands for the unknown",
                         "BACKWARD shop/find.request: is gone, and old callers still call it");
         assertThat(run("compare", older.toString(), older.toString())).isZero();
@@ -406,6 +474,41 @@ class SchemaToolTest {
         assertThat(run("lock", other.toString(), E2.Bank.class.getName())).isZero();
         assertThat(run("compare", file.toString(), other.toString())).isEqualTo(3);
         assertThat(errors().lines()).containsExactlyInAnyOrder(breaks);
+    }
+
+    private void becomes(String older, String newer) throws Exception {
+        Files.writeString(file, Files.readString(file).replace("$" + older + "$", "$" + newer + "$"));
+    }
+
+    @Test
+    void whatBecomesOptionalBreaksAndSoDoesAMethodThatIsGone() throws Exception {
+        assertThat(run("lock", file.toString(), N1.Sensor.class.getName())).isZero();
+        becomes("N1", "N2");
+        assertThat(run("check", file.toString(), N2.Sensor.class.getName())).isEqualTo(3);
+        String reading = "BOTH dev.rpcx.tool.SchemaToolTest$N2$Reading.";
+        String end = ", and one side's null is the other's 0, false or empty text";
+        assertThat(errors().lines())
+                .containsExactlyInAnyOrder(
+                        reading + "celsius: was int, is optional int" + end,
+                        reading + "at: was string, is optional string" + end,
+                        reading + "seen: was optional long, is long" + end,
+                        "BACKWARD sensor/reset.reply: is gone, and old callers still call it",
+                        "BACKWARD sensor/reset.request: is gone, and old callers still call it");
+    }
+
+    @Test
+    void aConstantOfNumberZeroStandsForNothingUnknown() throws Exception {
+        assertThat(run("lock", file.toString(), Levels1.Gauge.class.getName())).isZero();
+        becomes("Levels1", "Levels2");
+        assertThat(run("check", file.toString(), Levels2.Gauge.class.getName())).isEqualTo(3);
+        assertThat(errors()).contains("FORWARD dev.rpcx.tool.SchemaToolTest$Levels2$Level.TOP: is new");
+    }
+
+    @Test
+    void aNameThatALockCannotHoldIsRefused() {
+        assertThat(run("lock", file.toString(), Blank.class.getName())).isEqualTo(1);
+        assertThat(errors()).contains("\"with blank/call.request\" has a blank");
+        assertThat(file).doesNotExist();
     }
 
     @Test
