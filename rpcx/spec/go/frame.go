@@ -269,7 +269,10 @@ func Differs(one, other uint32) bool {
 			return true
 		}
 	}
-	return false
+	// fields wherever they stand are no message of their own
+	const first, others = 15, 1<<24 - 1<<4
+	return one&first == first && other&first == 0 && other&others != 0 ||
+		other&first == first && one&first == 0 && one&others != 0
 }
 
 // ReadDictionary adds the entries of one DICTIONARY frame to methods.

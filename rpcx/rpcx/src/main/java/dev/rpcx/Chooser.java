@@ -4,6 +4,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.random.RandomGenerator;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -203,6 +204,9 @@ abstract class Chooser {
         /** Longest order. */
         private static final int MOST = 4096;
 
+        /** What it may take to find an order, on an event loop. */
+        private static final int MOST_STEPS = 1 << 20;
+
         /** 2⁶⁴ divided by the golden ratio: multiples of it, modulo 2⁶⁴, are spread evenly at every count. */
         private static final long GOLDEN = 0x9E3779B97F4A7C15L;
 
@@ -233,7 +237,9 @@ abstract class Chooser {
                 total += all[i].weight() / divisor;
                 sums[i] = total;
             }
-            order = total > MOST ? new int[0] : round(total);
+            order = total > MOST || total > all.length && (long) total * all.length > MOST_STEPS
+                    ? new int[0]
+                    : round(total);
         }
 
         private int weight(int at) {
@@ -241,6 +247,10 @@ abstract class Chooser {
         }
 
         private int[] round(int total) {
+            if (total == all.length) {
+                // all weigh the same
+                return IntStream.range(0, total).toArray();
+            }
             int[] round = new int[total];
             int[] current = new int[all.length];
             for (int i = 0; i < total; i++) {

@@ -22,6 +22,8 @@ final class MethodShape {
 
     private static final int PARAMETERS = Framing.FIELDS;
 
+    private static final int ALL_PARAMETERS = (1 << PARAMETERS * Framing.BITS) - 1;
+
     /** The result's kind stands above those of the parameters. */
     private static final int RESULT = PARAMETERS;
 
@@ -82,7 +84,8 @@ final class MethodShape {
         for (int place = 0; place < (looksAtResult ? RESULT + 1 : PARAMETERS); place++) {
             int here = kind(client, place);
             int there = kind(server, place);
-            if (Framing.differ(here, there)) {
+            if (Framing.differ(here, there)
+                    || place == 0 && Framing.isWholeForOne(client & ALL_PARAMETERS, server & ALL_PARAMETERS)) {
                 return (place == RESULT ? "the result" : "parameter " + (place + 1)) + " is to the client " + name(here)
                         + " and to the server " + name(there);
             }

@@ -143,6 +143,59 @@ class ClientAndServerTest {
         }
     }
 
+    static class Stored<T> {
+        @Method
+        public Object save(T value) {
+            return "stored " + value;
+        }
+
+        @Method
+        public String name() {
+            return "stored";
+        }
+
+        @Method
+        public String kept() {
+            return "kept";
+        }
+    }
+
+    @RPCXServer("texts")
+    static class Texts extends Stored<String> {
+        @Override
+        @Method
+        public String save(String value) {
+            return "text " + value;
+        }
+
+        @Override
+        public String name() {
+            return "texts";
+        }
+    }
+
+    @RPCXClient(remoteServerName = "texts")
+    interface TextsClient {
+        String save(String value);
+
+        String name();
+
+        String kept();
+    }
+
+    @Test
+    void aMethodThatOverridesAPublishedOneStandsForIt() {
+        RegistryServer registry = RegistryServer.registry(new Texts());
+        assertThat(registry.published()).containsExactlyInAnyOrder("texts/kept", "texts/name", "texts/save");
+        try (Server server = new Server(0, registry).start();
+                Client client = Client.standard()) {
+            TextsClient texts = client.create(TextsClient.class, "127.0.0.1", server.port());
+            assertThat(texts.save("a")).isEqualTo("text a");
+            assertThat(texts.name()).isEqualTo("texts");
+            assertThat(texts.kept()).isEqualTo("kept");
+        }
+    }
+
     @Test
     void aMistakeInAnnotationsIsToldAtStart() {
         assertThatThrownBy(RegistryServer::registry).hasMessageContaining("nothing to publish");

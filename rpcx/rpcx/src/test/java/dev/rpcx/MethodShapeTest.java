@@ -293,4 +293,16 @@ class MethodShapeTest {
         assertThat(MethodShape.difference(ours, MethodShape.UNKNOWN, true)).isNull();
         assertThat(MethodShape.difference(ours, 1 << 31 | 14, true)).contains("of kind 14");
     }
+
+    /** A parameter of number 2 would be read as the message's own field 2. */
+    @Test
+    void aMessageOfItsOwnIsNoneOfFieldsWhereverTheyStand() {
+        int whole = 1 << 31 | 15;
+        int second = 1 << 31 | 4 << 4;
+        assertThat(MethodShape.difference(whole, second, true))
+                .isEqualTo("parameter 1 is to the client a message of its own and to the server nothing");
+        assertThat(MethodShape.difference(second, whole, false)).contains("to the server a message of its own");
+        assertThat(MethodShape.difference(whole, 1 << 31, true)).isNull();
+        assertThat(MethodShape.difference(second | 15 << 24, 1 << 31, true)).isNull();
+    }
 }

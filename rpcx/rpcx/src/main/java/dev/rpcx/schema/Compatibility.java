@@ -94,8 +94,7 @@ public final class Compatibility {
         int old = Framing.of(before, older);
         int now = Framing.of(after, newer);
         boolean wasWhole = Framing.kind(old, 1) == Framing.WHOLE;
-        boolean isWhole = Framing.kind(now, 1) == Framing.WHOLE;
-        if (wasWhole != isWhole && Framing.differ(Framing.kind(old, 1), Framing.kind(now, 1))) {
+        if (Framing.isWholeForOne(old, now)) {
             add(
                     Direction.BOTH,
                     before.type(),

@@ -69,6 +69,12 @@ public final class Framing {
         return one != other && one != NOTHING && other != NOTHING;
     }
 
+    /** Whether what goes one way is a message of its own for one side, and for the other has fields in one. */
+    public static boolean isWholeForOne(int one, int other) {
+        boolean isWhole = kind(one, 1) == WHOLE;
+        return isWhole != (kind(other, 1) == WHOLE) && (isWhole ? other : one) != NOTHING;
+    }
+
     private static int kind(Holder holder, Shape shape) {
         return switch (holder) {
             case LIST, SET -> shape.wireType() == 2 ? REPEATED : PACKED;

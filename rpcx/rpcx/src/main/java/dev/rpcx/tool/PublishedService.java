@@ -14,9 +14,11 @@ import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Flow;
 
 /**
@@ -56,12 +58,20 @@ record PublishedService(String name, boolean isServed, List<Rpc> rpcs, List<Stri
             return List.of(type.getMethods());
         }
         List<Method> methods = new ArrayList<>();
+        Set<List<Object>> overriding = new HashSet<>();
         for (Class<?> c = type; c != null && c != Object.class; c = c.getSuperclass()) {
+            List<List<Object>> own = new ArrayList<>();
             for (Method method : c.getDeclaredMethods()) {
-                if (!method.isBridge()) {
+                List<Object> signature = List.of(method.getName(), List.of(method.getParameterTypes()));
+                if (method.isAnnotationPresent(dev.rpcx.Method.class)) {
+                    own.add(signature);
+                }
+                // a subclass's method stands for the one that it overrides
+                if (!method.isBridge() && !overriding.contains(signature)) {
                     methods.add(method);
                 }
             }
+            overriding.addAll(own);
         }
         return methods;
     }

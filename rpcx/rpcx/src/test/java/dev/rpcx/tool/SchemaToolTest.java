@@ -497,6 +497,17 @@ class SchemaToolTest {
     }
 
     @Test
+    void fieldsAreNoMessageOfTheirOwnWhereverTheyStand() throws Exception {
+        Path newer = folder.resolve("newer");
+        Path older = folder.resolve("older");
+        Files.writeString(older, "message shop/find.request\n  removed 1 a string\n  2 b string\n");
+        Files.writeString(
+                newer, "message shop/find.request\n  0 is a.Foo\n  removed 1 a string\n  removed 2 b string\n");
+        assertThat(run("compare", older.toString(), newer.toString())).isEqualTo(3);
+        assertThat(errors()).isEqualTo("BOTH shop/find.request: was a field of a message, is a message of its own\n");
+    }
+
+    @Test
     void aConstantOfNumberZeroStandsForNothingUnknown() throws Exception {
         assertThat(run("lock", file.toString(), Levels1.Gauge.class.getName())).isZero();
         becomes("Levels1", "Levels2");
