@@ -564,7 +564,8 @@ class StreamReceiverTest {
                 .containsExactly(
                         "credit 3",
                         "cancel",
-                        "error an item cannot be read: java.lang.NullPointerException: nothing, and a stream has no null");
+                        "error an item cannot be read: java.lang.NullPointerException: nothing, and a stream has no"
+                                + " null");
     }
 
     // ---- elsewhere

@@ -309,6 +309,17 @@ class StreamSenderTest {
         assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.SMALL_BYTES);
     }
 
+    /** It may wait for a year, and nothing of it is charged then. */
+    @Test
+    void aStreamThatWaitsForCreditKeepsNoBufferOfItsLastItem() {
+        subscribe();
+        sender.onCredit(1);
+        sender.onNext("a".repeat(3_000));
+        left();
+        assertThat(held()).isZero();
+        assertThat(sender.body.capacity()).isLessThanOrEqualTo(Outbound.FIRST_BYTES);
+    }
+
     @Test
     void aSmallItemBehindALargeOneHoldsNoLargeBuffer() {
         subscribe();

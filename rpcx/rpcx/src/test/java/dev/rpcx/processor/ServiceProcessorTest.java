@@ -215,14 +215,17 @@ class ServiceProcessorTest {
                 fault("record Page<T>(List<T> of) {} record Bad(Page x) {}", "p.Client$Bad.x: Page without its types"),
                 fault("static class NoWay { NoWay(int i) {} } record Bad(NoWay x) {}", "p.Client$NoWay", "constructor"),
                 fault(
-                        "static class Got { private boolean isOpen; public boolean isOpen() { return isOpen; } } record Bad(Got x) {}",
+                        "static class Got { private boolean isOpen; public boolean isOpen() { return isOpen; } }"
+                                + " record Bad(Got x) {}",
                         "p.Client$Got.isOpen: a public getter and no public setter"),
                 fault(
-                        "static class Boxed { private Long id; public long getId() { return id; } public void setId(long v) { id = v; } }"
+                        "static class Boxed { private Long id; public long getId() { return id; }"
+                                + " public void setId(long v) { id = v; } }"
                                 + " record Bad(Boxed x) {}",
                         "p.Client$Boxed.id: getId() has another type than the field"),
                 fault(
-                        "static class Wither { private final long c = 0; public long c() { return c; } public Wither c(long v) { return this; } }"
+                        "static class Wither { private final long c = 0; public long c() { return c; }"
+                                + " public Wither c(long v) { return this; } }"
                                 + " record Bad(Wither x) {}",
                         "p.Client$Wither.c: a public getter and no public setter"),
                 fault("static class Empty { int i; } record Bad(Empty x) {}", "p.Client$Empty", "getter and a setter"),

@@ -51,9 +51,9 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The points of an independent review of commit e8334e3, each by a program of the public API or of the bytes on the wire, so that the
- * sources of that commit can be held against it too: {@code rpcx/review COMMIT}. What it found there stands in
- * {@code docs/results}; the tests of each part go further.
+ * The points of an independent review of commit e8334e3, each by a program of the public API or of the bytes on the
+ * wire, so that the sources of that commit can be held against it too: {@code rpcx/review COMMIT}. What it found there
+ * stands in {@code docs/results}; the tests of each part go further.
  */
 @Timeout(60)
 public class ReviewTest {

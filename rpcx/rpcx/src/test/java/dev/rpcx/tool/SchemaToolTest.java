@@ -459,11 +459,13 @@ class SchemaToolTest {
         run("lock", file.toString(), E1.Bank.class.getName());
         Files.writeString(file, Files.readString(file).replace("$E1$", "$E2$"));
         String locked = Files.readString(file);
+        String type = "BOTH dev.rpcx.tool.SchemaToolTest$E2$";
+        String end = " (expected: the number that it had)";
         String[] breaks = {
-            "BOTH dev.rpcx.tool.SchemaToolTest$E2$Transfer.from: was number 1, is number 2 (expected: the number that it had)",
-            "BOTH dev.rpcx.tool.SchemaToolTest$E2$Transfer.to: was number 2, is number 1 (expected: the number that it had)",
-            "BOTH dev.rpcx.tool.SchemaToolTest$E2$Way.DOWN: was number 2, is number 1 (expected: the number that it had)",
-            "BOTH dev.rpcx.tool.SchemaToolTest$E2$Way.UP: was number 1, is number 2 (expected: the number that it had)",
+            type + "Transfer.from: was number 1, is number 2" + end,
+            type + "Transfer.to: was number 2, is number 1" + end,
+            type + "Way.DOWN: was number 2, is number 1" + end,
+            type + "Way.UP: was number 1, is number 2" + end,
         };
         assertThat(run("check", file.toString(), E2.Bank.class.getName())).isEqualTo(3);
         assertThat(errors().lines()).containsExactlyInAnyOrder(breaks);
