@@ -582,7 +582,7 @@ final class ClientAddress extends Route {
             if (!connection.isDropped) {
                 ended(connection.upNanos(), connection.memoryWanted());
             }
-            if (!connection.isClosed()) {
+            if (!connection.isClosed() && connection.load() > 0) {
                 left(connection);
             }
         }

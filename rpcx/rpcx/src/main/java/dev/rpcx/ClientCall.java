@@ -138,6 +138,13 @@ final class ClientCall extends Outbound {
     // of whoever has the ReadTurn, which is mostly the event loop; before, of the thread that sends the call itself, if
     // one does
     private boolean onWire;
+
+    /**
+     * The call id that the server has had of this slot last. As many calls as there are generations may end before they
+     * leave, and the server takes the same one twice running for a fault of the connection.
+     */
+    private int idOnWire;
+
     private boolean sentHere;
     private boolean completed;
 
@@ -167,11 +174,10 @@ final class ClientCall extends Outbound {
     /** Takes the slot for a new call: a new generation, an empty body. */
     void begin(long deadline) {
         serial++;
-        id += Wire.SLOT_MASK + 1;
-        if (id == slot) {
-            // generation 0 is never used: call id 0 is the connection's own
+        do {
             id += Wire.SLOT_MASK + 1;
-        }
+            // generation 0 is never used: call id 0 is the connection's own
+        } while (id == slot || id == idOnWire);
         deadlineNanos = deadline;
         clearBody();
         error = null;
@@ -441,6 +447,7 @@ final class ClientCall extends Outbound {
             return false;
         }
         onWire = true;
+        idOnWire = id;
         sentHere = false;
         connection.watch(deadlineNanos);
         return true;
@@ -521,6 +528,7 @@ final class ClientCall extends Outbound {
         sentHere = true;
         begun = true;
         sent = true;
+        idOnWire = id;
         // seesOnWire() has the other half
         VarHandle.releaseFence();
         onWire = true;

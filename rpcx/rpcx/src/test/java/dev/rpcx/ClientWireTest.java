@@ -412,6 +412,26 @@ class ClientWireTest {
         assertThat(connection().lostError(Executed.MAYBE)).hasMessageContaining("the server is closing");
     }
 
+    /** As many as the client keeps, one here, and four. */
+    @Test
+    void aConnectionWithoutACallEndsNoneOfThoseThatAreBeingLeftWithCalls() {
+        open();
+        List<EmbeddedChannel> left = new ArrayList<>();
+        while (left.size() < 5) {
+            echo("a");
+            expect(Wire.REQUEST);
+            send(Wire.GOAWAY, 0);
+            expect(Wire.GOAWAY);
+            left.add(channel());
+            openAgain();
+        }
+        send(Wire.GOAWAY, 0);
+        expect(Wire.GOAWAY);
+        assertThat(channel().isOpen()).isFalse();
+        left.forEach(hand::settle);
+        assertThat(left).allMatch(EmbeddedChannel::isOpen);
+    }
+
     /**
      * The client connects once more.
      *
@@ -792,6 +812,24 @@ class ClientWireTest {
         send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
         assertThat(underWay).isCompletedWithValue("b");
         assertThat(old.isOpen()).isFalse();
+    }
+
+    @Test
+    void aCallHasNotTheIdOfTheLastOneThatLeftHoweverManyEndedUnsentBetween() {
+        open();
+        pass(1_000);
+        CompletableFuture<String> first = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        send(Wire.REPLY, id, RawPeer.text("a"));
+        assertThat(first).isCompletedWithValue("a");
+        // generations from 1 to 65535: the next call but for these would have the one after the first call's
+        for (int unsent = 0; unsent < 65_534; unsent++) {
+            connection().slots.acquire(0).dropUnsent();
+        }
+        echo("b");
+        int next = expect(Wire.REQUEST).id();
+        assertThat(next & Wire.SLOT_MASK).isEqualTo(id & Wire.SLOT_MASK);
+        assertThat(next).isNotEqualTo(id);
     }
 
     // ---- calls
