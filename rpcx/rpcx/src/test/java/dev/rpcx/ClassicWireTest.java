@@ -70,6 +70,36 @@ class ClassicWireTest {
         assertThat(request.values()).containsExactly(Unpooled.EMPTY_BUFFER);
     }
 
+    /** A frame has room for two million of them, each of which costs its reader as much as a long one. */
+    @Test
+    void aMessageHasABoundedNumberOfFieldsThoseOfItsPartsAmongThem() {
+        String unknown = "7800";
+        assertThat(ClassicWire.readRequest(bytes(unknown.repeat(ClassicWire.MAX_FIELDS - 1) + "0805"))
+                        .id())
+                .isEqualTo(5);
+        ByteBuf part = bytes(unknown.repeat(ClassicWire.MAX_FIELDS / 2));
+        ByteBuf parts = Unpooled.buffer();
+        for (int i = 0; i < 2; i++) {
+            parts.writeByte(4 << 3 | 2);
+            Varint.write(parts, part.readableBytes());
+            parts.writeBytes(part.duplicate());
+        }
+        ByteBuf error = bytes(unknown.repeat(ClassicWire.MAX_FIELDS));
+        ByteBuf failed = Unpooled.buffer().writeByte(3 << 3 | 2);
+        Varint.write(failed, error.readableBytes());
+        failed.writeBytes(error);
+        for (ByteBuf request : List.of(bytes(unknown.repeat(ClassicWire.MAX_FIELDS + 1)), parts)) {
+            assertThatThrownBy(() -> ClassicWire.readRequest(request))
+                    .isInstanceOf(WireFault.class)
+                    .hasMessageContaining("fields");
+        }
+        for (ByteBuf reply : List.of(bytes(unknown.repeat(ClassicWire.MAX_FIELDS + 1)), failed)) {
+            assertThatThrownBy(() -> ClassicWire.readReply(reply))
+                    .isInstanceOf(WireFault.class)
+                    .hasMessageContaining("fields");
+        }
+    }
+
     @Test
     void aRequestHasAtMost255Parameters() {
         assertThat(ClassicWire.readRequest(bytes("2200".repeat(255))).values()).hasSize(255);
