@@ -220,8 +220,8 @@ final class CallThreads {
         private final CallContext context;
         private final RunOn.Place place;
 
-        /** Those that have not begun. Guarded by itself. */
-        private final Set<LaterStep> unbegun = new HashSet<>(2);
+        /** Those that have not begun; null where there was none, as in most calls. Guarded by this. */
+        private @Nullable Set<LaterStep> unbegun;
 
         StepsOfCall(CallThreads threads, Call call, CallContext context, RunOn.Place place) {
             this.threads = threads;
@@ -242,7 +242,10 @@ final class CallThreads {
             if (!context.beginStep()) {
                 throw CallContext.hasEnded();
             }
-            synchronized (unbegun) {
+            synchronized (this) {
+                if (unbegun == null) {
+                    unbegun = new HashSet<>(2);
+                }
                 unbegun.add(later);
             }
             threads.run(place, later.counted);
@@ -252,14 +255,14 @@ final class CallThreads {
         @Override
         public void callEnded() {
             List<LaterStep> all;
-            synchronized (unbegun) {
-                all = List.copyOf(unbegun);
+            synchronized (this) {
+                all = unbegun == null ? List.of() : List.copyOf(unbegun);
             }
             all.forEach(LaterStep::takeBack);
         }
 
-        void begins(LaterStep step) {
-            synchronized (unbegun) {
+        synchronized void begins(LaterStep step) {
+            if (unbegun != null) {
                 unbegun.remove(step);
             }
         }

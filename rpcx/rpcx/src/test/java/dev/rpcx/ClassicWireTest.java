@@ -101,6 +101,22 @@ class ClassicWireTest {
     }
 
     @Test
+    void aKnownNumberWithAnotherWireTypeIsPassedOver() {
+        ClassicWire.Request request =
+                ClassicWire.readRequest(bytes("0805" + "0a0109" + "1005" + "2005" + "2204" + "1005" + "0801"));
+        assertThat(request.id()).isEqualTo(5);
+        assertThat(request.service()).isEmpty();
+        assertThat(request.values()).containsExactly(Unpooled.EMPTY_BUFFER);
+        // of an error that comes twice nothing of the first is left
+        RPCXException error = Objects.requireNonNull(
+                ClassicWire.readReply(bytes("0805" + "1a07" + "0808" + "120161" + "1801" + "1a02" + "0804"))
+                        .error());
+        assertThat(error.code()).isEqualTo(RPCXException.Code.NOT_FOUND);
+        assertThat(error.getMessage()).isEmpty();
+        assertThat(error.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+    }
+
+    @Test
     void aRequestHasAtMost255Parameters() {
         assertThat(ClassicWire.readRequest(bytes("2200".repeat(255))).values()).hasSize(255);
         assertThatThrownBy(() -> ClassicWire.readRequest(bytes("2200".repeat(256))))
