@@ -761,9 +761,10 @@ func (c *Conn) fail(why error) {
 	for _, k := range c.calls {
 		k.over = true
 		if k.err == nil {
-			k.err = why
+			// whatever has ended the connection
+			k.err = &Error{Unavailable, why.Error(), Maybe}
 		}
-		if !k.whole {
+		if !k.whole && !k.answered {
 			k.err = &Error{Unavailable, why.Error(), NotExecuted}
 		}
 		k.change()

@@ -69,7 +69,13 @@ public final class CallContext {
     private volatile @Nullable Principal principal;
     private volatile boolean cancelled;
 
-    /** What {@link #onCancel} was given, and the stages that interceptors have been given. Guarded by this. */
+    /** Of a call that is over and was not cancelled: it takes nothing more, and nobody will be told. */
+    private static final List<Runnable> NOBODY = List.of();
+
+    /**
+     * What {@link #onCancel} was given, and the stages that interceptors have been given; null for none yet. Guarded by
+     * this.
+     */
     private @Nullable List<Runnable> cancelTasks;
 
     /** The call's result is not waited for any more. Guarded by this. */
@@ -308,7 +314,21 @@ public final class CallContext {
      */
     boolean barHandler() {
         int before = (int) HANDLER.getAndBitwiseOr(this, BARRED);
+        takeStepsBack(before);
         return (before & ENTERED) != 0;
+    }
+
+    /** Whether the call has ended, so that its handler does not begin any more. */
+    boolean isBarred() {
+        return (handler & BARRED) != 0;
+    }
+
+    /** Steps of the call's chain that wait for a thread are counted among its threads. */
+    private void takeStepsBack(int before) {
+        CallThreads.Steps given = steps;
+        if (before >= THREAD && given != null) {
+            given.callEnded();
+        }
     }
 
     /** A thread begins to run for the call, beside its handler. */
@@ -370,6 +390,7 @@ public final class CallContext {
             before = handler;
             left = before < THREAD ? 0 : isDone ? LEAVES | DONE : LEAVES;
         } while (!HANDLER.compareAndSet(this, before, before | BARRED | left));
+        takeStepsBack(before);
         return left == 0;
     }
 
@@ -409,6 +430,10 @@ public final class CallContext {
     void goesNoFurther() {
         if (steps != null) {
             steps = CallThreads.NO_STEPS;
+        }
+        synchronized (this) {
+            isGivenUp = true;
+            cancelTasks = NOBODY;
         }
     }
 
@@ -455,14 +480,22 @@ public final class CallContext {
         CallContext call = whole == null ? this : whole;
         synchronized (call) {
             if (!call.cancelled) {
-                if (call.cancelTasks == null) {
-                    call.cancelTasks = new ArrayList<>();
-                }
-                call.cancelTasks.add(task);
+                call.addCancelTask(task);
                 return;
             }
         }
         task.run();
+    }
+
+    /** Under the lock. */
+    private void addCancelTask(Runnable task) {
+        if (cancelTasks == NOBODY) {
+            return;
+        }
+        if (cancelTasks == null) {
+            cancelTasks = new ArrayList<>();
+        }
+        cancelTasks.add(task);
     }
 
     /** @return what has to run now */
@@ -507,10 +540,7 @@ public final class CallContext {
         if (isGivenUp) {
             return false;
         }
-        if (cancelTasks == null) {
-            cancelTasks = new ArrayList<>();
-        }
-        cancelTasks.add(made);
+        addCancelTask(made);
         return true;
     }
 

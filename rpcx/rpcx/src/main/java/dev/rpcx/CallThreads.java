@@ -1,7 +1,9 @@
 package dev.rpcx;
 
 import io.netty.channel.EventLoop;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -42,6 +44,9 @@ final class CallThreads {
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
             throw CallContext.hasEnded();
         }
+
+        @Override
+        public void callEnded() {}
     };
 
     private final EventLoop loop;
@@ -101,10 +106,11 @@ final class CallThreads {
 
     private void runAt(RunOn.Place place, Counted task) {
         try {
-            if (task.withoutThread == null) {
+            if (task.step == null) {
                 threads.tell(place, task);
             } else {
                 threads.run(place, task);
+                task.step.waits();
             }
         } catch (RuntimeException | Error noThread) {
             task.runWithoutThread();
@@ -136,13 +142,13 @@ final class CallThreads {
         private final transient Runnable task;
 
         /** A handler's part, which may not run anywhere else; null for what may run here where there is no thread for it. */
-        final transient @Nullable Runnable withoutThread;
+        final transient @Nullable LaterStep step;
 
-        Counted(Call call, CallContext context, Runnable task, @Nullable Runnable withoutThread) {
+        Counted(Call call, CallContext context, Runnable task, @Nullable LaterStep step) {
             this.call = call;
             this.context = context;
             this.task = task;
-            this.withoutThread = withoutThread;
+            this.step = step;
         }
 
         /** Counts its thread. */
@@ -157,7 +163,7 @@ final class CallThreads {
         }
 
         void runWithoutThread() {
-            run(withoutThread == null ? task : withoutThread);
+            run(step == null ? task : step::refuse);
         }
 
         @Override
@@ -203,10 +209,27 @@ final class CallThreads {
          * @throws RPCXException the call has ended
          */
         CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step);
+
+        /** Takes back the steps that wait for a thread: the call has ended, and none of them may begin. Any thread. */
+        void callEnded();
     }
 
-    private record StepsOfCall(CallThreads threads, Call call, CallContext context, RunOn.Place place)
-            implements Steps {
+    private static final class StepsOfCall implements Steps {
+        private final CallThreads threads;
+        private final Call call;
+        private final CallContext context;
+        private final RunOn.Place place;
+
+        /** Those that have not begun; null where there was none, as in most calls. Guarded by this. */
+        private @Nullable Set<LaterStep> unbegun;
+
+        StepsOfCall(CallThreads threads, Call call, CallContext context, RunOn.Place place) {
+            this.threads = threads;
+            this.call = call;
+            this.context = context;
+            this.place = place;
+        }
+
         @Override
         public boolean isElsewhere() {
             return Thread.currentThread() instanceof LoopThread
@@ -215,39 +238,91 @@ final class CallThreads {
 
         @Override
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
-            LaterStep later = new LaterStep(context, invocation, step);
-            Counted counted = threads.new Counted(call, context, later, later::refuse);
+            LaterStep later = new LaterStep(this, invocation, step);
             if (!context.beginStep()) {
                 throw CallContext.hasEnded();
             }
-            threads.run(place, counted);
+            synchronized (this) {
+                if (unbegun == null) {
+                    unbegun = new HashSet<>(2);
+                }
+                unbegun.add(later);
+            }
+            threads.run(place, later.counted);
             return later.result;
+        }
+
+        @Override
+        public void callEnded() {
+            List<LaterStep> all;
+            synchronized (this) {
+                all = unbegun == null ? List.of() : List.copyOf(unbegun);
+            }
+            all.forEach(LaterStep::takeBack);
+        }
+
+        synchronized void begins(LaterStep step) {
+            if (unbegun != null) {
+                unbegun.remove(step);
+            }
         }
     }
 
-    /** The rest of a chain, on a thread of its own. A cancel of the call interrupts that thread as it does the handler's. */
+    /**
+     * The rest of a chain, on a thread of its own. A cancel of the call interrupts that thread as it does the handler's.
+     * While it waits for that thread the end of the call takes it back.
+     */
     private static final class LaterStep implements Runnable {
+        private final StepsOfCall of;
         private final CallContext context;
         private final Interceptor.Invocation invocation;
         private final Interceptor.Next step;
+        final Counted counted;
         final BoundFuture<@Nullable Object> result = new BoundFuture<>();
 
         /** Guarded by this. */
         private @Nullable Thread runner;
 
-        LaterStep(CallContext context, Interceptor.Invocation invocation, Interceptor.Next step) {
-            this.context = context;
+        LaterStep(StepsOfCall of, Interceptor.Invocation invocation, Interceptor.Next step) {
+            this.of = of;
+            this.context = of.context;
             this.invocation = invocation;
             this.step = step;
+            this.counted = of.threads.new Counted(of.call, of.context, this, this);
+        }
+
+        /** It waits for its thread, or has begun. The call may have ended while it was on its way there. */
+        void waits() {
+            if (context.isBarred()) {
+                takeBack();
+            }
+        }
+
+        /** Where it waits: whoever waits for it is told where the call's signals run, and the call is over then. */
+        void takeBack() {
+            if (of.threads.threads.withdraw(of.place, counted)) {
+                of.begins(this);
+                try {
+                    of.threads.tell(of.call, List.of(() -> result.completeExceptionally(CallContext.hasEnded())));
+                } finally {
+                    counted.end();
+                }
+            }
         }
 
         void refuse() {
+            of.begins(this);
             result.completeExceptionally(
                     RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server has no thread for the call"));
         }
 
         @Override
         public void run() {
+            of.begins(this);
+            if (context.isBarred()) {
+                result.completeExceptionally(CallContext.hasEnded());
+                return;
+            }
             try {
                 Object value = proceed();
                 if (value instanceof CompletionStage<?> stage) {

@@ -203,7 +203,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             return;
         }
         if (connection.isCutOff()) {
-            fail(refusal(RPCXException.Code.CANCELLED, "the caller is gone"));
+            fail(ServerCall.closing());
             return;
         }
         Object[] arguments;

@@ -28,6 +28,13 @@ final class ClassicWire {
     record Reply(long id, byte[] result, @Nullable RPCXException error) {}
 
     static final int MAX_PARAMETERS = 255;
+
+    /**
+     * Most fields of a message, those of its parameters and of its error among them: a request that says all that this
+     * wire knows has 768. A field of two bytes costs its reader as much as a long one, and a frame has room for millions.
+     */
+    static final int MAX_FIELDS = 4096;
+
     private static final int ID = 1 << 3;
     private static final int SERVICE = 2 << 3 | 2;
     private static final int METHOD = 3 << 3 | 2;
@@ -46,16 +53,17 @@ final class ClassicWire {
     /**
      * Allocates a name and a small object for each parameter, whatever the message says; values remain where they are.
      *
-     * @throws WireFault malformed, or more parameters than {@link #MAX_PARAMETERS}
+     * @throws WireFault malformed, or more parameters than {@link #MAX_PARAMETERS}, or fields than {@link #MAX_FIELDS}
      */
     static Request readRequest(ByteBuf in) {
+        ProtoFields.Counted fields = new ProtoFields.Counted(MAX_FIELDS);
         int end = in.writerIndex();
         long id = 0;
         ByteBuf service = Unpooled.EMPTY_BUFFER;
         ByteBuf method = Unpooled.EMPTY_BUFFER;
         List<ByteBuf> values = new ArrayList<>();
         while (in.isReadable()) {
-            int tag = ProtoFields.tag(in);
+            int tag = fields.tag(in);
             switch (tag) {
                 case ID -> id = Varint.read(in);
                 case SERVICE -> service = bytes(in, end);
@@ -64,7 +72,7 @@ final class ClassicWire {
                     if (values.size() == MAX_PARAMETERS) {
                         throw new WireFault("more than " + MAX_PARAMETERS + " parameters");
                     }
-                    values.add(readValue(bytes(in, end)));
+                    values.add(readValue(bytes(in, end), fields));
                 }
                 default -> ProtoFields.skip(in, tag, end);
             }
@@ -77,11 +85,11 @@ final class ClassicWire {
         return bytes.readableBytes() > Wire.MAX_NAME_BYTES ? "" : bytes.toString(StandardCharsets.UTF_8);
     }
 
-    private static ByteBuf readValue(ByteBuf in) {
+    private static ByteBuf readValue(ByteBuf in, ProtoFields.Counted fields) {
         int end = in.writerIndex();
         ByteBuf value = Unpooled.EMPTY_BUFFER;
         while (in.isReadable()) {
-            int tag = ProtoFields.tag(in);
+            int tag = fields.tag(in);
             if (tag == VALUE) {
                 value = bytes(in, end);
             } else {
@@ -96,13 +104,15 @@ final class ClassicWire {
         return in.readSlice(Varint.readLength(in, end - in.readerIndex(), "a field of a classic message"));
     }
 
+    /** @throws WireFault malformed */
     static Reply readReply(ByteBuf in) {
+        ProtoFields.Counted fields = new ProtoFields.Counted(MAX_FIELDS);
         int end = in.writerIndex();
         long id = 0;
         ByteBuf result = Unpooled.EMPTY_BUFFER;
         ByteBuf error = null;
         while (in.isReadable()) {
-            int tag = ProtoFields.tag(in);
+            int tag = fields.tag(in);
             switch (tag) {
                 case ID -> id = Varint.read(in);
                 case RESULT -> result = bytes(in, end);
@@ -110,7 +120,7 @@ final class ClassicWire {
                 default -> ProtoFields.skip(in, tag, end);
             }
         }
-        return new Reply(id, ByteBufUtil.getBytes(result), error == null ? null : WireError.read(error));
+        return new Reply(id, ByteBufUtil.getBytes(result), error == null ? null : WireError.read(error, fields));
     }
 
     /** @param types names for people, one for each value */

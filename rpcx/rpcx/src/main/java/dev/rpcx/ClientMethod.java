@@ -269,32 +269,58 @@ final class ClientMethod {
             Metadata metadata,
             long deadline,
             long permit) {
-        ClientAddress avoided = avoidedFirst;
+        ClientConnection on = avoidedFirst == null ? null : route.readyBeside(List.of(avoidedFirst));
         while (true) {
-            ClientConnection beside = avoided == null ? null : route.readyBeside(List.of(avoided));
-            ClientConnection on = beside == null ? route.await(key, deadline, times, permit) : beside;
-            try {
-                return prepare(on, arguments, null, metadata, deadline, on.nanoTime());
-            } catch (RPCXException refused) {
-                if (!isOvertaken(refused, key, deadline)) {
-                    throw refused;
-                }
-                // there may be room with that instance alone
-                avoided = null;
+            if (on == null) {
+                on = route.await(key, deadline, times, permit);
             }
+            ClientCall call = prepareOrWait(on, key, arguments, null, metadata, deadline, on.nanoTime());
+            if (call != null) {
+                return call;
+            }
+            // there may be room with the avoided instance alone
+            on = null;
         }
     }
 
     /**
-     * Whether others have filled the connection of a call since it was chosen, and there is another one that takes it,
-     * or one more comes, while the call has time.
+     * As {@link #prepare}. Where others have filled the connection since it was chosen, the call goes on to the one that
+     * is chosen then. Who chooses has the connection, and may have the only trial of its instance with it: so it is used
+     * or waited for here, and nobody asks for less.
+     *
+     * @return null where no other connection is there yet, and the call has to wait for one
+     * @throws RPCXException if no connection takes the call, or all are full
      */
-    boolean isOvertaken(RPCXException refused, int key, long deadline) {
-        if (refused.own() != RPCXException.Own.FULL || deadline - route.ticker().nanoTime() <= 0) {
-            return false;
+    @Nullable
+    ClientCall prepareOrWait(
+            ClientConnection chosen,
+            int key,
+            Object[] arguments,
+            @Nullable ByteBuf encoded,
+            Metadata metadata,
+            long deadline,
+            long begun) {
+        ClientConnection on = chosen;
+        long now = begun;
+        while (true) {
+            try {
+                return prepare(on, arguments, encoded, metadata, deadline, now);
+            } catch (RPCXException refused) {
+                if (refused.own() != RPCXException.Own.FULL
+                        || deadline - route.ticker().nanoTime() <= 0) {
+                    throw refused;
+                }
+                ClientConnection next = route.ready(key);
+                if (next == null) {
+                    return null;
+                }
+                if (next.isFull()) {
+                    throw refused;
+                }
+                on = next;
+                now = on.nanoTime();
+            }
         }
-        ClientConnection other = route.ready(key);
-        return other == null || !other.isFull();
     }
 
     /**
@@ -465,7 +491,7 @@ final class ClientMethod {
             long deadline,
             long now,
             List<ClientAddress> unfit) {
-        ClientCall call = on.slots.acquire(deadline);
+        ClientCall call = acquire(on, deadline);
         ClientConnection used = on;
         while (used.isParting) {
             // it has been found idle since it was chosen: its slot must not stay taken, or it takes the call after all
@@ -475,20 +501,23 @@ final class ClientMethod {
             }
             call.dropUnsent();
             used = other;
-            call = used.slots.acquire(deadline);
+            call = acquire(used, deadline);
         }
         long serial = call.serial;
         boolean isHeld = true;
         try {
             try {
                 encode(used, call, arguments, encoded, metadata, deadline, now);
+                used.address().health().begins(deadline);
+                if (!unfit.isEmpty()) {
+                    unfit.forEach(ClientAddress::refused);
+                }
             } catch (Throwable unsent) {
                 used.address().health().unsent();
+                // also what a method throws that does not declare it: the slot is nobody's otherwise
+                call.dropUnsent();
+                isHeld = false;
                 throw unsent;
-            }
-            used.address().health().begins(deadline);
-            if (!unfit.isEmpty()) {
-                unfit.forEach(ClientAddress::refused);
             }
             isHeld = false;
         } finally {
@@ -501,7 +530,17 @@ final class ClientMethod {
         return call;
     }
 
-    /** Writes what stands before the body, and the body. Gives the slot back if it cannot. */
+    /** A slot of a connection that was chosen. Where it has none, its instance has no call by that. */
+    private static ClientCall acquire(ClientConnection on, long deadline) {
+        try {
+            return on.slots.acquire(deadline);
+        } catch (RPCXException full) {
+            on.address().health().unsent();
+            throw full;
+        }
+    }
+
+    /** Writes what stands before the body, and the body. */
     private void encode(
             ClientConnection connection,
             ClientCall call,
@@ -577,12 +616,7 @@ final class ClientMethod {
                 call.upload = upload(connection, call, items);
             }
         } catch (CodecException e) {
-            call.dropUnsent();
             throw unusable(e);
-        } catch (Throwable e) {
-            // also what a method throws that does not declare it: the slot is nobody's otherwise
-            call.dropUnsent();
-            throw e;
         }
     }
 
@@ -710,8 +744,14 @@ final class ClientMethod {
         /** Attempts that have left and ended. */
         private int sent;
 
-        /** The arguments as they were when the call was made; null where they are read anew for each attempt. */
+        /**
+         * The arguments as they were when the call was made: while it waits for its first connection, and of a one-way
+         * call for each attempt behind that. Null for any other attempt, for which they are read anew.
+         */
         private @Nullable ByteBuf encoded;
+
+        /** Pays for {@link #encoded}; null with it. */
+        private Route.@Nullable WaitingBytes held;
 
         private int key;
         private long permit = CircuitBreaker.GIVEN;
@@ -812,11 +852,8 @@ final class ClientMethod {
         /** @param now the time, at which this thread has begun with it */
         private RPCXFuture<@Nullable Object> attempt(long now) {
             ClientConnection ready = method.route.readyElsewhere(key, avoided);
-            while (ready != null) {
-                if (trySendOn(ready, now)) {
-                    return future;
-                }
-                ready = method.route.ready(key);
+            if (ready != null && trySendOn(ready, now)) {
+                return future;
             }
             if (keepsArguments()) {
                 Route.Wait wait = method.route.await(key, deadlineNanos, method.times, permit, (connected, failure) -> {
@@ -848,15 +885,30 @@ final class ClientMethod {
             }
             try {
                 ByteBuf made = method.encoded(arguments);
-                Route.WaitingBytes held = method.route.waitingBytes();
-                future.onEnd(held);
-                held.hold(made.capacity());
+                hold(made.capacity());
                 encoded = made;
             } catch (Throwable e) {
                 end(e);
                 return false;
             }
             return true;
+        }
+
+        private void hold(int bytes) {
+            Route.WaitingBytes taken = method.route.waitingBytes();
+            future.onEnd(taken);
+            taken.hold(bytes);
+            held = taken;
+        }
+
+        /** The request is in its slot, whose connection pays for it. */
+        private void forgetEncoded() {
+            encoded = null;
+            Route.WaitingBytes taken = held;
+            if (taken != null) {
+                held = null;
+                taken.giveBack();
+            }
         }
 
         /** The client's end waits for this call, which has no slot that would say so. */
@@ -889,9 +941,7 @@ final class ClientMethod {
         }
 
         private ByteBuf kept(ByteBuf bytes) {
-            Route.WaitingBytes held = method.route.waitingBytes();
-            future.onEnd(held);
-            held.hold(bytes.readableBytes());
+            hold(bytes.readableBytes());
             return Unpooled.copiedBuffer(bytes);
         }
 
@@ -902,10 +952,7 @@ final class ClientMethod {
             future.fail(mayHaveRun && failure instanceof RPCXException known ? known.afterAnother() : failure);
         }
 
-        /**
-         * @return false if others have filled the connection, and another one may take the call; true also if it has
-         * ended
-         */
+        /** @return false if others have filled the connection, and the call has to wait; true also if it has ended */
         private boolean trySendOn(ClientConnection ready, long now) {
             try {
                 return sendOn(ready, now);
@@ -919,13 +966,8 @@ final class ClientMethod {
             if (future.isDone()) {
                 return true;
             }
-            ClientCall call;
-            try {
-                call = method.prepare(on, arguments, encoded, metadata, deadlineNanos, now);
-            } catch (RPCXException refused) {
-                if (!method.isOvertaken(refused, key, deadlineNanos)) {
-                    throw refused;
-                }
+            ClientCall call = method.prepareOrWait(on, key, arguments, encoded, metadata, deadlineNanos, now);
+            if (call == null) {
                 return false;
             }
             long serial = call.serial;
@@ -946,6 +988,9 @@ final class ClientMethod {
                 sentWith(call);
                 SLOT.lazySet(this, call);
                 upload = items;
+                if (method.kind != Kind.ONE_WAY) {
+                    forgetEncoded();
+                }
                 future.onCancel(this);
                 call.sendAsync(this);
                 isHeld = false;

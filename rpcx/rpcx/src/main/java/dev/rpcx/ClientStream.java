@@ -103,11 +103,8 @@ final class ClientStream implements Flow.Publisher<Object> {
         private void findConnection() {
             try {
                 ClientConnection ready = method.route().ready(key);
-                while (ready != null) {
-                    if (send(ready)) {
-                        return;
-                    }
-                    ready = method.route().ready(key);
+                if (ready != null && send(ready)) {
+                    return;
                 }
                 keepArguments();
                 Route.Wait begun = method.route()
@@ -157,25 +154,18 @@ final class ClientStream implements Flow.Publisher<Object> {
             refused(GIVEN_UP);
         }
 
-        /** @return null if others have filled the connection, and another one may take the call */
+        /** @return null if others have filled the connection, and the call has to wait */
         private @Nullable ClientCall prepare(ClientConnection on) {
-            try {
-                return method.prepare(on, arguments, encoded, metadata, deadlineNanos, on.nanoTime());
-            } catch (RPCXException refused) {
-                if (!method.isOvertaken(refused, key, deadlineNanos)) {
-                    throw refused;
-                }
+            ClientCall slot = method.prepareOrWait(on, key, arguments, encoded, metadata, deadlineNanos, on.nanoTime());
+            if (slot == null) {
                 synchronized (this) {
                     isSending = false;
                 }
-                return null;
             }
+            return slot;
         }
 
-        /**
-         * @return false if others have filled the connection, and another one may take the call; true also if it has
-         * ended
-         */
+        /** @return false if others have filled the connection, and the call has to wait; true also if it has ended */
         private boolean send(ClientConnection on) {
             if (cancelled) {
                 givenUp();

@@ -49,9 +49,9 @@ final class Hedge {
         return result;
     }
 
-    /** On an event loop. */
+    /** On an event loop. Costs a retry if it is sent. */
     private void again() {
-        if (result.isDone() || !method.route().budget().spend()) {
+        if (result.isDone()) {
             return;
         }
         ClientMethod.Async other;
@@ -69,16 +69,27 @@ final class Hedge {
                 // the first has ended, or is about to end the result by its own failure
                 return;
             }
+            if (isAgain && !method.route().budget().spend()) {
+                return;
+            }
             underWay++;
         }
         RPCXFuture<@Nullable Object> answered;
         try {
             answered = isAgain ? call.startAgain(now) : call.start(now);
         } catch (Throwable e) {
-            ended(null, e);
+            ended(call, isAgain, null, e);
             return;
         }
-        answered.onEnd(this::ended);
+        answered.onEnd((value, failure) -> ended(call, isAgain, value, failure));
+    }
+
+    private void ended(ClientMethod.Async call, boolean isAgain, @Nullable Object value, @Nullable Throwable failure) {
+        if (isAgain && call.address() == null) {
+            // no server has had anything of it
+            method.route().budget().giveBack();
+        }
+        ended(value, failure);
     }
 
     /** A failure counts only when nobody else can still succeed. */

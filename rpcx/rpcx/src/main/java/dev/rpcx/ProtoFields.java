@@ -38,6 +38,25 @@ final class ProtoFields {
         return (int) tag;
     }
 
+    /** Reads the tags of a message and of its parts, no more than so many together. */
+    static final class Counted {
+        private final int most;
+        private int read;
+
+        Counted(int most) {
+            this.most = most;
+        }
+
+        /** As {@link ProtoFields#tag}. @throws WireFault also where it is one too many */
+        int tag(ByteBuf in) {
+            if (read == most) {
+                throw new WireFault("more than " + most + " fields");
+            }
+            read++;
+            return ProtoFields.tag(in);
+        }
+    }
+
     /** Steps over a field that this version does not know. */
     static void skip(ByteBuf in, int tag, int end) {
         switch (tag & 7) {

@@ -21,6 +21,11 @@ final class RetryBudget {
         }
     }
 
+    /** What was to be made a second time has not been sent. */
+    void giveBack() {
+        tenths.getAndUpdate(left -> Math.min(MOST, left + RETRY));
+    }
+
     /** @return false if nothing is left */
     boolean spend() {
         return tenths.getAndUpdate(left -> left >= RETRY ? left - RETRY : left) >= RETRY;

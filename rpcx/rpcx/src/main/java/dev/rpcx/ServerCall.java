@@ -385,9 +385,13 @@ final class ServerCall extends Outbound
 
     /** Runs the handler with the request in this buffer, on the handler's thread. */
     private void handle(ByteBuf request, long nowNanos) {
-        if (isCancelled() || connection.isCutOff()) {
+        if (isCancelled()) {
             // the request is not even decoded
             finish(null, gone());
+            return;
+        }
+        if (connection.isCutOff()) {
+            finish(null, closing());
             return;
         }
         Object[] arguments;
@@ -567,6 +571,11 @@ final class ServerCall extends Outbound
     private static RPCXException gone() {
         return new RPCXException(
                 RPCXException.Code.CANCELLED, "the caller is gone", RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    /** What a caller is told whose handler comes too late to begin. The calls of both wires use it. */
+    static RPCXException closing() {
+        return RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server is closing");
     }
 
     /** Says whether what was not read now may be read another time. */

@@ -22,13 +22,19 @@ final class WireError {
         ProtoFields.writeNumber(out, EXECUTED, error.executed().number());
     }
 
+    /** An error of the native wire, where it has one frame. */
     static RPCXException read(ByteBuf in) {
+        return read(in, new ProtoFields.Counted(Wire.MAX_FRAME_BYTES));
+    }
+
+    /** @param fields of the message that the error is a part of */
+    static RPCXException read(ByteBuf in, ProtoFields.Counted fields) {
         int end = in.writerIndex();
         long code = 0;
         String text = "";
         long executed = 0;
         while (in.isReadable()) {
-            int tag = ProtoFields.tag(in);
+            int tag = fields.tag(in);
             switch (tag) {
                 case CODE << 3 -> code = Varint.read(in);
                 case TEXT << 3 | 2 -> text = ProtoFields.text(in, end, "text of an error");

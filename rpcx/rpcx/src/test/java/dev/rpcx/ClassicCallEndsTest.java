@@ -1247,7 +1247,7 @@ class ClassicCallEndsTest {
         assertThat(server.isCutOff()).isTrue();
         assertThat(hand.handle(0)).isTrue();
         assertThat(service.begun).isZero();
-        expectError(1, RPCXException.Code.CANCELLED, RPCXException.Executed.NOT_EXECUTED, "the caller is gone");
+        expectError(1, RPCXException.Code.UNAVAILABLE, RPCXException.Executed.NOT_EXECUTED, "the server is closing");
         channel.runPendingTasks();
     }
 

@@ -70,6 +70,52 @@ class ClassicWireTest {
         assertThat(request.values()).containsExactly(Unpooled.EMPTY_BUFFER);
     }
 
+    /** A frame has room for two million of them, each of which costs its reader as much as a long one. */
+    @Test
+    void aMessageHasABoundedNumberOfFieldsThoseOfItsPartsAmongThem() {
+        String unknown = "7800";
+        assertThat(ClassicWire.readRequest(bytes(unknown.repeat(ClassicWire.MAX_FIELDS - 1) + "0805"))
+                        .id())
+                .isEqualTo(5);
+        ByteBuf part = bytes(unknown.repeat(ClassicWire.MAX_FIELDS / 2));
+        ByteBuf parts = Unpooled.buffer();
+        for (int i = 0; i < 2; i++) {
+            parts.writeByte(4 << 3 | 2);
+            Varint.write(parts, part.readableBytes());
+            parts.writeBytes(part.duplicate());
+        }
+        ByteBuf error = bytes(unknown.repeat(ClassicWire.MAX_FIELDS));
+        ByteBuf failed = Unpooled.buffer().writeByte(3 << 3 | 2);
+        Varint.write(failed, error.readableBytes());
+        failed.writeBytes(error);
+        for (ByteBuf request : List.of(bytes(unknown.repeat(ClassicWire.MAX_FIELDS + 1)), parts)) {
+            assertThatThrownBy(() -> ClassicWire.readRequest(request))
+                    .isInstanceOf(WireFault.class)
+                    .hasMessageContaining("fields");
+        }
+        for (ByteBuf reply : List.of(bytes(unknown.repeat(ClassicWire.MAX_FIELDS + 1)), failed)) {
+            assertThatThrownBy(() -> ClassicWire.readReply(reply))
+                    .isInstanceOf(WireFault.class)
+                    .hasMessageContaining("fields");
+        }
+    }
+
+    @Test
+    void aKnownNumberWithAnotherWireTypeIsPassedOver() {
+        ClassicWire.Request request =
+                ClassicWire.readRequest(bytes("0805" + "0a0109" + "1005" + "2005" + "2204" + "1005" + "0801"));
+        assertThat(request.id()).isEqualTo(5);
+        assertThat(request.service()).isEmpty();
+        assertThat(request.values()).containsExactly(Unpooled.EMPTY_BUFFER);
+        // of an error that comes twice nothing of the first is left
+        RPCXException error = Objects.requireNonNull(
+                ClassicWire.readReply(bytes("0805" + "1a07" + "0808" + "120161" + "1801" + "1a02" + "0804"))
+                        .error());
+        assertThat(error.code()).isEqualTo(RPCXException.Code.NOT_FOUND);
+        assertThat(error.getMessage()).isEmpty();
+        assertThat(error.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+    }
+
     @Test
     void aRequestHasAtMost255Parameters() {
         assertThat(ClassicWire.readRequest(bytes("2200".repeat(255))).values()).hasSize(255);

@@ -993,6 +993,53 @@ class ClientWireTest {
         assertThat(other).isCompletedWithValue("b");
     }
 
+    @Test
+    void aCallThatCannotBeSentLeavesNoSlotForTheLoopToLookFor() {
+        open();
+        CompletableFuture<String> large = echo("x".repeat(Wire.MAX_MESSAGE_BYTES + 1));
+        assertThat(failure(large).code()).isEqualTo(Code.TOO_LARGE);
+        assertThat(connection().slots.taken()).isZero();
+        assertThat(connection().slots.hasOrphans).isFalse();
+    }
+
+    @Test
+    void aHedgeThatCannotBeSentCostsNoRetry() {
+        open();
+        CompletableFuture<String> call = remote.hedged("a");
+        calls.add(call);
+        hand.settle(channel());
+        int id = expect(Wire.REQUEST).id();
+        connection().slots.limit(1);
+        hedge();
+        expectNothing();
+        int left = 0;
+        while (client.address("peer", 1).budget().spend()) {
+            left++;
+        }
+        assertThat(left).isEqualTo(10);
+        send(Wire.REPLY, id, RawPeer.text("b"));
+        assertThat(call).isCompletedWithValue("b");
+    }
+
+    @Test
+    void aCallThatHasWaitedForItsConnectionKeepsNoCopyOfItsArgumentsOnceItIsSent() {
+        CompletableFuture<String> call = echo("x".repeat(10_000));
+        assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(9_999);
+        send(RawPeer.preface());
+        dictionary(Wire.DICTIONARY, "echo");
+        look();
+        int id = frames.stream()
+                .filter(frame -> (frame.head() & Wire.TYPE_MASK) == Wire.REQUEST)
+                .findFirst()
+                .orElseThrow()
+                .id();
+        frames.clear();
+        assertThat(call).isNotDone();
+        assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        send(Wire.REPLY, id, RawPeer.text("b"));
+        assertThat(call).isCompletedWithValue("b");
+    }
+
     /** Nobody would look again, and the calls would have no end. */
     @Test
     void callsWhoseDeadlinesCannotBeLookedAtEndWithTheirConnection() {

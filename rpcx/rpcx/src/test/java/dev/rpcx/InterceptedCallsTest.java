@@ -67,6 +67,12 @@ class InterceptedCallsTest {
         }
 
         @Method
+        @RunOn(RunOn.Place.POOL)
+        String pooled(String text) {
+            return block(text);
+        }
+
+        @Method
         CompletableFuture<String> never(String text) {
             begun.incrementAndGet();
             return new CompletableFuture<>();
@@ -95,6 +101,8 @@ class InterceptedCallsTest {
         CompletableFuture<String> block(String text);
 
         CompletableFuture<String> never(String text);
+
+        CompletableFuture<String> pooled(String text);
     }
 
     @RPCXClient(remoteServerName = "who")
@@ -411,6 +419,60 @@ class InterceptedCallsTest {
             await().until(() -> counted() == 1);
             service.mayEnd.countDown();
             await().until(() -> counted() == 0);
+        } finally {
+            service.mayEnd.countDown();
+        }
+    }
+
+    /** The pool has no thread for as long as the test likes. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aStepThatWaitsForAThreadIsTakenBackWithItsCall(boolean isClassic) {
+        AtomicReference<Asked> asked = new AtomicReference<>();
+        AtomicReference<Throwable> told = new AtomicReference<>();
+        AtomicInteger begun = new AtomicInteger();
+        Interceptor waiting = (call, next) -> {
+            if (!call.arguments()[0].equals("bob")) {
+                return next.proceed(call);
+            }
+            CompletionStage<Object> later = asked.get().pass("x").thenCompose(ok -> goOn(call, next));
+            waits.countDown();
+            return later.whenComplete((value, thrown) -> told.set(thrown));
+        };
+        Interceptor inner = (call, next) -> {
+            begun.incrementAndGet();
+            return next.proceed(call);
+        };
+        server = Server.builder(RegistryServer.registry(service))
+                .classic(isClassic)
+                .poolSize(1)
+                .interceptor(waiting)
+                .interceptor(inner)
+                .maxCallTime(Duration.ofSeconds(2))
+                .build()
+                .start();
+        client = client(isClassic);
+        Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+        try (Client behind = client(isClassic);
+                Client another = client(isClassic)) {
+            asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
+            CompletableFuture<String> bob = calls.pooled("bob");
+            await().until(() -> waits.getCount() == 0 && counted() == 2);
+            CompletableFuture<String> holder =
+                    another.create(Calls.class, "127.0.0.1", server.port()).pooled("holder");
+            await().until(() -> service.begun.get() == 1 && begun.get() == 2);
+            service.passed.complete("ok");
+            await().until(() -> bob.isDone());
+            assertThat(failure(bob).executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            // the handler that has the thread is left
+            await().until(() -> counted() == 1);
+            await().until(() -> told.get() != null);
+            assertThat(told.get()).rootCause().hasMessageContaining("the call has ended");
+            assertThat(holder).isNotNull();
+            assertThat(begun).hasValue(2);
+            service.mayEnd.countDown();
+            await().until(() -> counted() == 0);
+            assertThat(begun).hasValue(2);
         } finally {
             service.mayEnd.countDown();
         }

@@ -305,4 +305,14 @@ class MethodShapeTest {
         assertThat(MethodShape.difference(whole, 1 << 31, true)).isNull();
         assertThat(MethodShape.difference(second | 15 << 24, 1 << 31, true)).isNull();
     }
+
+    /** Bit 31 keeps a shape from being 0, and says nothing else; nor does bit 28. */
+    @Test
+    void aShapeWithoutItsUpperBitReadsAsTheSameWithIt() {
+        assertThat(MethodShape.difference(0x84000004, 0x04000004, true)).isNull();
+        assertThat(MethodShape.difference(0x84000004, 0x14000004, true)).isNull();
+        assertThat(MethodShape.difference(0x84000004, 0x04000001, true)).contains("parameter 1");
+        assertThat(MethodShape.difference(0x84000004, 0x40000000, true)).contains("stream");
+        assertThat(MethodShape.difference(0x84000004, 0, true)).isNull();
+    }
 }

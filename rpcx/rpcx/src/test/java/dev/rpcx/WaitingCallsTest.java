@@ -3,6 +3,7 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.codec.Codecs;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
@@ -445,5 +446,87 @@ class WaitingCallsTest {
             client.create(Remote.class, "peer" + i, 1);
         }
         assertThat(client.methodsMade()).isEqualTo(all);
+    }
+
+    /** Gives each of these connections once, as a cluster does one of an instance on trial. */
+    private final class Once extends Route {
+        private final List<ClientConnection> ready;
+        private int waits;
+
+        Once(List<ClientConnection> ready) {
+            super(client);
+            this.ready = new ArrayList<>(ready);
+        }
+
+        @Override
+        boolean hasOthers() {
+            return true;
+        }
+
+        @Override
+        @Nullable
+        ClientConnection ready(int key) {
+            return ready.isEmpty() ? null : ready.remove(0);
+        }
+
+        @Override
+        @Nullable
+        ClientConnection readyBeside(List<ClientAddress> others) {
+            return null;
+        }
+
+        @Override
+        Coming<ClientConnection> connect(int key) {
+            waits++;
+            return new Coming<>();
+        }
+
+        @Override
+        Coming<ClassicClientConnection> connectClassic() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public String toString() {
+            return "once";
+        }
+    }
+
+    /** Others have filled the connection since it was chosen: whoever looks for another one has it. */
+    @Test
+    void aCallThatIsOvertakenTakesTheConnectionThatItFinds() throws Exception {
+        List<ClientConnection> all = new ArrayList<>();
+        for (String peer : List.of("full", "trial")) {
+            client.create(Remote.class, peer, 1).patientLength(new byte[0]);
+            EmbeddedChannel channel = hand.opened.get(hand.opened.size() - 1);
+            hand.settle(channel);
+            all.add(Objects.requireNonNull(channel.pipeline().get(ClientConnection.class)));
+        }
+        ClientConnection full = all.get(0);
+        full.slots.limit(1);
+        ClientCall taken = full.slots.acquire(0);
+        Once route = new Once(all);
+        Codecs codecs = Codecs.standard(Remote.class);
+        java.lang.reflect.Method length = Remote.class.getMethod("patientLength", byte[].class);
+        ClientMethod method = new ClientMethod(
+                100,
+                ClientMethod.Kind.ASYNC,
+                "waiting",
+                "length",
+                codecs.parameters(length),
+                codecs.result(length),
+                MethodShape.UNKNOWN,
+                TimeUnit.MINUTES.toNanos(1),
+                route,
+                null,
+                null,
+                null);
+        CompletableFuture<?> call =
+                (CompletableFuture<?>) Objects.requireNonNull(method.call(new Object[] {new byte[0]}, Metadata.EMPTY));
+        assertThat(route.waits).isZero();
+        assertThat(all.get(1).slots.taken()).isEqualTo(1);
+        assertThat(call).isNotDone();
+        call.cancel(true);
+        taken.dropUnsent();
     }
 }

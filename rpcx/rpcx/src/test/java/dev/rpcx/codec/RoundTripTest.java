@@ -1,6 +1,7 @@
 package dev.rpcx.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Unknown;
@@ -133,6 +134,89 @@ class RoundTripTest {
             assertThat(back).usingRecursiveComparison().isEqualTo(everything());
             assertThat(buffer.isReadable()).isFalse();
             buffer.release();
+        }
+    }
+
+    record Times(
+            @Field(1) Instant instant,
+            @Field(2) Duration duration,
+            @Field(3) LocalDateTime clock,
+            @Field(4) LocalDate date) {}
+
+    interface Clock {
+        Times times();
+    }
+
+    /** A message of the numbers that the page on the schema gives as the last that are read. */
+    private static ByteBuf times(int field, long seconds, long nanos) {
+        ByteBuf time = Unpooled.buffer().writeByte(1 << 3);
+        varint(time, field == 4 ? seconds << 1 ^ seconds >> 63 : seconds);
+        if (nanos != 0) {
+            varint(time.writeByte(2 << 3), nanos);
+        }
+        ByteBuf out = Unpooled.buffer().writeByte(field << 3 | 2).writeByte(time.readableBytes());
+        return out.writeBytes(time);
+    }
+
+    private static void varint(ByteBuf out, long value) {
+        long rest = value;
+        while ((rest & ~0x7FL) != 0) {
+            out.writeByte((int) (rest & 0x7F) | 0x80);
+            rest >>>= 7;
+        }
+        out.writeByte((int) rest);
+    }
+
+    @Test
+    void momentsAndSpansReachAsFarAsThePageSays() {
+        Codec<Object> codec = Codecs.standard(RoundTripTest.class).result(method(Clock.class, "times"));
+        for (Times last : List.of(
+                new Times(Instant.MIN, Duration.ofSeconds(Long.MIN_VALUE), LocalDateTime.MIN, LocalDate.MIN),
+                new Times(
+                        Instant.MAX,
+                        Duration.ofSeconds(Long.MAX_VALUE, 999_999_999),
+                        LocalDateTime.MAX,
+                        LocalDate.MAX))) {
+            ByteBuf buffer = Unpooled.buffer();
+            codec.write(last, buffer);
+            assertThat(codec.read(buffer)).isEqualTo(last);
+        }
+        long[][] within = {
+            {1, -31557014167219200L, 0},
+            {1, 31556889864403199L, 999_999_999},
+            {1, -1, 999_999_999},
+            {2, Long.MIN_VALUE, 0},
+            {2, Long.MAX_VALUE, 999_999_999},
+            {2, 0, -999_999_999},
+            {2, 0, 1},
+            {3, -31557014135596800L, 0},
+            {3, 31556889832780799L, 999_999_999},
+            {4, -365243219162L, 0},
+            {4, 365241780471L, 0}
+        };
+        for (long[] each : within) {
+            assertThat(codec.read(times((int) each[0], each[1], each[2]))).isNotNull();
+        }
+        long[][] beyond = {
+            {1, -31557014167219201L, 0},
+            {1, 31556889864403200L, 0},
+            {1, 0, -1},
+            {1, 0, 1_000_000_000},
+            {2, Long.MIN_VALUE, -1},
+            {2, 1, -1},
+            {2, -1, 1},
+            {2, 0, -1_000_000_000},
+            {2, 0, 1_000_000_000},
+            {3, -31557014135596801L, 0},
+            {3, 31556889832780800L, 0},
+            {3, 0, -1},
+            {4, -365243219163L, 0},
+            {4, 365241780472L, 0}
+        };
+        for (long[] each : beyond) {
+            assertThatThrownBy(() -> codec.read(times((int) each[0], each[1], each[2])))
+                    .as("field %d, %d and %d", each[0], each[1], each[2])
+                    .isInstanceOf(CodecException.class);
         }
     }
 

@@ -1,0 +1,91 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.lang.ref.WeakReference;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Whoever keeps the context of a call that has ended keeps nothing that was to be told of its cancel. */
+@Timeout(60)
+class KeptContextsTest {
+    @RPCXServer("contexts")
+    static final class Service {
+        volatile @Nullable CallContext kept;
+        final List<WeakReference<Object>> payloads = new ArrayList<>();
+
+        @Method
+        String direct(String text) {
+            keep();
+            return text;
+        }
+
+        @Method
+        CompletableFuture<String> later(String text) {
+            keep();
+            return CompletableFuture.supplyAsync(
+                    () -> text, CompletableFuture.delayedExecutor(20, java.util.concurrent.TimeUnit.MILLISECONDS));
+        }
+
+        private void keep() {
+            CallContext own = CallContext.current().orElseThrow();
+            kept = own;
+            tell(own);
+        }
+
+        void tell(CallContext context) {
+            Object payload = new Object();
+            payloads.add(new WeakReference<>(payload));
+            context.onCancel(payload::hashCode);
+        }
+    }
+
+    @RPCXClient(remoteServerName = "contexts")
+    interface Calls {
+        String direct(String text);
+
+        String later(String text);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void afterAGoodEndAContextHoldsNothingThatWasToBeTold(boolean isClassic) {
+        Service service = new Service();
+        Server server = Server.builder(RegistryServer.registry(service))
+                .classic(isClassic)
+                .build()
+                .start();
+        // a server that has nothing to do forgets the last call when its client says something
+        Client.Builder builder = Client.builder().keepAlive(Duration.ofSeconds(1));
+        try (Client client = (isClassic ? builder.classic() : builder).build()) {
+            Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+            for (String text : List.of("direct", "later")) {
+                assertThat(text.equals("direct") ? calls.direct(text) : calls.later(text))
+                        .isEqualTo(text);
+                expectNoPayload(service);
+                // the call is over: it will never be cancelled
+                CallContext own = Objects.requireNonNull(service.kept);
+                service.tell(own);
+                expectNoPayload(service);
+                assertThat(own.isCancelled()).isFalse();
+            }
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private static void expectNoPayload(Service service) {
+        await().until(() -> {
+            System.gc();
+            return service.payloads.stream().allMatch(each -> each.refersTo(null));
+        });
+    }
+}
