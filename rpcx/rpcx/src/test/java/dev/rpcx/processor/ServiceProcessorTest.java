@@ -398,6 +398,24 @@ class ServiceProcessorTest {
     }
 
     @Test
+    void aGetterThatASubclassNarrowsMayHaveTheNumber() throws Exception {
+        Source client = Source.of(
+                "Client",
+                "@RPCXClient(remoteServerName = \"x\") interface Client { void call(Lower lower);"
+                        + " class Upper<A> { private A a; public A getA() { return a; } public void setA(A v) { a = v; } }"
+                        + " class Lower extends Upper<String> { @Override @Field(7) public String getA() { return \"\"; } } }");
+        assertThat(compile(withProcessor(), client)).isEmpty();
+        inClassPathOfOut(() -> {
+            Class<?> type =
+                    Class.forName("p.Client", true, Thread.currentThread().getContextClassLoader());
+            try (Client calling = Client.standard()) {
+                assertThat((Object) calling.create(type, "127.0.0.1", 9)).isNotNull();
+            }
+            return null;
+        });
+    }
+
+    @Test
     void whatCanBeMappedIsAccepted() throws IOException {
         String rpcs = String.join(
                 "",

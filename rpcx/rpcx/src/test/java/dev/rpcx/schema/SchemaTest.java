@@ -2,6 +2,7 @@ package dev.rpcx.schema;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import java.util.ArrayList;
 import java.util.Date;
@@ -356,6 +357,12 @@ class SchemaTest {
         public String getOne() {
             return super.getOne();
         }
+
+        @Override
+        @Field(1)
+        public Integer getOther() {
+            return super.getOther();
+        }
     }
 
     record NumberedAccessor(int number) {
@@ -468,6 +475,9 @@ class SchemaTest {
         refused(NumberedTwice.class, "NumberedTwice.number: " + text);
         refused(NumberedForNothing.class, "NumberedForNothing.cached: " + text);
         refused(NumberedAccessor.class, "NumberedAccessor.number(): " + text);
+        assertThat(new Schema(Lock.none()).value(NumberedBridge.class).fields())
+                .extracting(FieldType::name, FieldType::number)
+                .containsExactly(tuple("one", 2), tuple("other", 1));
     }
 
     @Test
