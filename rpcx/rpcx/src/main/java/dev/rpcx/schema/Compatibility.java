@@ -197,30 +197,30 @@ public final class Compatibility {
         String change = "was " + before + ", is " + after;
         boolean isWider = wider(old.element(), now.element());
         boolean isNarrower = wider(now.element(), old.element());
-        boolean isList = old.label() == Label.SET && now.label() == Label.LIST;
-        boolean isSet = old.label() == Label.LIST && now.label() == Label.SET;
+        boolean becomesList = old.label() == Label.SET && now.label() == Label.LIST;
+        boolean becomesSet = old.label() == Label.LIST && now.label() == Label.SET;
         boolean isRead = isWider || isNarrower || old.element().equals(now.element());
         if (!isRead || !old.label().hasBytesOf(now.label()) || old.isStream() != now.isStream()) {
             add(Direction.BOTH, where, change);
         } else if (isOptional(old) != isOptional(now) && isNeverNull(old.element())) {
             // presence changes no byte of a value that is there, but who has none reads the same from 0 and from null
             add(Direction.BOTH, where, change + ", and one side's null is the other's 0, false or empty text");
-        } else if ((isWider || isList) && (isNarrower || isSet)) {
+        } else if ((isWider || becomesList) && (isNarrower || becomesSet)) {
             add(Direction.BOTH, where, change);
-        } else if (isWider || isList) {
+        } else if (isWider || becomesList) {
             add(
                     Direction.FORWARD,
                     where,
                     change
                             + (isWider ? ", and old peers refuse what does not fit" : "")
-                            + (isList ? ", and old peers keep one of those that are equal" : ""));
-        } else if (isNarrower || isSet) {
+                            + (becomesList ? ", and old peers keep one of those that are equal" : ""));
+        } else if (isNarrower || becomesSet) {
             add(
                     Direction.BACKWARD,
                     where,
                     change
                             + (isNarrower ? ", and what does not fit is refused" : "")
-                            + (isSet ? ", and of those that are equal one is kept" : ""));
+                            + (becomesSet ? ", and of those that are equal one is kept" : ""));
         }
     }
 

@@ -216,6 +216,18 @@ class LockCommandTest {
                                 + " not fit");
     }
 
+    @Test
+    void whatBecomesWiderAndOptionalBreaksBothWays() throws IOException {
+        Path older = folder.resolve("older.lock");
+        Path newer = folder.resolve("newer.lock");
+        Files.writeString(older, "message a.A\n  1 count int\n");
+        Files.writeString(newer, "message a.A\n  1 count optional long\n");
+        assertThat(run("compare", older.toString(), newer.toString())).isEqualTo(3);
+        assertThat(errors())
+                .isEqualTo("BOTH a.A.count: was int, is optional long, and one side's null is the other's 0, false or"
+                        + " empty text\n");
+    }
+
     private static final String POINT = "message " + Point.class.getName() + "\n";
 
     private static final String OF_LIBRARY = POINT + "  1 y string\n  2 x string\n  removed 3 z int\n";
