@@ -55,17 +55,13 @@ final class ClientProxy implements InvocationHandler {
             Client client) {
         this.type = type;
         this.route = route;
-        for (Method method : type.getMethods()) {
-            if (Modifier.isStatic(method.getModifiers()) || method.isDefault()) {
-                continue;
-            }
+        for (PublishedMethod published : PublishedMethod.of(type)) {
+            Method method = published.method();
+            String name = published.name();
             dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
-            String name = marked == null || marked.value().isEmpty() ? method.getName() : marked.value();
             Duration standard =
                     Streams.brings(method) || Streams.itemsTaken(method) != null ? STREAM_TIMEOUT : callTimeout;
-            if (marked != null) {
-                checkTimes(method, marked);
-            }
+            checkTimes(method);
             long timeoutNanos = marked == null || marked.timeoutMillis() == 0
                     ? standard.toNanos()
                     : Client.Builder.checked("timeoutMillis of " + method, Duration.ofMillis(marked.timeoutMillis()))
@@ -94,7 +90,7 @@ final class ClientProxy implements InvocationHandler {
                 client.numberOf(service, name, shape, kind != ClientMethod.Kind.ONE_WAY),
                 kind,
                 Names.checked(service),
-                Names.checked(name),
+                name,
                 items == null ? codecs.parameters(method) : Streams.NO_PARAMETERS,
                 codecs.result(method),
                 shape,
@@ -116,9 +112,12 @@ final class ClientProxy implements InvocationHandler {
     }
 
     /** What no method can have, neither a client's nor a service's. */
-    static void checkTimes(Method method, dev.rpcx.Method marked) {
-        checkTime(method, "timeoutMillis", marked.timeoutMillis());
-        checkTime(method, "hedgeMillis", marked.hedgeMillis());
+    static void checkTimes(Method method) {
+        dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
+        if (marked != null) {
+            checkTime(method, "timeoutMillis", marked.timeoutMillis());
+            checkTime(method, "hedgeMillis", marked.hedgeMillis());
+        }
     }
 
     private static void checkTime(Method method, String name, long millis) {
@@ -150,8 +149,8 @@ final class ClientProxy implements InvocationHandler {
             Codecs codecs,
             long timeoutNanos,
             List<Interceptor> interceptors) {
-        ClassicMethod remote = new ClassicMethod(
-                method, kind(method), Names.checked(service), Names.checked(name), codecs, timeoutNanos, route);
+        ClassicMethod remote =
+                new ClassicMethod(method, kind(method), Names.checked(service), name, codecs, timeoutNanos, route);
         return intercepted(method, service, name, interceptors, call -> remote.call(call.arguments()));
     }
 

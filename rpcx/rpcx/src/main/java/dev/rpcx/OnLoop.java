@@ -16,6 +16,9 @@ final class OnLoop {
     /** The caller has its final frame already: whatever the handler brings is dropped. */
     boolean abandoned;
 
+    /** Nothing needs the call any more: its place has been given back, or waits for the next one. */
+    boolean isRecycled;
+
     /** The call is over but for the threads that {@link CallThreads} runs for it. */
     boolean isOverButThreads;
 
@@ -44,6 +47,7 @@ final class OnLoop {
         receiving = false;
         handling = false;
         abandoned = false;
+        isRecycled = false;
         unfinished = null;
         credit = 0;
     }

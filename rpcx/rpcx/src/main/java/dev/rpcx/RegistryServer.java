@@ -12,13 +12,9 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Type;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Comparator;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -108,40 +104,18 @@ public final class RegistryServer {
         Class<?> type = service.getClass();
         String name = Names.checked(marked(type).getAnnotation(RPCXServer.class).value());
         int before = methods.size();
-        Set<List<Object>> overriding = new HashSet<>();
-        for (Class<?> c = type; c != null && c != Object.class; c = c.getSuperclass()) {
-            Method[] declared = c.getDeclaredMethods();
-            // the virtual machine gives them in no order: numbers are to be the same in every process
-            Arrays.sort(declared, Comparator.comparing(Method::getName).thenComparing(Method::toString));
-            for (Method method : declared) {
-                dev.rpcx.Method published = method.getAnnotation(dev.rpcx.Method.class);
-                if (published != null && !method.isBridge() && !overriding.contains(signature(method))) {
-                    add(service, name, method, published);
-                }
-            }
-            // a subclass's method stands for the one that it overrides; of a generic one its bridge says so
-            for (Method method : declared) {
-                if (method.isAnnotationPresent(dev.rpcx.Method.class)) {
-                    overriding.add(signature(method));
-                }
-            }
+        for (PublishedMethod published : PublishedMethod.of(type)) {
+            add(service, name, published);
         }
         if (methods.size() == before) {
             throw new IllegalArgumentException(type.getName() + " publishes nothing (expected: a method with @Method)");
         }
     }
 
-    private static List<Object> signature(Method method) {
-        Object own = Modifier.isPrivate(method.getModifiers()) ? method : "";
-        return List.of(own, method.getName(), List.of(method.getParameterTypes()));
-    }
-
-    private void add(Object service, String serviceName, Method method, dev.rpcx.Method published) {
-        if (Modifier.isStatic(method.getModifiers())) {
-            throw new IllegalArgumentException(method + ": @Method on a static method (expected: one of the object)");
-        }
-        ClientProxy.checkTimes(method, published);
-        String name = Names.checked(published.value().isEmpty() ? method.getName() : published.value());
+    private void add(Object service, String serviceName, PublishedMethod published) {
+        Method method = published.method();
+        String name = published.name();
+        ClientProxy.checkTimes(method);
         RunOn onMethod = method.getAnnotation(RunOn.class);
         RunOn onClass = service.getClass().getAnnotation(RunOn.class);
         RunOn.Place place =

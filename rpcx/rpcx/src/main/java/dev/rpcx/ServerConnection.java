@@ -1445,6 +1445,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             call.cancel();
         }
         endStreams(call);
+        if (call.onLoop.isRecycled) {
+            return hasBegun;
+        }
         if (!handled) {
             call.leave();
             recycle(call);
@@ -1533,8 +1536,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (receiver != null) {
             receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
         }
-        freeSlot(call);
-        recycle(call);
+        if (!call.onLoop.isRecycled) {
+            freeSlot(call);
+            recycle(call);
+        }
     }
 
     /**
@@ -1555,8 +1560,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Ends the use of a call that neither its handler nor its reply needs any more. */
+    /**
+     * Ends the use of a call that neither its handler nor its reply needs any more; once. What a stream's end runs may
+     * end its own call and others of the connection within it, also while each call is given up in turn.
+     */
     void recycle(ServerCall call) {
+        if (call.onLoop.isRecycled) {
+            return;
+        }
         handled(call);
         CallList in = call.onLoop.list;
         if (in != null) {
@@ -1567,6 +1578,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             dropped.add(call);
             return;
         }
+        call.onLoop.isRecycled = true;
         // the last of its threads may have ended since the look at them
         uncountNow(call);
         if (call.resumed) {
@@ -1638,7 +1650,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         boolean reads = channel.isWritable();
-        readUnlessFull();
+        if (!reads || !isReading()) {
+            // a channel within this process would read on within the read that is under way, whose end resumes it
+            readUnlessFull();
+        }
         super.channelWritabilityChanged(ctx);
         if (reads) {
             postponedStreams.resumeOne();
@@ -1727,6 +1742,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * others from theirs.
      */
     private void abandonSafely(ServerCall call) {
+        if (call.onLoop.isRecycled) {
+            // the end of one before it has ended this one
+            return;
+        }
         try {
             abandon(call);
         } catch (Throwable t) {
@@ -1761,9 +1780,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 try {
                     watchLeft();
                 } finally {
-                    giveUpPlaces(freePlaces);
-                    isOver = true;
-                    endIfOver();
+                    try {
+                        giveUpPlaces(freePlaces);
+                    } finally {
+                        isOver = true;
+                        endIfOver();
+                    }
                 }
             }
         }

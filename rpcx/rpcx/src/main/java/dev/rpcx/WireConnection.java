@@ -816,6 +816,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return cut.readableBytes() > Outbound.SMALL_BYTES;
     }
 
+    /** Something that has come is being read. Event loop only. */
+    final boolean isReading() {
+        return reading;
+    }
+
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
         reading = false;

@@ -132,6 +132,49 @@ class DefinitionsTest {
     }
 
     @RPCXClient(remoteServerName = "s")
+    interface Overloads {
+        int find(int number);
+
+        int find(String name);
+    }
+
+    @RPCXClient(remoteServerName = "s")
+    interface OneNameForTwo {
+        int find(int number);
+
+        @Method("find")
+        CompletionStage<Integer> findLater(List<String> names);
+    }
+
+    interface Greets {
+        String hello(String name);
+    }
+
+    interface GreetsToo {
+        String hello(String name);
+    }
+
+    /** Its callers see one method, and the other overload has a name of its own. */
+    @RPCXClient(remoteServerName = "s")
+    interface Inherits extends Greets, GreetsToo {
+        @Method("helloByNumber")
+        String hello(int number);
+    }
+
+    @RPCXServer("s")
+    static final class OverloadedService {
+        @Method
+        int find(int number) {
+            return number;
+        }
+
+        @Method
+        int find(String name) {
+            return name.length();
+        }
+    }
+
+    @RPCXClient(remoteServerName = "s")
     interface TimeBelowZero {
         @Method(timeoutMillis = -5)
         void nothing();
@@ -172,6 +215,24 @@ class DefinitionsTest {
                     .hasMessageContaining(
                             "LateHedge.something(): hedgeMillis 100000 (expected: less than the call's time, PT1M40S)");
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void twoMethodsOfOnePublishedNameAreRefusedOnBothSides(boolean isClassic) {
+        Client.Builder builder = Client.builder().inProcess();
+        try (Client client = (isClassic ? builder.classic() : builder).build()) {
+            for (Class<?> type : List.of(Overloads.class, OneNameForTwo.class)) {
+                assertThatThrownBy(() -> client.create(type, "localhost", 1))
+                        .isInstanceOf(IllegalArgumentException.class)
+                        .hasMessageContaining(type.getName()
+                                + ": find is published twice (expected: names that differ, or the same"
+                                + " parameters)");
+            }
+            assertThat(client.create(Inherits.class, "localhost", 1)).isNotNull();
+        }
+        assertRefused(
+                OverloadedService.class, "OverloadedService: find is published twice (expected: names that differ)");
     }
 
     @Test

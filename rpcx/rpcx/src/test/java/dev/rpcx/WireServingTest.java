@@ -20,6 +20,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A server's end of the native wire without sockets and threads: a test says when a handler runs, and what time it is. */
 class WireServingTest {
@@ -44,6 +46,7 @@ class WireServingTest {
         final List<Long> left = new ArrayList<>();
         int begun;
         Runnable within = () -> {};
+        Runnable atError = () -> {};
 
         @Method
         String echo(String text) {
@@ -116,6 +119,7 @@ class WireServingTest {
                 @Override
                 public void onError(Throwable thrown) {
                     items.add("error");
+                    atError.run();
                 }
 
                 @Override
@@ -182,6 +186,35 @@ class WireServingTest {
         assertThat(server.connections()).isEqualTo(1);
         server.ended(reset);
         reset.releaseOutbound();
+    }
+
+    /**
+     * An upload whose end is told on the event loop, within the end of its connection: who waited for what it brings is
+     * told that it has gone, in a slot that is looked at later.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2})
+    void aCallThatAnotherOnesEndCompletesWithinTheEndOfTheirConnectionEndsOnce(int polls) {
+        for (int slot = 0; slot < 4; slot++) {
+            call(FIRST + slot, "laterHere");
+        }
+        service.waiting.forEach(result -> result.complete("before"));
+        hand.settle(channel);
+        for (int slot = 0; slot < 4; slot++) {
+            expectReply(FIRST + slot, "before");
+        }
+        service.waiting.clear();
+        call(2 * FIRST, "takes", Unpooled.EMPTY_BUFFER);
+        for (int poll = 1; poll <= polls; poll++) {
+            call(2 * FIRST + poll, "laterHere");
+        }
+        assertThat(service.waiting).hasSize(1 + polls);
+        service.atError = () -> service.waiting.forEach(result -> result.complete("it has gone"));
+        channel.close();
+        assertThat(service.items).containsExactly("error");
+        assertThat(service.waiting).allMatch(CompletableFuture::isDone);
+        assertThat(held(Resource.CALLS)).isZero();
+        assertThat(server.connections()).isZero();
     }
 
     private void send(ByteBuf bytes) {

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 import javax.annotation.processing.AbstractProcessor;
 import javax.annotation.processing.Filer;
 import javax.annotation.processing.RoundEnvironment;
@@ -122,9 +123,7 @@ public final class ServiceProcessor extends AbstractProcessor {
                             name + "." + method.getSimpleName()
                                     + ": @Method on a static method (expected: one of the object)");
                 }
-                if (published.putIfAbsent(methodName, method) != null) {
-                    refuse(method, name + ": " + methodName + " is published twice (expected: names that differ)");
-                }
+                refuseTwice(published, methodName, method, type);
                 method(name, method);
                 reached(method, type);
             }
@@ -143,12 +142,12 @@ public final class ServiceProcessor extends AbstractProcessor {
         checkName(type, name, type.getAnnotation(RPCXClient.class).remoteServerName());
         image().proxy(name, type);
         image().members(name, type);
+        Map<String, ExecutableElement> published = new HashMap<>();
         for (ExecutableElement method : methods(type)) {
             if (method.getModifiers().contains(Modifier.ABSTRACT)) {
-                checkName(
-                        method,
-                        name + "." + method.getSimpleName(),
-                        published(method, method.getAnnotation(dev.rpcx.Method.class)));
+                String methodName = published(method, method.getAnnotation(dev.rpcx.Method.class));
+                checkName(method, name + "." + method.getSimpleName(), methodName);
+                refuseTwice(published, methodName, method, type);
                 if (method.getAnnotation(OneWay.class) != null
                         && method.getReturnType().getKind() != TypeKind.VOID) {
                     refuse(method, name + "." + method.getSimpleName() + ": @OneWay with a result (expected: void)");
@@ -157,6 +156,30 @@ public final class ServiceProcessor extends AbstractProcessor {
                 reached(method, type);
             }
         }
+    }
+
+    /** As {@code PublishedMethod} does at start: a client may have one method in several forms. */
+    private void refuseTwice(
+            Map<String, ExecutableElement> published, String methodName, ExecutableElement method, TypeElement type) {
+        ExecutableElement other = published.putIfAbsent(methodName, method);
+        boolean isClient = type.getKind().isInterface();
+        if (other != null && !(isClient && takeTheSame(other, method))) {
+            refuse(
+                    method,
+                    binaryName(type) + ": " + methodName + " is published twice (expected: names that differ"
+                            + (isClient ? ", or the same parameters)" : ")"));
+        }
+    }
+
+    private boolean takeTheSame(ExecutableElement one, ExecutableElement other) {
+        List<? extends VariableElement> ofOne = one.getParameters();
+        List<? extends VariableElement> ofOther = other.getParameters();
+        return ofOne.size() == ofOther.size()
+                && IntStream.range(0, ofOne.size())
+                        .allMatch(i -> processingEnv
+                                .getTypeUtils()
+                                .isSameType(
+                                        ofOne.get(i).asType(), ofOther.get(i).asType()));
     }
 
     /** Where the method is declared, as reflection finds it. */

@@ -1,6 +1,7 @@
 package dev.rpcx.processor;
 
 import dev.rpcx.schema.Accessors;
+import dev.rpcx.schema.Cases;
 import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Unknown;
 import java.util.ArrayList;
@@ -318,8 +319,20 @@ final class TypeCheck {
         for (RecordComponentElement component : element.getRecordComponents()) {
             ExecutableType accessor = (ExecutableType) types.asMemberOf(type, component.getAccessor());
             field(accessor.getReturnType(), raw + "." + component.getSimpleName(), component);
+            Field onAccessor = component.getAccessor().getAnnotation(Field.class);
+            if (onAccessor != null && !onAccessor.equals(component.getAnnotation(Field.class))) {
+                strayNumber(component.getAccessor());
+            }
         }
         numbers(element.getRecordComponents(), raw, false);
+    }
+
+    private void strayNumber(Element member) {
+        if (member.getEnclosingElement() instanceof TypeElement declaring) {
+            String name = member.getSimpleName().toString();
+            boolean isMethod = member.getKind() == ElementKind.METHOD;
+            refusal.accept(member, Accessors.strayNumber(binary(declaring), name, isMethod));
+        }
     }
 
     private void oneOf(TypeElement element) {
@@ -327,6 +340,7 @@ final class TypeCheck {
         List<TypeElement> cases = new ArrayList<>();
         permitted(element, cases);
         List<TypeElement> numbered = new ArrayList<>();
+        Map<String, TypeElement> named = new HashMap<>();
         TypeElement unknown = null;
         for (TypeElement each : cases) {
             String where = raw + ", case " + binary(each);
@@ -342,6 +356,11 @@ final class TypeCheck {
                 continue;
             }
             numbered.add(each);
+            String field = Cases.field(each.getSimpleName().toString());
+            TypeElement namesake = named.putIfAbsent(field, each);
+            if (namesake != null) {
+                refusal.accept(each, Cases.namesakes(raw, binary(namesake), binary(each), field));
+            }
             if (each.getKind() == ElementKind.ENUM) {
                 refusal.accept(each, where + ": expected a record or a class with accessors");
             } else if (!each.getTypeParameters().isEmpty()) {
@@ -427,7 +446,7 @@ final class TypeCheck {
         List<Element> numbered = new ArrayList<>();
         boolean isWhole = true;
         Map<String, VariableElement> fields = new HashMap<>();
-        for (VariableElement field : ElementFilter.fieldsIn(allFields(element))) {
+        for (VariableElement field : ElementFilter.fieldsIn(allMembers(element))) {
             Set<Modifier> modifiers = field.getModifiers();
             if (modifiers.contains(Modifier.STATIC)
                     || modifiers.contains(Modifier.TRANSIENT)
@@ -450,17 +469,27 @@ final class TypeCheck {
         if (numbered.isEmpty() && isWhole) {
             refusal.accept(element, raw + ": a class without any property that has a getter and a setter");
         }
+        for (Element member : isWhole ? allMembers(element) : List.<Element>of()) {
+            if (member.getAnnotation(Field.class) != null && !numbered.contains(member)) {
+                strayNumber(member);
+            }
+        }
         numbers(numbered, raw, false);
     }
 
-    private List<Element> allFields(TypeElement element) {
-        List<Element> fields = new ArrayList<>();
+    /** Those of its superclasses too, what a subclass overrides among them; no classes within. */
+    private List<Element> allMembers(TypeElement element) {
+        List<Element> members = new ArrayList<>();
         for (TypeElement c = element; c != null && !c.toString().equals("java.lang.Object"); ) {
-            fields.addAll(c.getEnclosedElements());
+            for (Element member : c.getEnclosedElements()) {
+                if (member.getKind().isField() || member.getKind() == ElementKind.METHOD) {
+                    members.add(member);
+                }
+            }
             mapped.add(c);
             c = c.getSuperclass() instanceof DeclaredType parent ? (TypeElement) parent.asElement() : null;
         }
-        return fields;
+        return members;
     }
 
     /** @return false if the field has an accessor of another type */

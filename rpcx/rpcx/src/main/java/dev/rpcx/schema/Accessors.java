@@ -27,6 +27,16 @@ public final class Accessors {
                 + " component)";
     }
 
+    /**
+     * What is wrong with a {@link Field} that Schema does not read: on a setter, on a field beside a getter that has
+     * one too, on a getter that is overridden, on what is no component.
+     */
+    public static String strayNumber(String in, String member, boolean isMethod) {
+        return in + "." + member + (isMethod ? "()" : "")
+                + ": @Field where it gives no number (expected: on the record's component; or on a property's field or"
+                + " its getter, on one of the two)";
+    }
+
     /** Names of a field's getter, the first that there is. */
     public static List<String> getters(String field, boolean isBoolean) {
         String capital = Schema.capital(field);

@@ -28,13 +28,16 @@ record BeanProperty(String name, AnnotatedElement annotated, Method getter, Meth
             List<String> getters = Accessors.getters(name, isBoolean);
             List<String> setters = Accessors.setters(name, isBoolean);
             Method getter = getter(type, getters, field.getType());
+            Method numbered = getter;
             if (getter == null) {
-                // what a subclass narrows calls its own
+                // what a subclass narrows calls its own, which has the number
                 getter = getter(declaring, getters, field.getType());
+                numbered = getter == null ? null : method(type, getter.getName());
             }
             Method setter = Modifier.isFinal(field.getModifiers()) ? null : setter(type, setters, field.getType());
             if (getter != null && setter != null) {
-                AnnotatedElement annotated = getter.isAnnotationPresent(Field.class) ? getter : field;
+                AnnotatedElement annotated =
+                        numbered != null && numbered.isAnnotationPresent(Field.class) ? numbered : field;
                 properties.put(name, new BeanProperty(name, annotated, getter, setter));
             } else if (getter != null || setter != null) {
                 throw new SchemaException(declaring.getName() + "." + name + ": " + Accessors.alone(getter != null));

@@ -1,5 +1,6 @@
 package dev.rpcx.schema;
 
+import dev.rpcx.schema.LineType.Label;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -74,7 +75,8 @@ public final class Compatibility {
     }
 
     private static boolean isStream(Lock.Entry entry) {
-        return entry.lines().values().stream().anyMatch(line -> !line.removed() && LockLines.isStream(line));
+        return entry.lines().values().stream()
+                .anyMatch(line -> !line.removed() && LineType.of(line.type()).isStream());
     }
 
     private void add(Direction direction, String where, String what) {
@@ -190,30 +192,40 @@ public final class Compatibility {
     }
 
     private void retyped(String where, String before, String after) {
-        // presence changes no byte of a value that is there, but who has none reads the same from 0 and from null
-        String old = before.replace("optional ", "");
-        String now = after.replace("optional ", "");
-        if (old.equals(now)) {
-            if (!before.equals(after) && isNeverNull(old)) {
-                add(
-                        Direction.BOTH,
-                        where,
-                        "was " + before + ", is " + after
-                                + ", and one side's null is the other's 0, false or empty text");
-            }
-            return;
-        }
+        LineType old = LineType.of(before);
+        LineType now = LineType.of(after);
         String change = "was " + before + ", is " + after;
-        String oldElement = old.replace("repeated ", "");
-        String nowElement = now.replace("repeated ", "");
-        boolean sameLabel = old.startsWith("repeated ") == now.startsWith("repeated ");
-        if (sameLabel && wider(oldElement, nowElement)) {
-            add(Direction.FORWARD, where, change + ", and old peers refuse what does not fit");
-        } else if (sameLabel && wider(nowElement, oldElement)) {
-            add(Direction.BACKWARD, where, change + ", and what does not fit is refused");
-        } else {
+        boolean isWider = wider(old.element(), now.element());
+        boolean isNarrower = wider(now.element(), old.element());
+        boolean becomesList = old.label() == Label.SET && now.label() == Label.LIST;
+        boolean becomesSet = old.label() == Label.LIST && now.label() == Label.SET;
+        boolean isRead = isWider || isNarrower || old.element().equals(now.element());
+        if (!isRead || !old.label().hasBytesOf(now.label()) || old.isStream() != now.isStream()) {
             add(Direction.BOTH, where, change);
+        } else if (isOptional(old) != isOptional(now) && isNeverNull(old.element())) {
+            // presence changes no byte of a value that is there, but who has none reads the same from 0 and from null
+            add(Direction.BOTH, where, change + ", and one side's null is the other's 0, false or empty text");
+        } else if ((isWider || becomesList) && (isNarrower || becomesSet)) {
+            add(Direction.BOTH, where, change);
+        } else if (isWider || becomesList) {
+            add(
+                    Direction.FORWARD,
+                    where,
+                    change
+                            + (isWider ? ", and old peers refuse what does not fit" : "")
+                            + (becomesList ? ", and old peers keep one of those that are equal" : ""));
+        } else if (isNarrower || becomesSet) {
+            add(
+                    Direction.BACKWARD,
+                    where,
+                    change
+                            + (isNarrower ? ", and what does not fit is refused" : "")
+                            + (becomesSet ? ", and of those that are equal one is kept" : ""));
         }
+    }
+
+    private static boolean isOptional(LineType type) {
+        return type.label() == Label.OPTIONAL;
     }
 
     /** Whether absent is read as a value by who does not call it optional. */

@@ -92,15 +92,15 @@ public final class Framing {
     }
 
     private static int kind(String lineType, Lock lock) {
-        String type = LockLines.withoutStream(lineType);
-        int space = type.indexOf(' ');
-        Holder holder = switch (space < 0 ? "" : type.substring(0, space)) {
-            case "optional" -> Holder.NULLABLE;
-            case "repeated" -> Holder.LIST;
-            case "map" -> Holder.MAP;
-            default -> Holder.PLAIN;
+        LineType type = LineType.of(lineType);
+        Holder holder = switch (type.label()) {
+            case ONE -> Holder.PLAIN;
+            case OPTIONAL -> Holder.NULLABLE;
+            case LIST, REPEATED -> Holder.LIST;
+            case SET -> Holder.SET;
+            case MAP -> Holder.MAP;
         };
-        return kind(holder, like(type.substring(space + 1), lock));
+        return kind(holder, like(type.element(), lock));
     }
 
     /** A shape of the same kind, as all enums and all messages have one. */

@@ -63,25 +63,52 @@ public final class Lock {
      * @throws SchemaException if two of them give a component two numbers, or a number to two components
      */
     public static Lock of(@Nullable ClassLoader loader) {
-        Map<String, Entry> all = new LinkedHashMap<>();
-        Map<String, URL> sources = new LinkedHashMap<>();
-        try {
-            List<URL> urls = Collections.list(
-                    loader == null ? ClassLoader.getSystemResources(RESOURCE) : loader.getResources(RESOURCE));
-            for (URL url : urls) {
-                try (InputStream in = url.openStream()) {
-                    Lock lock = parse(new String(in.readAllBytes(), StandardCharsets.UTF_8), url.toString());
-                    for (Entry entry : lock.entries.values()) {
-                        URL other = sources.putIfAbsent(entry.type, url);
-                        String where = other + " and " + url + ": " + entry.type;
-                        all.merge(entry.type, entry, (one, next) -> union(one, next, where));
+        return new Union().addAll(loader).lock();
+    }
+
+    /**
+     * The same with a lock file that this loader need not find, or finds as it was when it was last built.
+     *
+     * @param source of that lock, named in errors
+     * @throws SchemaException as in {@link #of(ClassLoader)}
+     */
+    public static Lock of(@Nullable ClassLoader loader, Lock own, String source) {
+        return new Union().addAll(loader).add(own, source).lock();
+    }
+
+    /** Several lock files as one. */
+    private static final class Union {
+        private final Map<String, Entry> entries = new LinkedHashMap<>();
+        private final Map<String, String> sources = new LinkedHashMap<>();
+
+        Union addAll(@Nullable ClassLoader loader) {
+            try {
+                List<URL> urls = Collections.list(
+                        loader == null ? ClassLoader.getSystemResources(RESOURCE) : loader.getResources(RESOURCE));
+                for (URL url : urls) {
+                    try (InputStream in = url.openStream()) {
+                        String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+                        add(parse(text, url.toString()), url.toString());
                     }
                 }
+                return this;
+            } catch (IOException e) {
+                throw new UncheckedIOException("reading " + RESOURCE, e);
             }
-        } catch (IOException e) {
-            throw new UncheckedIOException("reading " + RESOURCE, e);
         }
-        return new Lock(all);
+
+        Union add(Lock lock, String source) {
+            for (Entry entry : lock.entries.values()) {
+                String other = sources.putIfAbsent(entry.type, source);
+                String where = other + " and " + source + ": " + entry.type;
+                entries.merge(entry.type, entry, (one, next) -> union(one, next, where));
+            }
+            return this;
+        }
+
+        Lock lock() {
+            return new Lock(entries);
+        }
     }
 
     /** @param where named in errors */
@@ -179,29 +206,33 @@ public final class Lock {
 
     /**
      * This lock with what a schema has met since: new lines at their numbers, lines of what is gone marked as removed.
-     * Types that the schema has not met stay as they are.
+     * Types that the schema has not met stay as they are, and those that only the schema's lock has stay there.
      *
-     * @param schema made by {@link Schema#extending} of this lock
+     * @param schema made by {@link Schema#extending} of this lock, or of this one with others
+     *     ({@link #of(ClassLoader, Lock, String)})
      * @param calls requests and replies by a name such as {@code greeter/hello.request}
      */
     public Lock extended(Schema schema, Map<String, Sent> calls) {
         Map<String, Entry> all = new TreeMap<>(entries);
+        Map<String, Entry> numbered = schema.lock().entries;
         for (Shape shape : schema.shapes()) {
             if (shape instanceof EnumType type) {
-                put(all, "enum", type.javaClass().getName(), LockLines.of(type));
+                String name = type.javaClass().getName();
+                all.put(name, extended("enum", name, LockLines.of(type), numbered.get(name)));
             } else if (shape instanceof MessageType type && type.kind() != MessageType.Kind.WRAPPER) {
-                boolean oneof = type.kind() == MessageType.Kind.ONEOF;
-                put(all, oneof ? "oneof" : "message", type.javaName(), LockLines.of(type));
+                String kind = type.kind() == MessageType.Kind.ONEOF ? "oneof" : "message";
+                String name = type.javaName();
+                all.put(name, extended(kind, name, LockLines.of(type), numbered.get(name)));
             }
         }
-        calls.forEach((name, sent) -> put(all, "message", name, LockLines.of(sent)));
+        // no lock gives numbers to parameters and results
+        calls.forEach((name, sent) -> all.put(name, extended("message", name, LockLines.of(sent), entries.get(name))));
         return new Lock(all);
     }
 
-    private void put(Map<String, Entry> all, String kind, String type, Map<Integer, Line> lines) {
+    private static Entry extended(String kind, String type, Map<Integer, Line> lines, @Nullable Entry before) {
         refuseBlank(type);
         lines.values().forEach(line -> refuseBlank(line.name()));
-        Entry before = entries.get(type);
         if (before != null) {
             for (Line line : before.lines().values()) {
                 // a component that @Field keeps at its number may change its name
@@ -216,7 +247,7 @@ public final class Lock {
                         + line.number() + ", of which one was locked before (expected: the number that it had)");
             }
         }
-        all.put(type, new Entry(kind, type, byName));
+        return new Entry(kind, type, byName);
     }
 
     private static void refuseBlank(String name) {

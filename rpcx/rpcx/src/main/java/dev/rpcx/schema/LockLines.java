@@ -6,8 +6,6 @@ import java.util.TreeMap;
 
 /** The lines that a type has in a lock, by number. */
 final class LockLines {
-    private static final String STREAM = "stream ";
-
     private LockLines() {}
 
     static Map<Integer, Lock.Line> of(EnumType type) {
@@ -28,7 +26,10 @@ final class LockLines {
             lines.put(0, new Lock.Line(0, unknown.getClass().getSimpleName(), "unknown", false));
         }
         for (FieldType field : type.fields()) {
-            lines.put(field.number(), new Lock.Line(field.number(), field.name(), text(field), false));
+            lines.put(
+                    field.number(),
+                    new Lock.Line(
+                            field.number(), field.name(), LineType.of(field).text(), false));
         }
         return lines;
     }
@@ -43,29 +44,10 @@ final class LockLines {
                         ? of(type)
                         : new TreeMap<>(Map.of(0, new Lock.Line(0, "is", type.javaName(), false)));
         if (sent.isStream()) {
-            lines.replaceAll(
-                    (number, line) -> new Lock.Line(number, line.name(), STREAM + line.type(), line.removed()));
+            lines.replaceAll((number, line) -> new Lock.Line(
+                    number, line.name(), LineType.of(line.type()).ofStream().text(), line.removed()));
         }
         return lines;
-    }
-
-    static boolean isStream(Lock.Line line) {
-        return line.type().startsWith(STREAM);
-    }
-
-    static String withoutStream(String type) {
-        return type.startsWith(STREAM) ? type.substring(STREAM.length()) : type;
-    }
-
-    private static String text(FieldType field) {
-        Shape key = field.key();
-        return switch (field.holder()) {
-                    case PLAIN -> "";
-                    case NULLABLE, OPTIONAL -> "optional ";
-                    case LIST, SET -> "repeated ";
-                    case MAP -> "map " + (key == null ? "" : text(key)) + " ";
-                }
-                + text(field.shape());
     }
 
     static String text(Shape shape) {

@@ -5,6 +5,7 @@ import java.lang.invoke.MethodType;
 import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.AnnotatedParameterizedType;
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Member;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Parameter;
@@ -106,6 +107,11 @@ public final class Schema {
      */
     public static Schema extending(Lock lock) {
         return new Schema(lock, true);
+    }
+
+    /** Where numbers come from that have no annotation. */
+    Lock lock() {
+        return lock;
     }
 
     /** All messages and enums met so far, those made up for containers included. */
@@ -384,6 +390,7 @@ public final class Schema {
             RecordComponent component = components[i];
             String where = raw.getName() + "." + component.getName();
             types[i] = component.getType();
+            refuseStrayNumber(component);
             getters.add(component.getAccessor());
             Use type = Use.of(component.getGenericType(), use.bindings(), where);
             FieldType field = field(
@@ -401,6 +408,37 @@ public final class Schema {
         } catch (NoSuchMethodException e) {
             throw new IllegalStateException(raw + " has no canonical constructor", e);
         }
+    }
+
+    /** The compiler gives the number of a component to its accessor, unless that is written out. */
+    private static void refuseStrayNumber(RecordComponent component) {
+        Method accessor = component.getAccessor();
+        Field onAccessor = accessor.getAnnotation(Field.class);
+        if (onAccessor != null && !onAccessor.equals(component.getAnnotation(Field.class))) {
+            throw strayNumber(accessor, true);
+        }
+    }
+
+    /** @param read what has the numbers of the class's components */
+    private static void refuseStrayNumbers(Class<?> raw, List<AnnotatedElement> read) {
+        for (Class<?> c = raw; c != null && c != Object.class; c = c.getSuperclass()) {
+            for (java.lang.reflect.Field field : c.getDeclaredFields()) {
+                if (field.isAnnotationPresent(Field.class) && !read.contains(field)) {
+                    throw strayNumber(field, false);
+                }
+            }
+            for (Method method : c.getDeclaredMethods()) {
+                // the compiler gives a bridge the annotations of the method that it leads to
+                if (method.isAnnotationPresent(Field.class) && !method.isBridge() && !read.contains(method)) {
+                    throw strayNumber(method, true);
+                }
+            }
+        }
+    }
+
+    private static SchemaException strayNumber(Member member, boolean isMethod) {
+        return new SchemaException(
+                Accessors.strayNumber(member.getDeclaringClass().getName(), member.getName(), isMethod));
     }
 
     private void bean(MessageType message, Use use) {
@@ -429,6 +467,7 @@ public final class Schema {
         refuseShared(raw, list);
         List<AnnotatedElement> elements = new ArrayList<>();
         list.forEach(p -> elements.add(p.annotated()));
+        refuseStrayNumbers(raw, elements);
         Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, elements, extending);
         List<FieldType> fields = new ArrayList<>();
         List<Method> getters = new ArrayList<>();
@@ -467,6 +506,7 @@ public final class Schema {
         Set<Class<?>> cases = new LinkedHashSet<>();
         permitted(raw, cases);
         Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, cases, extending);
+        Map<String, Class<?>> named = new HashMap<>();
         List<FieldType> fields = new ArrayList<>();
         int position = 0;
         for (Class<?> each : cases) {
@@ -486,8 +526,11 @@ public final class Schema {
             if (each.getTypeParameters().length > 0) {
                 throw new SchemaException(where + ": a generic case cannot be mapped");
             }
-            String name = Character.toLowerCase(each.getSimpleName().charAt(0))
-                    + each.getSimpleName().substring(1);
+            String name = Cases.field(each.getSimpleName());
+            Class<?> namesake = named.putIfAbsent(name, each);
+            if (namesake != null) {
+                throw new SchemaException(Cases.namesakes(raw.getName(), namesake.getName(), each.getName(), name));
+            }
             Shape shape = shape(Use.of(each, Map.of(), where), where);
             fields.add(new FieldType(name, numbers.of(each, name, position), Holder.PLAIN, shape, null, each));
         }

@@ -1,5 +1,6 @@
 package dev.rpcx.tool;
 
+import dev.rpcx.PublishedMethod;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.schema.Lock;
@@ -8,72 +9,57 @@ import dev.rpcx.schema.ProtoFile.Rpc;
 import dev.rpcx.schema.Schema;
 import dev.rpcx.schema.SchemaException;
 import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
 import java.lang.reflect.Parameter;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
-import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.Flow;
 
 /**
- * A service as it is published: of a class its annotated methods, of an interface without annotations all that are abstract.
+ * A service as it is published.
  *
  * @param isServed whether this is the service itself, so that what it has not is not published
- * @param rpcs by published name
+ * @param rpcs one for each published name, in the names' order
  * @param unnamed methods of several parameters whose names the class does not have
  */
-record PublishedService(String name, boolean isServed, List<Rpc> rpcs, List<String> unnamed) {
+record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> rpcs, List<String> unnamed) {
     static PublishedService of(Class<?> type, Schema schema) {
-        List<Method> methods = methods(type);
-        boolean annotated = methods.stream().anyMatch(method -> method.isAnnotationPresent(dev.rpcx.Method.class));
-        List<Method> published = methods.stream()
-                .filter(method -> annotated
-                        ? method.isAnnotationPresent(dev.rpcx.Method.class)
-                        : type.isInterface() && Modifier.isAbstract(method.getModifiers()))
-                .toList();
-        List<Rpc> rpcs = published.stream()
-                .map(method -> rpc(method, schema))
-                .sorted(Comparator.comparing(Rpc::name))
-                .toList();
+        List<PublishedMethod> published = PublishedMethod.of(type);
+        String name = name(type);
+        Map<String, Rpc> rpcs = new TreeMap<>();
+        for (PublishedMethod each : published) {
+            if (each.name().contains("/")) {
+                throw new SchemaException(
+                        name + ": its method \"" + each.name()
+                                + "\" has a slash, and would be part of the service's name in a lock (expected: a name without)");
+            }
+            rpcs.put(each.name(), rpc(each, schema));
+        }
         if (rpcs.isEmpty()) {
             throw new SchemaException(
                     type.getName() + ": no published method (expected: an interface, or methods annotated @Method)");
         }
         List<String> unnamed = published.stream()
+                .map(PublishedMethod::method)
                 .filter(method -> method.getParameterCount() > 1 && !method.getParameters()[0].isNamePresent())
                 .map(method -> type.getName() + "." + method.getName())
+                .distinct()
                 .toList();
-        return new PublishedService(name(type), type.isAnnotationPresent(RPCXServer.class), rpcs, unnamed);
+        return new PublishedService(
+                type, name, type.isAnnotationPresent(RPCXServer.class), List.copyOf(rpcs.values()), unnamed);
     }
 
-    /** Of a class also those that are not public: what is published is marked, whatever its access. */
-    private static List<Method> methods(Class<?> type) {
-        if (type.isInterface()) {
-            return List.of(type.getMethods());
-        }
-        List<Method> methods = new ArrayList<>();
-        Set<List<Object>> overriding = new HashSet<>();
-        for (Class<?> c = type; c != null && c != Object.class; c = c.getSuperclass()) {
-            List<List<Object>> own = new ArrayList<>();
-            for (Method method : c.getDeclaredMethods()) {
-                List<Object> signature = List.of(method.getName(), List.of(method.getParameterTypes()));
-                if (method.isAnnotationPresent(dev.rpcx.Method.class)) {
-                    own.add(signature);
-                }
-                // a subclass's method stands for the one that it overrides
-                if (!method.isBridge() && !overriding.contains(signature)) {
-                    methods.add(method);
-                }
-            }
-            overriding.addAll(own);
-        }
-        return methods;
+    /** Whether nothing but the simple name of its class says which service it is. */
+    boolean isNamedByItsClass() {
+        return !type.isAnnotationPresent(RPCXServer.class) && !type.isAnnotationPresent(RPCXClient.class);
+    }
+
+    /** Whether what goes one way in a call is of this service: no method has a slash in its name. */
+    boolean has(String call) {
+        return call.substring(0, Math.max(0, call.lastIndexOf('/'))).equals(name);
     }
 
     private static String name(Class<?> type) {
@@ -85,9 +71,8 @@ record PublishedService(String name, boolean isServed, List<Rpc> rpcs, List<Stri
         return client != null ? client.remoteServerName() : type.getSimpleName();
     }
 
-    private static Rpc rpc(Method method, Schema schema) {
-        dev.rpcx.Method annotation = method.getAnnotation(dev.rpcx.Method.class);
-        String name = annotation == null || annotation.value().isEmpty() ? method.getName() : annotation.value();
+    private static Rpc rpc(PublishedMethod published, Schema schema) {
+        Method method = published.method();
         MessageType request = schema.parameters(method);
         boolean streamsIn = false;
         for (Parameter parameter : method.getParameters()) {
@@ -100,7 +85,7 @@ record PublishedService(String name, boolean isServed, List<Rpc> rpcs, List<Stri
             }
         }
         boolean streamsOut = method.getReturnType() == Flow.Publisher.class;
-        return new Rpc(name, request, schema.result(method), streamsIn, streamsOut);
+        return new Rpc(published.name(), request, schema.result(method), streamsIn, streamsOut);
     }
 
     /** Requests and replies, as a lock names them. */

@@ -7,10 +7,12 @@ import dev.rpcx.schema.Schema;
 import dev.rpcx.schema.SchemaException;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -21,7 +23,7 @@ import java.util.Map;
  */
 public final class SchemaTool {
     private static final String USAGE = """
-            rpcx lock FILE CLASS...            writes or extends the lock of these services' numbers
+            rpcx lock FILE CLASS...            writes or extends the lock of these services' numbers, beside the class path's locks
             rpcx check FILE CLASS...           fails (3) where the services break with the lock, or are not in it
             rpcx compare OLD NEW               fails (3) where one lock breaks with the other
             rpcx proto PACKAGE CLASS...        prints the services as a .proto; numbers from the class path's locks
@@ -63,13 +65,14 @@ public final class SchemaTool {
                 case "proto" -> proto(args.get(1), args.subList(2, args.size()));
                 default -> throw new SchemaException(USAGE);
             };
-        } catch (SchemaException e) {
+        } catch (IllegalArgumentException e) {
+            // a SchemaException, or what client and server say of methods that cannot be published
             err.println(e.getMessage());
             return 1;
         } catch (NoSuchFileException e) {
             err.println("no file " + e.getFile() + " (`rpcx lock` writes it)");
             return 2;
-        } catch (IOException e) {
+        } catch (IOException | UncheckedIOException e) {
             err.println(e);
             return 1;
         }
@@ -88,7 +91,21 @@ public final class SchemaTool {
                 throw new SchemaException(name + ": no such class on the class path (with rpcx: set RPCX_CLASSPATH)");
             }
         }
+        refuseNamesakes(services);
         return services;
+    }
+
+    /** A class and an interface may stand for one service, but two packages' interfaces of one simple name do not. */
+    private static void refuseNamesakes(List<PublishedService> services) {
+        Map<String, PublishedService> named = new HashMap<>();
+        for (PublishedService service : services) {
+            PublishedService other = service.isNamedByItsClass() ? named.put(service.name(), service) : null;
+            if (other != null && other.type() != service.type()) {
+                throw new SchemaException(other.type().getName() + " and "
+                        + service.type().getName() + " are both the service " + service.name()
+                        + " by their simple names (expected: @RPCXClient or @RPCXServer, which give it a name)");
+            }
+        }
     }
 
     private static Map<String, Lock.Sent> calls(List<PublishedService> services) {
@@ -97,9 +114,14 @@ public final class SchemaTool {
         return calls;
     }
 
+    /** Types of libraries keep the numbers of their locks, as client and server read them at their start. */
+    private Schema extending(Lock own, Path file) {
+        return Schema.extending(Lock.of(loader, own, file.toString()));
+    }
+
     private int lock(Path file, List<String> classes) throws IOException {
         Lock before = Files.exists(file) ? read(file.toString()) : Lock.none();
-        Schema schema = Schema.extending(before);
+        Schema schema = extending(before, file);
         List<PublishedService> services = services(classes, schema);
         Lock after = before.extended(schema, calls(services));
         int status = report(breaks(before, after, services));
@@ -117,7 +139,7 @@ public final class SchemaTool {
 
     private int check(Path file, List<String> classes) throws IOException {
         Lock locked = read(file.toString());
-        Schema schema = Schema.extending(locked);
+        Schema schema = extending(locked, file);
         List<PublishedService> services = services(classes, schema);
         Lock now = locked.extended(schema, calls(services));
         int status = report(breaks(locked, now, services));
@@ -147,7 +169,7 @@ public final class SchemaTool {
                         + " -parameters)");
             }
             for (String call : before.entries().keySet()) {
-                if (service.isServed() && call.startsWith(service.name() + "/") && !calls.containsKey(call)) {
+                if (service.isServed() && service.has(call) && !calls.containsKey(call)) {
                     breaks.add(Compatibility.gone(call));
                 }
             }

@@ -263,6 +263,30 @@ class ServiceProcessorTest {
                 fault("record Bad(Set<byte[]> x) {}", "p.Client$Bad.x: a byte[] is equal to no other"),
                 fault("record Bad(Map<byte[], String> x) {}", "p.Client$Bad.x, key: a byte[] is equal to no other"),
                 fault(
+                        "sealed interface Way permits Up.Turn, Down.Turn {}"
+                                + " static class Up { record Turn() implements Way {} }"
+                                + " static class Down { record Turn() implements Way {} } record Bad(Way x) {}",
+                        "p.Client$Way",
+                        "p.Client$Up$Turn and p.Client$Down$Turn",
+                        "turn"),
+                fault(
+                        "static class Bean { private int i; public int getI() { return i; }"
+                                + " @Field(7) public void setI(int v) { i = v; } } record Bad(Bean x) {}",
+                        "p.Client$Bean.setI(): @Field where it gives no number"),
+                fault(
+                        "static class Bean { @Field(1) private int i; @Field(2) public int getI() { return i; }"
+                                + " public void setI(int v) { i = v; } } record Bad(Bean x) {}",
+                        "p.Client$Bean.i: @Field where it gives no number"),
+                fault(
+                        "static class Base { private int i; @Field(7) public int getI() { return i; }"
+                                + " public void setI(int v) { i = v; } }"
+                                + " static class Bean extends Base { @Override public int getI() { return 1; } }"
+                                + " record Bad(Bean x) {}",
+                        "p.Client$Base.getI(): @Field where it gives no number"),
+                fault(
+                        "record Bad(int i) { @Field(7) public int i() { return i; } }",
+                        "p.Client$Bad.i(): @Field where it gives no number"),
+                fault(
                         "record Nest<T>(T value, Nest<List<T>> inner) {} record Bad(Nest<String> x) {}",
                         "p.Client$Nest.inner: types inside types, more than 16 deep"));
     }
@@ -330,6 +354,13 @@ class ServiceProcessorTest {
                         "p.Bad.a.c: no @Field"),
                 fault("@RPCXClient(remoteServerName = \"x\") class Bad {}", "p.Bad: @RPCXClient on a class"),
                 fault(
+                        "@RPCXClient(remoteServerName = \"x\") interface Bad { void a(int b); void a(long c); }",
+                        "p.Bad: a is published twice"),
+                fault(
+                        "@RPCXClient(remoteServerName = \"x\") interface Bad { void a(List<String> b);"
+                                + " @Method(\"a\") void c(List<Integer> d); }",
+                        "p.Bad: a is published twice"),
+                fault(
                         "@RPCXClient(remoteServerName = \"x\") interface Bad { @OneWay int a(); }",
                         "p.Bad.a: @OneWay with a result"));
     }
@@ -349,6 +380,39 @@ class ServiceProcessorTest {
                         withProcessor(),
                         Source.of("Bad", "@RPCXClient(remoteServerName = \"x\") interface Bad { Gone a(Gone b); }")))
                 .allSatisfy(error -> assertThat(error.getMessage(null)).contains("class Gone"));
+    }
+
+    @Test
+    void oneMethodMayHaveSeveralFormsAtAClient() {
+        assertThat(compile(
+                        withProcessor(),
+                        Source.of(
+                                "Good",
+                                "@RPCXClient(remoteServerName = \"x\") interface Good extends One, Other"
+                                        + " { void a(int b); @Method(\"other\") void a(long b);"
+                                        + " @Method(\"d\") CompletionStage<String> c(List<String> e);"
+                                        + " @Method(\"d\") String d(List<String> e); }"
+                                        + " interface One { String b(String c); void a(int b); }"
+                                        + " interface Other { String b(String d); }")))
+                .isEmpty();
+    }
+
+    @Test
+    void aGetterThatASubclassNarrowsMayHaveTheNumber() throws Exception {
+        Source client = Source.of(
+                "Client",
+                "@RPCXClient(remoteServerName = \"x\") interface Client { void call(Lower lower);"
+                        + " class Upper<A> { private A a; public A getA() { return a; } public void setA(A v) { a = v; } }"
+                        + " class Lower extends Upper<String> { @Override @Field(7) public String getA() { return \"\"; } } }");
+        assertThat(compile(withProcessor(), client)).isEmpty();
+        inClassPathOfOut(() -> {
+            Class<?> type =
+                    Class.forName("p.Client", true, Thread.currentThread().getContextClassLoader());
+            try (Client calling = Client.standard()) {
+                assertThat((Object) calling.create(type, "127.0.0.1", 9)).isNotNull();
+            }
+            return null;
+        });
     }
 
     @Test

@@ -2,6 +2,7 @@ package dev.rpcx.schema;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import java.util.ArrayList;
 import java.util.Date;
@@ -306,6 +307,82 @@ class SchemaTest {
         }
     }
 
+    static class NumberedSetter {
+        private int number;
+
+        public int getNumber() {
+            return number;
+        }
+
+        @Field(7)
+        public void setNumber(int number) {
+            this.number = number;
+        }
+    }
+
+    static class NumberedTwice {
+        @Field(1)
+        private int number;
+
+        @Field(2)
+        public int getNumber() {
+            return number;
+        }
+
+        public void setNumber(int number) {
+            this.number = number;
+        }
+    }
+
+    static class NumberedForNothing {
+        private int number;
+
+        @Field(7)
+        private transient int cached;
+
+        public int getNumber() {
+            return number + cached;
+        }
+
+        public void setNumber(int number) {
+            this.number = number;
+            cached = 0;
+        }
+    }
+
+    /** The compiler gives the bridge of its getter the annotation too. */
+    static class NumberedBridge extends Upper<String, Integer> {
+        @Override
+        @Field(2)
+        public String getOne() {
+            return super.getOne();
+        }
+
+        @Override
+        @Field(1)
+        public Integer getOther() {
+            return super.getOther();
+        }
+    }
+
+    record NumberedAccessor(int number) {
+        @Override
+        @Field(7)
+        public int number() {
+            return number;
+        }
+    }
+
+    static class Apples {
+        record Sort(String name) implements Fruit {}
+    }
+
+    static class Pears {
+        record Sort(int number) implements Fruit {}
+    }
+
+    sealed interface Fruit permits Apples.Sort, Pears.Sort {}
+
     enum Way {
         UP,
         DOWN,
@@ -389,6 +466,23 @@ class SchemaTest {
         refused(Shared.class, "Shared.active", "isActive() is that of isActive");
         refused(OtherType.class, "OtherType.id", "getId() has another type than the field");
         refused(Wither.class, "Wither.cents", "a public getter and no public setter");
+    }
+
+    @Test
+    void aNumberThatNothingLooksForIsRefused() {
+        String text = "@Field where it gives no number (expected: ";
+        refused(NumberedSetter.class, "NumberedSetter.setNumber(): " + text);
+        refused(NumberedTwice.class, "NumberedTwice.number: " + text);
+        refused(NumberedForNothing.class, "NumberedForNothing.cached: " + text);
+        refused(NumberedAccessor.class, "NumberedAccessor.number(): " + text);
+        assertThat(new Schema(Lock.none()).value(NumberedBridge.class).fields())
+                .extracting(FieldType::name, FieldType::number)
+                .containsExactly(tuple("one", 2), tuple("other", 1));
+    }
+
+    @Test
+    void casesOfOneNameAreRefused() {
+        refused(Fruit.class, "$Fruit", "$Apples$Sort and ", "$Pears$Sort", "sort");
     }
 
     @Test

@@ -368,7 +368,7 @@ class SchemaToolTest {
                 + " dev.rpcx.tool.SchemaToolTest$P1$Colour, and calls of another shape are refused",
         "BOTH Bank/boxed.request.number: was int, is optional int, and calls of another shape are refused",
         "BOTH Bank/boxed.request.text: was string, is optional string, and calls of another shape are refused",
-        "BOTH Bank/boxed.request.texts: was repeated string, is java.util.List<java.lang.String>, and calls of another"
+        "BOTH Bank/boxed.request.texts: was list string, is java.util.List<java.lang.String>, and calls of another"
                 + " shape are refused",
         "BOTH Bank/boxed.request.twice: was double, is optional double, and calls of another shape are refused",
         "BOTH Bank/items.reply.value: was stream string, is stream optional string, and calls of another shape are"

@@ -1,0 +1,91 @@
+package dev.rpcx;
+
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * A method that is called from another process, and the name by which it is. Client, server and
+ * {@link dev.rpcx.tool.SchemaTool} find them here, so that all three have the same methods under the same names.
+ *
+ * @param name from {@link dev.rpcx.Method#value}, or the method's own
+ */
+public record PublishedMethod(String name, Method method) {
+    /**
+     * All of a type: the abstract methods of an interface; the methods of a class and its superclasses that are
+     * annotated with {@link dev.rpcx.Method}, whatever their access. The order is the same in every process. A class
+     * has each name once. An interface may have one method in several forms, such as one that waits and one that gives a
+     * future: their parameters are the same.
+     *
+     * @throws IllegalArgumentException two methods of a class have one name, or two of an interface that differ in their
+     *     parameters; a name is not 1 to 255 bytes without NUL; or a static method is annotated
+     */
+    public static List<PublishedMethod> of(Class<?> type) {
+        List<PublishedMethod> published = new ArrayList<>();
+        Map<String, Method> owners = new HashMap<>();
+        for (Method method : type.isInterface() ? ofInterface(type) : ofClass(type)) {
+            dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
+            String name = Names.checked(marked == null || marked.value().isEmpty() ? method.getName() : marked.value());
+            Method owner = owners.putIfAbsent(name, method);
+            if (owner != null && !(type.isInterface() && takeTheSame(owner, method))) {
+                throw new IllegalArgumentException(
+                        type.getName() + ": " + name + " is published twice (expected: names that differ"
+                                + (type.isInterface() ? ", or the same parameters)" : ")"));
+            }
+            published.add(new PublishedMethod(name, method));
+        }
+        return published;
+    }
+
+    private static List<Method> ofInterface(Class<?> type) {
+        return Arrays.stream(type.getMethods())
+                .filter(method -> Modifier.isAbstract(method.getModifiers()))
+                .sorted(order())
+                .toList();
+    }
+
+    private static List<Method> ofClass(Class<?> type) {
+        List<Method> methods = new ArrayList<>();
+        Set<List<Object>> overriding = new HashSet<>();
+        for (Class<?> c = type; c != null && c != Object.class; c = c.getSuperclass()) {
+            List<Method> marked = Arrays.stream(c.getDeclaredMethods())
+                    .filter(method -> method.isAnnotationPresent(dev.rpcx.Method.class))
+                    .sorted(order())
+                    .toList();
+            for (Method method : marked) {
+                if (Modifier.isStatic(method.getModifiers())) {
+                    throw new IllegalArgumentException(
+                            method + ": @Method on a static method (expected: one of the object)");
+                }
+                if (!method.isBridge() && !overriding.contains(signature(method))) {
+                    methods.add(method);
+                }
+            }
+            // a subclass's method stands for the one that it overrides; of a generic one its bridge says so
+            marked.forEach(method -> overriding.add(signature(method)));
+        }
+        return methods;
+    }
+
+    private static boolean takeTheSame(Method one, Method other) {
+        return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes());
+    }
+
+    /** The virtual machine gives methods in no order: numbers are to be the same in every process. */
+    private static Comparator<Method> order() {
+        return Comparator.comparing(Method::getName).thenComparing(Method::toString);
+    }
+
+    /** Equal for a method and the one that it overrides. A private method overrides none. */
+    private static List<Object> signature(Method method) {
+        Object own = Modifier.isPrivate(method.getModifiers()) ? method : "";
+        return List.of(own, method.getName(), List.of(method.getParameterTypes()));
+    }
+}

@@ -1,0 +1,320 @@
+package dev.rpcx.tool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.rpcx.Method;
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXServer;
+import dev.rpcx.schema.Lock;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What {@code rpcx lock} takes from the class path, by which names it keeps it, and lists that become sets. */
+class LockCommandTest {
+    static class L1 {
+        record Tags(
+                List<String> names, Set<Integer> ids, Set<Integer> wider, List<Integer> crossed, List<String> own) {}
+
+        interface Shelf {
+            Tags tags();
+
+            void put(List<String> books, Set<String> readers);
+
+            Flow.Publisher<List<String>> watch();
+        }
+    }
+
+    static class L2 {
+        record Tags(
+                Set<String> names, List<Integer> ids, List<Long> wider, Set<Long> crossed, Collection<String> own) {}
+
+        interface Shelf {
+            Tags tags();
+
+            void put(Set<String> books, Collection<String> readers);
+
+            Flow.Publisher<Set<String>> watch();
+        }
+    }
+
+    /** Its library has locked it in another order than it is declared in, without a component that it has not any more. */
+    public record Point(String x, String y) {}
+
+    interface Points {
+        Point move(Point to);
+    }
+
+    @RPCXServer("a")
+    static class Short {
+        @Method
+        public void stays() {}
+    }
+
+    @RPCXServer("a/b")
+    static class Long1 {
+        @Method
+        public void find() {}
+    }
+
+    @RPCXServer("a")
+    static class Slash {
+        @Method("b/find")
+        public void find() {}
+    }
+
+    static class One {
+        interface Greeter {
+            String hello(String name);
+        }
+    }
+
+    static class Other {
+        interface Greeter {
+            long hello(int number);
+        }
+    }
+
+    interface Overloaded {
+        String find(String name);
+
+        String find(int number);
+    }
+
+    @RPCXClient(remoteServerName = "partly")
+    interface PartlyMarked {
+        @Method(timeoutMillis = 10)
+        void marked();
+
+        @Method("marked")
+        CompletableFuture<Void> markedLater();
+
+        void unmarked();
+    }
+
+    static class Base {
+        @Method
+        private String hidden() {
+            return "base";
+        }
+
+        String used() {
+            return hidden();
+        }
+    }
+
+    /** Its method overrides nothing, as the one above is private: each is published, and they have one name. */
+    @RPCXServer("private")
+    static class Private extends Base {
+        @Method
+        private String hidden() {
+            return "own";
+        }
+
+        @Override
+        String used() {
+            return hidden();
+        }
+    }
+
+    @TempDir
+    Path folder;
+
+    private Path file;
+    private ClassLoader loader = LockCommandTest.class.getClassLoader();
+    private final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    private final ByteArrayOutputStream err = new ByteArrayOutputStream();
+
+    @BeforeEach
+    void file() {
+        file = folder.resolve("schema.lock");
+    }
+
+    private int run(String command, Path of, Class<?>... services) {
+        return run(
+                command,
+                of.toString(),
+                List.of(services).stream().map(Class::getName).toArray(String[]::new));
+    }
+
+    private int run(String command, String first, String... others) {
+        out.reset();
+        err.reset();
+        List<String> args = new java.util.ArrayList<>(List.of(command, first));
+        args.addAll(List.of(others));
+        return new SchemaTool(
+                        new PrintStream(out, true, StandardCharsets.UTF_8),
+                        new PrintStream(err, true, StandardCharsets.UTF_8),
+                        loader)
+                .run(args);
+    }
+
+    private String errors() {
+        return err.toString(StandardCharsets.UTF_8);
+    }
+
+    private static final String TYPE = "dev.rpcx.tool.LockCommandTest$L2$Tags.";
+
+    private static final String[] BREAKS_OF_CONTAINERS = {
+        "BACKWARD " + TYPE + "names: was list string, is set string, and of those that are equal one is kept",
+        "FORWARD " + TYPE + "ids: was set int, is list int, and old peers keep one of those that are equal",
+        "FORWARD " + TYPE + "wider: was set int, is list long, and old peers refuse what does not fit, and old peers"
+                + " keep one of those that are equal",
+        "BOTH " + TYPE + "crossed: was list int, is set long",
+        "BACKWARD Shelf/put.request.books: was list string, is set string, and of those that are equal one is kept",
+        "FORWARD Shelf/put.request.readers: was set string, is list string, and old peers keep one of those that are"
+                + " equal",
+        "BACKWARD Shelf/watch.reply.value: was stream list string, is stream set string, and of those that are equal"
+                + " one is kept",
+    };
+
+    @Test
+    void aListThatBecomesASetAndBackBreaksOneWay() throws IOException {
+        assertThat(run("lock", file, L1.Shelf.class)).isZero();
+        Files.writeString(file, Files.readString(file).replace("$L1$", "$L2$"));
+        assertThat(run("check", file, L2.Shelf.class)).isEqualTo(3);
+        assertThat(errors().lines()).containsExactlyInAnyOrder(BREAKS_OF_CONTAINERS);
+    }
+
+    @Test
+    void aLockThatSaysRepeatedOfBothIsNoBreakAndIsWrittenAnew() throws IOException {
+        assertThat(run("lock", file, L1.Shelf.class)).isZero();
+        String now = Files.readString(file);
+        assertThat(now).contains("  1 names list string\n", "  2 ids set int\n", "  1 value stream list string\n");
+        Path before = folder.resolve("before.lock");
+        Files.writeString(before, now.replaceAll("(?m)^(  \\d+ \\w+ (?:stream )?)(?:list|set) ", "$1repeated "));
+        String old = Files.readString(before);
+        assertThat(old).doesNotContain(" list ", " set ").contains(" stream repeated ");
+        assertThat(run("compare", before.toString(), file.toString())).isZero();
+        assertThat(run("compare", file.toString(), before.toString())).isZero();
+        assertThat(run("check", before, L1.Shelf.class)).isEqualTo(3);
+        assertThat(errors())
+                .isEqualTo(before + ": behind the classes, though nothing breaks; run `rpcx lock` and commit it\n");
+        assertThat(run("lock", before, L1.Shelf.class)).isZero();
+        assertThat(Files.readString(before)).isEqualTo(now);
+        // what it cannot know it does not tell
+        Files.writeString(before, old.replace("$L1$", "$L2$"));
+        assertThat(run("lock", before, L2.Shelf.class)).isEqualTo(3);
+        assertThat(errors().lines())
+                .containsExactlyInAnyOrder(
+                        "FORWARD " + TYPE + "wider: was repeated int, is list long, and old peers refuse what does"
+                                + " not fit",
+                        "FORWARD " + TYPE + "crossed: was repeated int, is set long, and old peers refuse what does"
+                                + " not fit");
+    }
+
+    @Test
+    void whatBecomesWiderAndOptionalBreaksBothWays() throws IOException {
+        Path older = folder.resolve("older.lock");
+        Path newer = folder.resolve("newer.lock");
+        Files.writeString(older, "message a.A\n  1 count int\n");
+        Files.writeString(newer, "message a.A\n  1 count optional long\n");
+        assertThat(run("compare", older.toString(), newer.toString())).isEqualTo(3);
+        assertThat(errors())
+                .isEqualTo("BOTH a.A.count: was int, is optional long, and one side's null is the other's 0, false or"
+                        + " empty text\n");
+    }
+
+    private static final String POINT = "message " + Point.class.getName() + "\n";
+
+    private static final String OF_LIBRARY = POINT + "  1 y string\n  2 x string\n  removed 3 z int\n";
+
+    private URLClassLoader withLibrary(String text) throws IOException {
+        Path root = folder.resolve("library");
+        Path lock = root.resolve(Lock.RESOURCE);
+        Files.createDirectories(lock.getParent());
+        Files.writeString(lock, text);
+        return new URLClassLoader(new URL[] {root.toUri().toURL()}, LockCommandTest.class.getClassLoader());
+    }
+
+    @Test
+    void typesOfALibraryHaveTheNumbersOfItsLock() throws IOException {
+        try (URLClassLoader library = withLibrary(OF_LIBRARY + "message com.acme.Unused\n  1 a string\n")) {
+            loader = library;
+            assertThat(run("lock", file, Points.class)).as(errors()).isZero();
+            assertThat(Files.readString(file)).contains(OF_LIBRARY).doesNotContain("Unused");
+            assertThat(run("check", file, Points.class)).as(errors()).isZero();
+        }
+    }
+
+    @Test
+    void aLockThatContradictsThatOfALibraryIsRefusedByName() throws IOException {
+        String own = POINT + "  1 x string\n  2 y string\n";
+        Files.writeString(file, own);
+        try (URLClassLoader library = withLibrary(OF_LIBRARY)) {
+            loader = library;
+            for (String command : List.of("lock", "check")) {
+                assertThat(run(command, file, Points.class)).isEqualTo(1);
+                assertThat(errors())
+                        .contains(file.toString(), "library/META-INF/rpcx/schema.lock", Point.class.getName())
+                        .contains("(expected: one number for ever)")
+                        .hasLineCount(1);
+            }
+            assertThat(file).hasContent(own);
+        }
+    }
+
+    @Test
+    void aCopyOfTheFileOnTheClassPathThatIsOlderIsNoContradiction() throws IOException {
+        Files.writeString(file, POINT + "  1 y string\n  2 x string\n  removed 4 w int\n");
+        try (URLClassLoader library = withLibrary(POINT + "  1 y string\n  4 w int\n")) {
+            loader = library;
+            assertThat(run("lock", file, Points.class)).as(errors()).isZero();
+            assertThat(Files.readString(file)).contains(POINT + "  1 y string\n  2 x string\n  removed 4 w int\n");
+        }
+    }
+
+    @Test
+    void aMethodOfAServiceWithALongerNameIsNotGone() throws IOException {
+        assertThat(run("lock", file, Short.class, Long1.class)).isZero();
+        assertThat(run("check", file, Short.class)).as(errors()).isZero();
+        Files.writeString(file, Files.readString(file).replace("a/stays", "a/gone"));
+        assertThat(run("check", file, Short.class)).isEqualTo(3);
+        assertThat(errors().lines())
+                .containsExactlyInAnyOrder(
+                        "BACKWARD a/gone.reply: is gone, and old callers still call it",
+                        "BACKWARD a/gone.request: is gone, and old callers still call it");
+    }
+
+    @Test
+    void aNameOfAMethodThatWouldBePartOfItsServicesIsRefused() {
+        assertThat(run("lock", file, Slash.class)).isEqualTo(1);
+        assertThat(errors()).contains("a: its method \"b/find\" has a slash", "expected: ");
+        assertThat(file).doesNotExist();
+    }
+
+    @Test
+    void twoInterfacesOfOneSimpleNameAreRefused() {
+        assertThat(run("lock", file, One.Greeter.class, Other.Greeter.class)).isEqualTo(1);
+        assertThat(errors())
+                .contains(One.Greeter.class.getName(), Other.Greeter.class.getName(), "service Greeter")
+                .hasLineCount(1);
+        assertThat(file).doesNotExist();
+        assertThat(run("lock", file, One.Greeter.class, One.Greeter.class)).isZero();
+    }
+
+    @Test
+    void whatIsPublishedIsWhatAClientCalls() throws IOException {
+        assertThat(run("lock", file, Overloaded.class)).isEqualTo(1);
+        assertThat(errors()).contains("Overloaded: find is published twice");
+        assertThat(run("lock", file, Private.class)).isEqualTo(1);
+        assertThat(errors()).contains("Private: hidden is published twice");
+        assertThat(run("lock", file, PartlyMarked.class)).isZero();
+        assertThat(Files.readString(file)).contains("partly/marked.request", "partly/unmarked.request");
+        assertThat(run("proto", "acme", PartlyMarked.class.getName())).isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8)).containsOnlyOnce("rpc Marked(");
+    }
+}
