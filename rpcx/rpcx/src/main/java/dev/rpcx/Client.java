@@ -181,7 +181,8 @@ public final class Client implements AutoCloseable {
 
     /**
      * The same for a service of several instances, which may come and go: each call goes to one of them, as {@link Builder#choice} says.
-     * Proxies made with an equal {@code endpoints} share their connections. Connects at once, in the background.
+     * Proxies made with an equal {@code endpoints} share their connections, which stay until the client closes. Connects
+     * at once, in the background.
      *
      * <p>A call that its instance refuses with {@link RPCXException.Code#NOT_FOUND} or {@link
      * RPCXException.Code#UNAUTHENTICATED}, not executed, is made once more at another one, unless it takes or brings a

@@ -539,6 +539,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             }
             if (nowUntried == untried && nowEnded.size() == ended.size() && !isWeighedAnew) {
                 said = null;
+                // what has changed nothing has been looked at all the same
+                takenNanos = client.platform().ticker().nanoTime();
                 return;
             }
             Chooser nowChooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]), client.platform());

@@ -40,7 +40,11 @@ public interface Endpoints {
         void close();
     }
 
-    /** These and no others. */
+    /**
+     * These and no others. A client keeps its connections to them until it closes, and tries again those that are not
+     * there: instances that come and go need an {@code Endpoints} that tells its {@link Listener} of each change, not a
+     * new one each time.
+     */
     static Endpoints of(Endpoint... instances) {
         return new EndpointsFixed(Arrays.asList(Given.noneNull(instances, "instances", "one Endpoint or more")));
     }
