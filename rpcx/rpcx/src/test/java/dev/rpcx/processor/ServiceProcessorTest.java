@@ -301,7 +301,7 @@ class ServiceProcessorTest {
                 fault("@RPCXServer(\"x\") class Bad {}", "p.Bad publishes nothing"),
                 fault(
                         "@RPCXServer(\"x\") interface Bad { @Method void a(); }",
-                        "p.Bad: @RPCXServer on what cannot be made"),
+                        "p.Bad: @RPCXServer on what cannot be made, since it is an interface"),
                 fault("@RPCXServer(\"\") class Bad { @Method void a() {} }", "published name \"\""),
                 fault(
                         "@RPCXServer(\"x\") class Bad { @Method void a() {} @Method(\"a\") void b() {} }",
