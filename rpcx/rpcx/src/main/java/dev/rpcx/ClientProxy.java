@@ -225,8 +225,8 @@ final class ClientProxy implements InvocationHandler {
         }
         if (type.isSealed()) {
             throw new IllegalArgumentException(type.getName()
-                    + ": @RPCXClient on a sealed interface, which only its own cases implement (expected: one that is not"
-                    + " sealed)");
+                    + ": @RPCXClient on a sealed interface, which only its own cases implement"
+                    + " (expected: one that is not sealed)");
         }
         return marked;
     }

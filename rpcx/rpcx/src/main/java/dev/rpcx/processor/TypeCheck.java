@@ -35,8 +35,11 @@ import javax.lang.model.util.Types;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rules of {@code Schema}, held against the compiler's types instead of loaded classes. Each refusal names the component and stands at it.
- * Knows nothing of locks, which the compiler cannot see.
+ * The rules of {@code Schema}, held against the compiler's types instead of loaded classes. Each refusal names the
+ * component and stands at it. Knows nothing of locks, which the compiler cannot see. A test starts what this accepts
+ * and what it refuses: {@code AgreementTest}.
+ *
+ * <p>Longer than 400 lines because it has a part for each part of {@code Schema}, in one table of types that were met.
  */
 final class TypeCheck {
     private static final Set<String> SIMPLE = Set.of(
@@ -562,7 +565,10 @@ final class TypeCheck {
                 .orElse(null);
     }
 
-    /** What a getter brings, with what the type's parameters stand for; those of an interface or a raw superclass are not known. */
+    /**
+     * What a getter brings, with what the type's parameters stand for. Those of an interface or a raw superclass are
+     * not known.
+     */
     private TypeMirror typeOf(ExecutableElement getter, DeclaredType type) {
         for (DeclaredType c = type; c != null; c = superclass(c)) {
             if (c.asElement().equals(getter.getEnclosingElement())) {
@@ -587,23 +593,30 @@ final class TypeCheck {
     private boolean refuseOthers(TypeElement in, VariableElement field, String raw) {
         String name = field.getSimpleName().toString();
         boolean isBoolean = field.asType().getKind() == TypeKind.BOOLEAN;
-        List<String> getters = Accessors.getters(name, isBoolean);
-        List<String> setters = Accessors.setters(name, isBoolean);
-        for (ExecutableElement method : accessors(in)) {
-            String called = method.getSimpleName().toString();
-            boolean gets = method.getParameters().isEmpty()
-                    && method.getReturnType().getKind() != TypeKind.VOID
-                    && getters.contains(called);
-            boolean sets = method.getParameters().size() == 1 && setters.contains(called);
-            if ((gets || sets) && !called.equals(name)) {
-                refusal.accept(field, raw + "." + name + ": " + Accessors.ofOtherType(called));
-                return false;
-            }
+        String other = named(in, name, Accessors.getters(name, isBoolean), 0);
+        if (other == null) {
+            other = named(in, name, Accessors.setters(name, isBoolean), 1);
         }
-        return true;
+        if (other != null) {
+            refusal.accept(field, raw + "." + name + ": " + Accessors.ofOtherType(other));
+        }
+        return other == null;
     }
 
-    /** That of the class that is mapped, or else of the class that declares the field: what a subclass narrows calls its own. */
+    private @Nullable String named(TypeElement in, String field, List<String> names, int parameters) {
+        return accessors(in).stream()
+                .filter(method -> method.getParameters().size() == parameters
+                        && (parameters > 0 || method.getReturnType().getKind() != TypeKind.VOID))
+                .map(method -> method.getSimpleName().toString())
+                .filter(name -> names.contains(name) && !name.equals(field))
+                .findFirst()
+                .orElse(null);
+    }
+
+    /**
+     * The getter of the class that is mapped, or else of the class that declares the field: what a subclass narrows
+     * calls its own.
+     */
     private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
         List<String> names = Accessors.getters(

@@ -60,12 +60,18 @@ record BeanProperty(String name, AnnotatedElement annotated, Method getter, Meth
     /** A field with accessors of another type is meant to be sent. One whose name alone is that of a method is not. */
     private static void refuseOthers(
             Class<?> type, String field, List<String> getters, List<String> setters, String where) {
+        refuse(type, field, getters, 0, where);
+        refuse(type, field, setters, 1, where);
+    }
+
+    private static void refuse(Class<?> type, String field, List<String> names, int parameters, String where) {
         for (Method method : type.getMethods()) {
             String name = method.getName();
-            boolean gets =
-                    method.getParameterCount() == 0 && method.getReturnType() != void.class && getters.contains(name);
-            boolean sets = method.getParameterCount() == 1 && setters.contains(name);
-            if ((gets || sets) && !name.equals(field) && isAccessor(method)) {
+            boolean isNamed = names.contains(name)
+                    && !name.equals(field)
+                    && method.getParameterCount() == parameters
+                    && (parameters > 0 || method.getReturnType() != void.class);
+            if (isNamed && isAccessor(method)) {
                 throw new SchemaException(where + "." + field + ": " + Accessors.ofOtherType(name));
             }
         }

@@ -24,14 +24,16 @@ import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The annotation processor, the start of a client and the start of a server accept the same forms, and refuse the others with the same words.
- * All forms are compiled twice, each in a package of its own: with the processor, and without it to be loaded and started.
+ * The annotation processor, the start of a client and the start of a server accept the same forms, and refuse the
+ * others with the same words. All forms are compiled twice, each in a package of its own: with the processor, and
+ * without it to be loaded and started.
  */
 class AgreementTest {
     private static final Client CLIENT = Client.builder().inProcess().build();
@@ -137,6 +139,51 @@ class AgreementTest {
             }
         }
         assertThat(found).isEmpty();
+    }
+
+    /** Code beside {@code q.Sent} may not name {@code o.Hidden}, so there is none. */
+    @Test
+    void aPropertyWhoseClassIsHiddenInAnotherPackageArrives() throws Exception {
+        List<Source> sources = List.of(new Source("o/Base", """
+                        package o;
+                        public class Base {
+                            private Hidden one = new Hidden(1);
+                            public Hidden getOne() { return one; }
+                            public void setOne(Hidden v) { one = v; }
+                            public static void change(Base base) { base.one = new Hidden(7); }
+                            @Override public String toString() { return one.toString(); }
+                        }
+                        record Hidden(int x) {}
+                        """), new Source("q/Sent", """
+                        package q;
+                        import dev.rpcx.*;
+                        public class Sent extends o.Base {
+                            @RPCXClient(remoteServerName = "x") public interface Calls { Sent a(Sent x); }
+                            @RPCXServer("x") public static class Service { @Method Sent a(Sent x) { return x; } }
+                        }
+                        """));
+        assertThat(compile(
+                        sources,
+                        "-proc:full",
+                        "-processorpath",
+                        Path.of("target", "classes").toString()))
+                .isEmpty();
+        try (URLClassLoader loader =
+                        new URLClassLoader(new URL[] {folder.toUri().toURL()});
+                Server server = Server.builder(RegistryServer.registry(loader.loadClass("q.Sent$Service")))
+                        .inProcess()
+                        .port(0)
+                        .build()) {
+            server.start();
+            Class<?> type = loader.loadClass("q.Sent");
+            Object sent = type.getConstructor().newInstance();
+            loader.loadClass("o.Base")
+                    .getMethod("change", loader.loadClass("o.Base"))
+                    .invoke(null, sent);
+            Class<?> calls = loader.loadClass("q.Sent$Calls");
+            Object proxy = CLIENT.create(calls, "here", server.port());
+            assertThat(calls.getMethod("a", type).invoke(proxy, sent)).hasToString("Hidden[x=7]");
+        }
     }
 
     private static List<String> errors(String file) {

@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
  * A way to write a service or a message, and what becomes of it.
  *
  * @param title what stands in the source
- * @param client source of an interface {@code Calls}, without {@link #IMPORTS}; null where the form is a service's alone
- * @param server source of a class {@code Service}, without {@link #IMPORTS}; null where the form is a client's alone
+ * @param client source of an interface {@code Calls}, without the imports; null where the form is a service's alone
+ * @param server source of a class {@code Service}, without the imports; null where the form is a client's alone
  * @param words of the refusal; none where the form is accepted
  */
 record Form(String title, @Nullable String client, @Nullable String server, List<String> words) {

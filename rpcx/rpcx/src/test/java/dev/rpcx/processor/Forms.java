@@ -302,7 +302,8 @@ final class Forms {
                     "@RouteBy on"),
             client("CLIENT Calls { record R(R r, int i) {} void a(@RouteBy R x); }"),
             client(
-                    "CLIENT Calls { sealed interface R {} record S(Set<String> x) implements R {} void a(@RouteBy R x); }",
+                    "CLIENT Calls { sealed interface R {} record S(Set<String> x) implements R {} void a(@RouteBy R"
+                            + " x); }",
                     "@RouteBy on"),
             client(
                     "CLIENT Calls { void a(@RouteBy Flow.Publisher<String> x); }",
@@ -332,7 +333,8 @@ final class Forms {
             message("record Sent(int x) { public Sent { if (x < 0) throw new IllegalArgumentException(); } }"),
             message("record Sent(int x) { static Date y; Sent(String s) { this(1); } public Date z() { return y; } }"),
             message(
-                    "record Sent(Outer.Inner x) {} static class Outer { class Inner { private int i; public int i() { return i; }"
+                    "record Sent(Outer.Inner x) {} static class Outer { class Inner { private int i; public int i()"
+                            + " { return i; }"
                             + " public void i(int v) { i = v; } } }",
                     "Outer$Inner: a class needs a constructor"),
             message(
@@ -340,6 +342,12 @@ final class Forms {
                             + " public int i() { return i; } public void i(int v) { i = v; } } }",
                     "Outer$Inner: a class needs a constructor"),
             message("record Sent(Outer.Inner x) {} static class Outer { record Inner(int i) {} }"),
+            message("record Sent(Sent[] x) {}", "write it as a List"),
+            message("record Sent(Map<Sent, Sent> x, Set<Set<Sent>> y) {}"),
+            message("record Sent(Optional<Sent> x, Optional<Map<Sent, List<Sent>>> y) {}"),
+            message(
+                    "record Sent(A a) {} record A(B b) {} record B(C c) {} record C(A a, Sent s, Object x) {}",
+                    "C.x: java.lang.Object"),
             message("record Sent(Runnable r) {}", "Sent.r: java.lang.Runnable"),
             message("interface Sent { int a(); }", "abstract and not sealed"),
             message("static abstract class Sent { int a; }", "abstract and not sealed"),
@@ -349,6 +357,12 @@ final class Forms {
             message("enum Sent { A, B }"),
             message("enum Sent { A { int x() { return 1; } }; int x() { return 0; } }"),
             message("enum Sent {}"),
+            message("record Sent(E x, Set<E> y, Optional<E> z, List<Optional<E>> w) {} enum E { A }", OPTIONAL),
+            message("record Sent(E x) {} interface Named {} enum E implements Named { A; private Object o; public"
+                    + " Object getO() { return o; } }"),
+            message(
+                    "record Sent(Named x) {} interface Named {} enum E implements Named { A }",
+                    "abstract and not sealed"),
             message("enum Sent { UNKNOWN, A } "),
             message("enum Sent { @Unknown A, B, UNKNOWN } "),
             message("enum Sent { UNKNOWN, UNSPECIFIED, UNRECOGNIZED } "),
@@ -368,9 +382,9 @@ final class Forms {
             message("sealed interface Sent {} sealed interface Mid extends Sent {} record A() implements Mid, Sent {}"),
             message("static abstract sealed class Sent {} static final class A extends Sent { private int i;"
                     + " public int i() { return i; } public void i(int v) { i = v; } }"),
-            message(
-                    "static sealed class Sent { private int i; public int i() { return i; } public void i(int v) { i = v; } }"
-                            + " static final class A extends Sent {}"),
+            message("static sealed class Sent { private int i; public int i() { return i; } public void i(int v) {"
+                    + " i = v; } }"
+                    + " static final class A extends Sent {}"),
             message(
                     "sealed interface Sent {} enum A implements Sent { X }",
                     "expected a record or a class with accessors"),
@@ -389,33 +403,37 @@ final class Forms {
             message("sealed interface Sent {} @Unknown record A() implements Sent {} record B() implements Sent {}"),
             message("sealed interface Sent {} @Unknown record A() implements Sent {}"),
             message(
-                    "sealed interface Sent {} @Unknown record A(int i) implements Sent {} record B() implements Sent {}",
+                    "sealed interface Sent {} @Unknown record A(int i) implements Sent {} record B() implements"
+                            + " Sent {}",
                     "an unknown case must be a record without components"),
             message(
-                    "sealed interface Sent {} @Unknown static final class A implements Sent {} record B() implements Sent {}",
+                    "sealed interface Sent {} @Unknown static final class A implements Sent {} record B()"
+                            + " implements Sent {}",
                     "an unknown case must be a record without components"),
             message(
                     "sealed interface Sent {} @Unknown enum A implements Sent { X } record B() implements Sent {}",
                     "an unknown case must be a record without components"),
             message("sealed interface Sent {} @Unknown record A<T>() implements Sent {} record B() implements Sent {}"),
             message(
-                    "sealed interface Sent {} @Unknown record A() implements Sent {} @Unknown record B() implements Sent {}",
+                    "sealed interface Sent {} @Unknown record A() implements Sent {} @Unknown record B() implements"
+                            + " Sent {}",
                     "are both annotated @Unknown"),
             message(
                     "sealed interface Sent {} @Field(1) record A() implements Sent {} record B() implements Sent {}",
                     "no @Field"),
             message(
-                    "sealed interface Sent {} @Field(1) record A() implements Sent {} @Field(1) record B() implements Sent {}",
+                    "sealed interface Sent {} @Field(1) record A() implements Sent {} @Field(1) record B()"
+                            + " implements Sent {}",
                     "number 1 is taken by"),
-            message(
-                    "sealed interface Sent {} @Field(1) record A() implements Sent {} @Unknown record B() implements Sent {}"),
-            message(
-                    "sealed interface Sent {} record A() implements Sent {} @Field(2) @Unknown record B() implements Sent {}"),
-            message(
-                    "sealed interface Sent {} @Field(2) record A() implements Sent {} @Field(2) @Unknown record B() implements Sent {}"),
+            message("sealed interface Sent {} @Field(1) record A() implements Sent {} @Unknown record B()"
+                    + " implements Sent {}"),
+            message("sealed interface Sent {} record A() implements Sent {} @Field(2) @Unknown record B()"
+                    + " implements Sent {}"),
+            message("sealed interface Sent {} @Field(2) record A() implements Sent {} @Field(2) @Unknown record B()"
+                    + " implements Sent {}"),
             message("sealed interface Sent {} @Field(0) record A() implements Sent {}", "number 0"),
-            message(
-                    "record Sent(Way<String> x) {} sealed interface Way<T> {} record A(String s) implements Way<String> {}"),
+            message("record Sent(Way<String> x) {} sealed interface Way<T> {} record A(String s) implements"
+                    + " Way<String> {}"),
             message(
                     "record Sent(Way x) {} sealed interface Way<T> {} record A(String s) implements Way<String> {}",
                     "Way without its types"),
@@ -446,19 +464,19 @@ final class Forms {
                     "static class Sent extends Base { " + NAME + "} static class Base<T> { private T one;"
                             + " public T getOne() { return one; } public void setOne(T v) { one = v; } }",
                     "what T stands for"),
-            message(
-                    "static class Sent extends Base<String> { @Override public String getOne() { return \"\"; } }"
-                            + " static class Base<T> { private T one; public T getOne() { return one; } public void setOne(T v) { one = v; } }"),
-            message(
-                    "static class Sent extends Base<String> { @Override public void setOne(String v) {} }"
-                            + " static class Base<T> { private T one; public T getOne() { return one; } public void setOne(T v) { one = v; } }"),
-            message(
-                    "static class Sent extends Base<String> { @Override public void setOne(String v) {}"
-                            + " @Override public String getOne() { return \"\"; } }"
-                            + " static class Base<T> { private T one; public T getOne() { return one; } public void setOne(T v) { one = v; } }"),
-            message(
-                    "static class Sent extends Base { public String getName() { return name; } public void setName(String v) { name = v; } }"
-                            + " static class Base { protected String name; }"),
+            message("static class Sent extends Base<String> { @Override public String getOne() { return \"\"; } }"
+                    + " static class Base<T> { private T one; public T getOne() { return one; } public void"
+                    + " setOne(T v) { one = v; } }"),
+            message("static class Sent extends Base<String> { @Override public void setOne(String v) {} }"
+                    + " static class Base<T> { private T one; public T getOne() { return one; } public void"
+                    + " setOne(T v) { one = v; } }"),
+            message("static class Sent extends Base<String> { @Override public void setOne(String v) {}"
+                    + " @Override public String getOne() { return \"\"; } }"
+                    + " static class Base<T> { private T one; public T getOne() { return one; } public void"
+                    + " setOne(T v) { one = v; } }"),
+            message("static class Sent extends Base { public String getName() { return name; } public void"
+                    + " setName(String v) { name = v; } }"
+                    + " static class Base { protected String name; }"),
             message(
                     "static class Sent extends Base { public String getName() { return name; } }"
                             + " static class Base { protected String name; }",
@@ -495,32 +513,34 @@ final class Forms {
                     "i: setI() has another type than the field"),
             message("static class Sent { " + NAME
                     + " private long i; public String i() { return \"\"; } public void i(Date v) {} }"),
-            message(
-                    "static class Sent { private long i; public long i() { return i; } public Sent i(long v) { return this; } }"),
+            message("static class Sent { private long i; public long i() { return i; } public Sent i(long v) {"
+                    + " return this; } }"),
             message("static class Sent { " + NAME
                     + " private Sent next; public Sent getNext() { return next; } public void setNext(Sent v) {} }"),
-            message(
-                    "static class Sent implements Named { private String name; public void setName(String v) { name = v; } }"
-                            + " interface Named { default String getName() { return \"\"; } }"),
+            message("static class Sent implements Named { private String name; public void setName(String v) { name"
+                    + " = v; } }"
+                    + " interface Named { default String getName() { return \"\"; } }"),
             message(
                     "static class Sent<T> { private T t; public T getT() { return t; } public void setT(T v) {} }",
                     "without its types"),
             message(
-                    "static class Sent { private boolean open; private boolean isOpen; public boolean isOpen() { return open; }"
+                    "static class Sent { private boolean open; private boolean isOpen; public boolean isOpen() {"
+                            + " return open; }"
                             + " public void setOpen(boolean v) { open = v; } }",
                     "that of"),
             method(
                     "static class Box<T> { private T t; public T getT() { return t; } public void setT(T v) {} }",
                     "Box<String> a(Box<? extends Integer> x)"),
             method(
-                    "static class Box<T> { private Set<T> t; public Set<T> getT() { return t; } public void setT(Set<T> v) {} }",
+                    "static class Box<T> { private Set<T> t; public Set<T> getT() { return t; } public void"
+                            + " setT(Set<T> v) {} }",
                     "Box<byte[]> a()",
                     "a byte[] is equal to no other"),
             message(
                     "static class Sent extends Exception { " + NAME + "}",
                     "cause: a public getter and no public setter"),
-            message(
-                    "static class Sent extends Date { private int z; public int getZ() { return z; } public void setZ(int v) {} }"));
+            message("static class Sent extends Date { private int z; public int getZ() { return z; } public void"
+                    + " setZ(int v) {} }"));
 
     private static final List<Form> FIELDS_OF_ONE_NAME = List.of(
             message("static class Sent extends Base { private String name; } static class Base { " + NAME + "}"),
@@ -544,9 +564,9 @@ final class Forms {
                     "static class Sent extends Base { private final String name = \"\"; } static class Base { " + NAME
                             + "}",
                     "name: a public getter and no public setter"),
-            message(
-                    "static class Sent extends Base { private int other; public int getOther() { return other; }"
-                            + " public void setOther(int v) {} private Date name; } static class Base { private String name; }"));
+            message("static class Sent extends Base { private int other; public int getOther() { return other; }"
+                    + " public void setOther(int v) {} private Date name; } static class Base { private"
+                    + " String name; }"));
 
     private static final List<Form> NUMBERS = List.of(
             message("record Sent(@Field(1) int a, @Field(2) int b) {}"),
@@ -565,31 +585,33 @@ final class Forms {
             method("record R(int i) {}", "void a(@Field(0) R x)", "x: number 0 (expected: 1 to 536870911"),
             method("", "void a(@Field(0) Flow.Publisher<String> x)"),
             method("", "void a(@Field(5) Flow.Publisher<String> x)"),
+            message("static class Sent { @Field(1) private int a; public int getA() { return a; } public void"
+                    + " setA(int v) {} }"),
             message(
-                    "static class Sent { @Field(1) private int a; public int getA() { return a; } public void setA(int v) {} }"),
-            message(
-                    "static class Sent { private int a; @Field(0) public int getA() { return a; } public void setA(int v) {} }",
+                    "static class Sent { private int a; @Field(0) public int getA() { return a; } public void"
+                            + " setA(int v) {} }",
                     "a: number 0 (expected: 1 to 536870911"),
             message(
-                    "static class Sent { @Field(1) private int a; public int getA() { return a; } public void setA(int v) {} "
+                    "static class Sent { @Field(1) private int a; public int getA() { return a; } public void"
+                            + " setA(int v) {} "
                             + NAME + "}",
                     "name: no @Field"),
             message("static class Sent { @Field(1) private int a; " + NAME + "}"));
 
     private static final List<Form> CLIENTS = List.of(
             client("CLIENT Calls {}"),
-            client(
-                    "CLIENT Calls { default Object a() { return 1; } static Object b() { return 1; } private Object c() { return 1; } }"),
+            client("CLIENT Calls { default Object a() { return 1; } static Object b() { return 1; } private Object"
+                    + " c() { return 1; } }"),
             client("CLIENT Calls { Object A = 1; class Helper { Object x; } void a(); }"),
             client("CLIENT Calls extends A, B {} interface A { void a(int x); } interface B { String b(); }"),
             client(
                     "CLIENT Calls extends A, B {} interface A { void a(int x); } interface B { Object b(); }",
                     "java.lang.Object " + NOT_MAPPED),
             client("CLIENT Calls extends A, B {} interface A { void a(int x); } interface B { void a(int x); }"),
-            client(
-                    "CLIENT Calls extends A, B { void a(int x); } interface A { void a(int x); } interface B { void a(int x); }"),
-            client(
-                    "CLIENT Calls extends A, B { default Object a() { return 1; } } interface A { Object a(); } interface B { Object a(); }"),
+            client("CLIENT Calls extends A, B { void a(int x); } interface A { void a(int x); } interface B { void"
+                    + " a(int x); }"),
+            client("CLIENT Calls extends A, B { default Object a() { return 1; } } interface A { Object a(); }"
+                    + " interface B { Object a(); }"),
             client("CLIENT Calls extends A { default String a() { return \"\"; } } interface A { Object a(); }"),
             client("CLIENT Calls extends A { String a(); } interface A { default Object a() { return 1; } }"),
             client(
@@ -600,7 +622,8 @@ final class Forms {
                     "CLIENT Calls extends A, B {} interface A { Object a(); } interface B { String a(); }",
                     "java.lang.Object " + NOT_MAPPED),
             client(
-                    "CLIENT Calls extends A, B {} interface A { Page<String> a(); } interface B { Page<Date> b(); } record Page<T>(T t) {}",
+                    "CLIENT Calls extends A, B {} interface A { Page<String> a(); } interface B { Page<Date> b(); }"
+                            + " record Page<T>(T t) {}",
                     "java.util.Date " + NOT_MAPPED),
             client("CLIENT Calls extends A<String> { String a(); } interface A<T> { T a(); }"),
             client("CLIENT Calls extends A<String> { void a(String x); } interface A<T> { void a(T x); }"),
@@ -612,6 +635,24 @@ final class Forms {
                     "what T stands for is not known here"),
             client("CLIENT Calls<T> { void a(T x); }", "what T stands for is not known here"),
             client("CLIENT Calls<T> { void a(int x); }"),
+            client("CLIENT Calls extends A, B {} interface Root { int a(); } interface A extends Root {} interface"
+                    + " B extends Root { int b(); }"),
+            client("CLIENT Calls extends A<String>, B<String> { void a(String x); } interface A<T> { void a(T x);"
+                    + " } interface B<T> { void a(T x); }"),
+            client("CLIENT Calls extends A { <T> void a(int x); } interface A { <S> void a(int x); }"),
+            client(
+                    "CLIENT Calls extends A { void a(List<Date> x); } interface A { void b(); }",
+                    "java.util.Date " + NOT_MAPPED),
+            client("CLIENT Calls extends Runnable, Callable<String> { String call(); }"),
+            client("CLIENT Calls extends Callable<String> {}", "what V stands for is not known here"),
+            client("CLIENT Calls extends java.util.function.Supplier<String> { String get(); }"),
+            client("class Outer { CLIENT Inner { void a(Object x); } } CLIENT Calls { void a(); }"
+                    .replace("CLIENT Inner", "interface Inner")),
+            client("CLIENT Calls { void a() throws java.io.IOException; CompletionStage<Void> b() throws Exception; }"),
+            client("CLIENT Calls { @Deprecated void a(@Deprecated int x); }"),
+            client(
+                    "CLIENT Calls { @interface Nullable {} void a(@Nullable Object x); }",
+                    "java.lang.Object " + NOT_MAPPED),
             client("CLIENT Calls { void a(int x); void b(int x); void a(String x, int y); }"),
             client("CLIENT Calls { String toString(); int hashCode(); void a(); }"),
             client("CLIENT Calls { boolean equals(Object o); }", "java.lang.Object " + NOT_MAPPED),
@@ -626,8 +667,8 @@ final class Forms {
 
     private static final List<Form> SERVERS = List.of(
             server("SERVER Service { @Method void a() {} Object b() { return 1; } }"),
-            server(
-                    "SERVER Service { @Method private void a() {} @Method protected void b() {} @Method void c() {} @Method public void d() {} }"),
+            server("SERVER Service { @Method private void a() {} @Method protected void b() {} @Method void c() {}"
+                    + " @Method public void d() {} }"),
             server("SERVER Service { @Method private void a(Object x) {} }", "java.lang.Object " + NOT_MAPPED),
             server("SERVER Service {}", "publishes nothing"),
             server("SERVER Service { void a() {} }", "publishes nothing"),
@@ -644,24 +685,27 @@ final class Forms {
                     "SERVER Service extends Base {} class Base { @Method private void a(Object x) {} }",
                     "java.lang.Object " + NOT_MAPPED),
             server(
-                    "SERVER Service extends Base { @Method void a() {} } class Base { @Method private void a(int x) {} }",
+                    "SERVER Service extends Base { @Method void a() {} } class Base { @Method private void a(int x)"
+                            + " {} }",
                     "a is published twice"),
             server(
-                    "SERVER Service extends Base { @Method void b() {} } class Base { @Method private static void a() {} }",
+                    "SERVER Service extends Base { @Method void b() {} } class Base { @Method private static void"
+                            + " a() {} }",
                     "static"),
             server("SERVER Service extends Base { void a() {} } class Base { @Method void a() {} }"),
             server("SERVER Service extends Base { @Method void a() {} } class Base { @Method void a() {} }"),
             server("SERVER Service extends Base { @Method(\"b\") void a() {} } class Base { @Method void a() {} }"),
-            server(
-                    "SERVER Service extends Base { @Method void a() {} } abstract class Base { @Method abstract void a(); }"),
+            server("SERVER Service extends Base { @Method void a() {} } abstract class Base { @Method abstract"
+                    + " void a(); }"),
             server("SERVER Service extends Base { void a() {} } abstract class Base { @Method abstract void a(); }"),
+            server("SERVER Service extends Base { @Method String a() { return \"\"; } } class Base { @Method"
+                    + " Object a() { return 1; } }"),
             server(
-                    "SERVER Service extends Base { @Method String a() { return \"\"; } } class Base { @Method Object a() { return 1; } }"),
-            server(
-                    "SERVER Service extends Base { @Override String a() { return \"\"; } } class Base { @Method Object a() { return 1; } }",
+                    "SERVER Service extends Base { @Override String a() { return \"\"; } } class Base { @Method"
+                            + " Object a() { return 1; } }",
                     "java.lang.Object " + NOT_MAPPED),
-            server(
-                    "SERVER Service extends Base<String> { @Method void a(String x) {} } class Base<T> { @Method void a(T x) {} }"),
+            server("SERVER Service extends Base<String> { @Method void a(String x) {} } class Base<T> { @Method"
+                    + " void a(T x) {} }"),
             server(
                     "SERVER Service extends Base<String> {} class Base<T> { @Method void a(T x) {} }",
                     "what T stands for is not known here"),
@@ -669,10 +713,35 @@ final class Forms {
                     "SERVER Service implements A { public void a() {} } interface A { @Method void a(); }",
                     "publishes nothing"),
             server("SERVER Service implements A {} interface A { @Method default void a() {} }", "publishes nothing"),
+            server("SERVER Service implements A { @Method void b() {} } interface A { @Method default Object a() {"
+                    + " return 1; } }"),
+            server("SERVER Service implements A { @Method public void a() {} } interface A { @Method(\"a\") void"
+                    + " a(); }"),
+            server("SERVER Service extends Mid { @Method void a() {} } class Mid extends Base { void a() {} }"
+                    + " class Base { @Method void a() {} }"),
             server(
-                    "SERVER Service implements A { @Method void b() {} } interface A { @Method default Object a() { return 1; } }"),
+                    "SERVER Service extends Mid { void a() {} } class Mid extends Base { @Method void a() {} }"
+                            + " class Base { @Method Object b() { return 1; } }",
+                    "java.lang.Object " + NOT_MAPPED),
+            server("SERVER Service extends Base<String> { @Method(\"b\") String a() { return \"\"; } } class"
+                    + " Base<T> { @Method T a() { return null; } }"),
             server(
-                    "SERVER Service implements A { @Method public void a() {} } interface A { @Method(\"a\") void a(); }"),
+                    "SERVER Service extends Base { @Method void a(List x) {} } class Base { @Method void"
+                            + " a(List<String> x) {} }",
+                    "List without its types"),
+            server("SERVER Service { @Method @RunOn(RunOn.Place.EVENT_LOOP) @LongPoll CompletionStage<Void> a() {"
+                    + " return null; } }"),
+            server("SERVER Service { @Method(idempotent = true, hedgeMillis = 1) Flow.Publisher<String> a() {"
+                    + " return null; } }"),
+            server("SERVER Service { @Method void a(@RouteBy Set<String> x) {} }"),
+            server("SERVER Service { static class Date2 extends Date {} @Method void a() { } void b(Date2 x) {} }"),
+            server("SERVER Service { @Method void equals() {} @Method @Override public String toString() { return"
+                    + " \"\"; } }"),
+            server(
+                    "SERVER Service { @Method @Override public boolean equals(Object o) { return this == o; }"
+                            + " @Override public int hashCode() { return 1; } }",
+                    "java.lang.Object " + NOT_MAPPED),
+            server("SERVER Service extends Thread { @Method void a() {} }"),
             server("@RPCXServer(\"x\") record Service() { @Method void a() {} }"),
             server(
                     "@RPCXServer(\"x\") interface Service { @Method void a(); }",

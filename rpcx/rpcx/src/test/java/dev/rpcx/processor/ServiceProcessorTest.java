@@ -343,6 +343,18 @@ class ServiceProcessorTest {
         assertThat(out.resolve(INDEX)).doesNotExist();
     }
 
+    /** An element of the class path has no line. */
+    @Test
+    void aFaultOfTheClassPathStandsAtTheServiceThatMeetsIt() {
+        List<Diagnostic<? extends JavaFileObject>> errors = compile(
+                withProcessor(),
+                Source.of("Bad", "@RPCXClient(remoteServerName = \"x\")\ninterface Bad {\nvoid a(Metadata given);\n}"));
+        assertThat(errors).singleElement().satisfies(error -> {
+            assertThat(error.getMessage(null)).contains("dev.rpcx.Metadata: a class needs a constructor");
+            assertThat(error.getLineNumber()).isEqualTo(3);
+        });
+    }
+
     @Test
     void whatDoesNotCompileIsTheCompilersToSay() {
         assertThat(compile(
