@@ -14,9 +14,15 @@ import javax.lang.model.element.VariableElement;
 import javax.lang.model.type.TypeKind;
 import org.jspecify.annotations.Nullable;
 
-/** The rules of {@code ClientProxy} for the annotations of a method. The call time of a client is not known here. */
+/**
+ * The rules of {@code ClientProxy} and {@code RegistryServer} for a method and its annotations. The call time of a
+ * client is not known here.
+ */
 final class CallCheck {
     private static final long MAX_TIMEOUT_MILLIS = TimeUnit.HOURS.toMillis(1);
+
+    /** As {@code RegistryServer} has it. */
+    private static final int MAX_SLOTS = 253;
 
     /** As {@code RouteKey} has it: types whose hash code is the same in every process. */
     private static final Set<String> STABLE = Set.of(
@@ -25,12 +31,26 @@ final class CallCheck {
     private CallCheck() {}
 
     /** What no method can have, neither a client's nor a service's. */
-    static void notNegative(Method marked, String where, Consumer<String> refusal) {
+    private static void notNegative(Method marked, String where, Consumer<String> refusal) {
         if (marked.timeoutMillis() < 0) {
             refusal.accept(where + ": timeoutMillis " + marked.timeoutMillis() + " (expected: 0 or more)");
         }
         if (marked.hedgeMillis() < 0) {
             refusal.accept(where + ": hedgeMillis " + marked.hedgeMillis() + " (expected: 0 or more)");
+        }
+    }
+
+    /** A method that a service publishes. */
+    static void published(ExecutableElement method, Method marked, String where, Consumer<String> refusal) {
+        notNegative(marked, where, refusal);
+        int slots = 0;
+        for (VariableElement parameter : method.getParameters()) {
+            TypeKind kind = parameter.asType().getKind();
+            slots += kind == TypeKind.LONG || kind == TypeKind.DOUBLE ? 2 : 1;
+        }
+        if (slots > MAX_SLOTS) {
+            refusal.accept(where + ": " + method.getParameters().size() + " parameters (expected: " + MAX_SLOTS
+                    + " at most, where a long or a double counts as two; or a record)");
         }
     }
 

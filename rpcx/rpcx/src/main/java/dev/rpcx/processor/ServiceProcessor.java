@@ -142,7 +142,7 @@ public final class ServiceProcessor extends AbstractProcessor {
             String where = name + "." + method.getSimpleName();
             String methodName = published(method, marked);
             checkName(method, where, methodName);
-            CallCheck.notNegative(marked, where, text -> refuse(method, text));
+            CallCheck.published(method, marked, where, text -> refuse(method, text));
             if (method.getModifiers().contains(Modifier.STATIC)) {
                 refuse(method, where + ": @Method on a static method (expected: one of the object)");
             }

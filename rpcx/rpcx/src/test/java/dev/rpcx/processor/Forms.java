@@ -6,6 +6,8 @@ import static dev.rpcx.processor.Form.method;
 import static dev.rpcx.processor.Form.server;
 
 import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** The table of {@link AgreementTest}: each form of service, method and message that somebody may write. */
@@ -31,6 +33,7 @@ final class Forms {
                         ENUMS,
                         CASES,
                         CLASSES,
+                        ODD,
                         FIELDS_OF_ONE_NAME,
                         NUMBERS,
                         CLIENTS,
@@ -541,6 +544,88 @@ final class Forms {
                     "cause: a public getter and no public setter"),
             message("static class Sent extends Date { private int z; public int getZ() { return z; } public void"
                     + " setZ(int v) {} }"));
+
+    private static final List<Form> ODD = List.of(
+            method("", "void a(" + numbers(200) + ")"),
+            client("CLIENT Calls { void a(" + numbers(254) + "); }"),
+            server("SERVER Service { @Method void a(" + numbers(253) + ") {} }"),
+            server("SERVER Service { @Method void a(" + numbers(254) + ") {} }", "254 parameters", "a record"),
+            server("SERVER Service { @Method void a(" + numbers(251) + ", long x) {} }"),
+            server(
+                    "SERVER Service { @Method void a(" + numbers(252) + ", double x) {} }",
+                    "253 parameters",
+                    "a record"),
+            message("record Sent(" + numbers(254) + ") {}"),
+            server("SERVER Service { private record R(int i) {} private enum E { A } @Method private R a(E x) {"
+                    + " return null; } }"),
+            server("SERVER Service { private static class B { " + NAME + "} @Method B a(B x) { return null; } }"),
+            server(
+                    "SERVER Service { class Inner { " + NAME + "} @Method void a(Inner x) {} }",
+                    "a class needs a constructor"),
+            server("SERVER Service { class Inner { record R(int i) {} enum E { A } } @Method void a(Inner.R x,"
+                    + " Inner.E y) {} }"),
+            message("record Sent(String x) implements Comparable<Sent> { public int compareTo(Sent o) { return 0; } }"),
+            message("record Sent(Page<Sent> x) {} record Page<T extends Record>(T t) {}"),
+            message("record Sent(Page<String> x) {} record Page<T extends CharSequence & Comparable<T>>(Optional<?"
+                    + " extends T> t) {}"),
+            message("static class Sent { private String aName; public String getAName() { return aName; } public"
+                    + " void setAName(String v) {} }"),
+            message("static class Sent { private String URL; public String getURL() { return URL; } public void"
+                    + " setURL(String v) {} }"),
+            message("static class Sent { private int $x; public int get$x() { return $x; } public void set$x(int v)"
+                    + " {} }"),
+            message("static class Sent { private int hashCode; " + NAME + "}"),
+            message("static class Sent { private Class<?> type; " + NAME + "}"),
+            message(
+                    "static class Sent { private Class<?> type; public Class<?> getType() { return type; } public"
+                            + " void setType(Class<?> v) {} }",
+                    "type: ",
+                    NOT_MAPPED),
+            message("static class Sent { private boolean on; public boolean isOn() { return on; } public boolean"
+                    + " getOn() { return on; }"
+                    + " public void setOn(boolean v) {} }"),
+            message("static class Sent { private boolean on; public Boolean getOn() { return on; } public boolean"
+                    + " isOn() { return on; }"
+                    + " public void setOn(boolean v) {} }"),
+            message("static class Sent { private String name; public <T> String getName() { return name; } public"
+                    + " <T> void setName(String v) {} }"),
+            message(
+                    "static class Sent { private List<String> all; public <T> List<T> getAll() { return null; }"
+                            + " public void setAll(List<String> v) {} }",
+                    "what T stands for is not known here"),
+            message(
+                    "static class Sent { private List<String> all; public List<Date> getAll() { return null; }"
+                            + " public void setAll(List<String> v) {} }",
+                    "java.util.Date " + NOT_MAPPED),
+            message("static class Sent { private List<Date> all; public List<String> getAll() { return null; }"
+                    + " public void setAll(List<Date> v) {} }"),
+            message("static class Sent { private List all; public List<String> getAll() { return null; } public"
+                    + " void setAll(List v) {} }"),
+            message("static class Sent { private byte[] x; public byte[] getX() { return x; } public void"
+                    + " setX(byte... v) {} }"),
+            message("static class Sent { private int x; public int getX() throws Exception { return x; } public"
+                    + " final synchronized void setX(int v) {} }"),
+            message("static class Sent extends Base { public void setOne(int v) {} } static class Base { private"
+                    + " int one; public int getOne() { return 1; } }"),
+            message(
+                    "static class Sent extends Base { } static class Base { private int one; public int getOne() {"
+                            + " return 1; } void setOne(int v) {} }",
+                    "one: a public getter and no public setter"),
+            message("static class Sent implements One { private int one; public void setOne(int v) {} public int"
+                    + " getOne() { return 1; } } interface One { int getOne(); }"),
+            message("static class Sent extends Base implements One<String> { public String getOne() { return null;"
+                    + " } } interface One<T> { T getOne(); }"
+                    + " static class Base { private String one; public void setOne(String v) {} }"),
+            message("record Sent(int a, int b) { public int a() { return b; } }"),
+            message("sealed interface Sent {} record A(Sent x) implements Sent {} static final class B implements"
+                    + " Sent { "
+                    + NAME + "}"),
+            message("sealed interface Sent permits One.A, Two.A {} static class One { record A() implements Sent {} }"
+                    + " static class Two { record A() implements Sent {} }"));
+
+    private static String numbers(int count) {
+        return IntStream.range(0, count).mapToObj(i -> "int p" + i).collect(Collectors.joining(", "));
+    }
 
     private static final List<Form> FIELDS_OF_ONE_NAME = List.of(
             message("static class Sent extends Base { private String name; } static class Base { " + NAME + "}"),
