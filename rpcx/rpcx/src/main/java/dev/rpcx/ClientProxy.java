@@ -55,6 +55,7 @@ final class ClientProxy implements InvocationHandler {
             Client client) {
         this.type = type;
         this.route = route;
+        Names.checked(service);
         for (PublishedMethod published : PublishedMethod.of(type)) {
             Method method = published.method();
             String name = published.name();
@@ -218,8 +219,13 @@ final class ClientProxy implements InvocationHandler {
     static RPCXClient marked(Class<?> type) {
         RPCXClient marked =
                 Given.notNull(type, "type", "an interface with @RPCXClient").getAnnotation(RPCXClient.class);
-        if (!type.isInterface() || marked == null) {
+        if (!type.isInterface() || type.isAnnotation() || marked == null) {
             throw new IllegalArgumentException(type.getName() + " (expected: an interface with @RPCXClient)");
+        }
+        if (type.isSealed()) {
+            throw new IllegalArgumentException(type.getName()
+                    + ": @RPCXClient on a sealed interface, which only its own cases implement"
+                    + " (expected: one that is not sealed)");
         }
         return marked;
     }

@@ -27,6 +27,9 @@ import java.util.concurrent.atomic.AtomicInteger;
  * }</pre>
  */
 public final class RegistryServer {
+    /** A method handle has 255 arguments at most, itself and the object among them. */
+    private static final int MAX_SLOTS = 253;
+
     private final Map<String, Published> methods = new LinkedHashMap<>();
 
     /** A method before a server gives it interceptors. */
@@ -134,6 +137,15 @@ public final class RegistryServer {
     }
 
     private static MethodHandle handle(Object service, Method method) {
+        int slots = 0;
+        for (Class<?> parameter : method.getParameterTypes()) {
+            slots += parameter == long.class || parameter == double.class ? 2 : 1;
+        }
+        if (slots > MAX_SLOTS) {
+            throw new IllegalArgumentException(method.getDeclaringClass().getName() + "." + method.getName() + ": "
+                    + method.getParameterCount() + " parameters (expected: " + MAX_SLOTS
+                    + " at most, where a long or a double counts as two; or a record)");
+        }
         try {
             method.setAccessible(true);
             return MethodHandles.lookup()

@@ -15,6 +15,7 @@ import java.lang.reflect.Modifier;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -75,9 +76,15 @@ final class Generator {
         file = new ClassFile(self, BASE);
     }
 
-    /** Null where the type's module, loader or size does not let a class stand beside it. */
+    /**
+     * Null where the type's module, loader or size does not let a class stand beside it, or where a value has a class
+     * that such a class does not reach.
+     */
     static @Nullable MessageCodec generate(MessageType type, FieldCodec[] fieldCodecs) {
         try {
+            if (!reachesValues(type)) {
+                return null;
+            }
             ClassLoader loader = type.javaClass().getClassLoader();
             if (loader == null || loader.loadClass(Out.class.getName()) != Out.class) {
                 return null;
@@ -98,6 +105,32 @@ final class Generator {
             told(type + " here, reflection instead", e);
             return null;
         }
+    }
+
+    /**
+     * Whether code beside the type may name the classes of what it hands to constructor and setters. A setter that is
+     * inherited from another package may take what is visible there alone; code that names it fails when it is run.
+     */
+    private static boolean reachesValues(MessageType type) {
+        return Stream.concat(Stream.of(type.constructor()), type.setters().stream())
+                .flatMap(maker -> Stream.of(maker.getParameterTypes()))
+                .allMatch(value -> reaches(type.javaClass(), value));
+    }
+
+    private static boolean reaches(Class<?> from, Class<?> value) {
+        Class<?> named = value;
+        while (named.isArray()) {
+            named = named.getComponentType();
+        }
+        if (named.isPrimitive()
+                || named.getPackageName().equals(from.getPackageName())
+                        && named.getClassLoader() == from.getClassLoader()) {
+            return true;
+        }
+        // to the virtual machine a protected class is a public one
+        return (named.getModifiers() & (Modifier.PUBLIC | Modifier.PROTECTED)) != 0
+                && from.getModule().canRead(named.getModule())
+                && named.getModule().isExported(named.getPackageName(), from.getModule());
     }
 
     /** The logger is made where there is something to say: it takes a server tens of milliseconds at its start. */

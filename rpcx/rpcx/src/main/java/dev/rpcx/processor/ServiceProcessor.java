@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.NoSuchFileException;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -27,7 +28,6 @@ import javax.lang.model.element.ExecutableElement;
 import javax.lang.model.element.Modifier;
 import javax.lang.model.element.TypeElement;
 import javax.lang.model.element.VariableElement;
-import javax.lang.model.type.TypeKind;
 import javax.lang.model.util.ElementFilter;
 import javax.tools.Diagnostic;
 import javax.tools.FileObject;
@@ -51,6 +51,12 @@ public final class ServiceProcessor extends AbstractProcessor {
     private final Map<String, Element> services = new TreeMap<>();
 
     private final Set<String> refused = new HashSet<>();
+
+    /** Outermost types that are compiled, where an error can stand. */
+    private final Set<Element> compiled = new HashSet<>();
+
+    /** The service or interface that is looked at. */
+    private @Nullable TypeElement current;
 
     private @Nullable TypeCheck types;
 
@@ -78,10 +84,13 @@ public final class ServiceProcessor extends AbstractProcessor {
 
     @Override
     public boolean process(Set<? extends TypeElement> annotations, RoundEnvironment round) {
+        compiled.addAll(round.getRootElements());
         for (TypeElement type : ElementFilter.typesIn(round.getElementsAnnotatedWith(RPCXServer.class))) {
+            current = type;
             service(type);
         }
         for (TypeElement type : ElementFilter.typesIn(round.getElementsAnnotatedWith(RPCXClient.class))) {
+            current = type;
             client(type);
         }
         if (round.processingOver() && !round.errorRaised()) {
@@ -94,8 +103,21 @@ public final class ServiceProcessor extends AbstractProcessor {
     private void refuse(Element at, String text) {
         // one fault may be met by many methods
         if (refused.add(text)) {
-            processingEnv.getMessager().printMessage(Diagnostic.Kind.ERROR, text, at);
+            processingEnv.getMessager().printMessage(Diagnostic.Kind.ERROR, text, isCompiled(at) ? at : current);
         }
+    }
+
+    /** What comes from the class path has no line. */
+    private boolean isCompiled(Element at) {
+        Element outermost = at;
+        while (!compiled.contains(outermost)) {
+            Element around = outermost.getEnclosingElement();
+            if (around == null) {
+                return false;
+            }
+            outermost = around;
+        }
+        return true;
     }
 
     private String binaryName(TypeElement type) {
@@ -105,28 +127,29 @@ public final class ServiceProcessor extends AbstractProcessor {
     private void service(TypeElement type) {
         String name = binaryName(type);
         if (type.getKind().isInterface() || type.getModifiers().contains(Modifier.ABSTRACT)) {
-            refuse(type, name + ": @RPCXServer on what cannot be made (expected: a class that is not abstract)");
+            refuse(
+                    type,
+                    name + ": @RPCXServer on what cannot be made, since it is "
+                            + (type.getKind().isInterface() ? "an interface" : "abstract")
+                            + " (expected: a class that is neither)");
             return;
         }
         services.put(name, type);
         image().members(name, type);
         checkName(type, name, type.getAnnotation(RPCXServer.class).value());
         Map<String, ExecutableElement> published = new HashMap<>();
-        for (ExecutableElement method : methods(type)) {
+        for (ExecutableElement method : annotated(type)) {
             dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
-            if (marked != null) {
-                String methodName = published(method, marked);
-                checkName(method, name + "." + method.getSimpleName(), methodName);
-                if (method.getModifiers().contains(Modifier.STATIC)) {
-                    refuse(
-                            method,
-                            name + "." + method.getSimpleName()
-                                    + ": @Method on a static method (expected: one of the object)");
-                }
-                refuseTwice(published, methodName, method, type);
-                method(name, method);
-                reached(method, type);
+            String where = name + "." + method.getSimpleName();
+            String methodName = published(method, marked);
+            checkName(method, where, methodName);
+            CallCheck.published(method, marked, where, text -> refuse(method, text));
+            if (method.getModifiers().contains(Modifier.STATIC)) {
+                refuse(method, where + ": @Method on a static method (expected: one of the object)");
             }
+            refuseTwice(published, methodName, method, type);
+            method(name, method);
+            reached(method, type);
         }
         if (published.isEmpty()) {
             refuse(type, name + " publishes nothing (expected: a method with @Method)");
@@ -139,6 +162,13 @@ public final class ServiceProcessor extends AbstractProcessor {
             refuse(type, name + ": @RPCXClient on a class (expected: an interface)");
             return;
         }
+        if (type.getModifiers().contains(Modifier.SEALED)) {
+            refuse(
+                    type,
+                    name + ": @RPCXClient on a sealed interface, which only its own cases implement (expected: one that"
+                            + " is not sealed)");
+            return;
+        }
         checkName(type, name, type.getAnnotation(RPCXClient.class).remoteServerName());
         image().proxy(name, type);
         image().members(name, type);
@@ -148,11 +178,8 @@ public final class ServiceProcessor extends AbstractProcessor {
                 String methodName = published(method, method.getAnnotation(dev.rpcx.Method.class));
                 checkName(method, name + "." + method.getSimpleName(), methodName);
                 refuseTwice(published, methodName, method, type);
-                if (method.getAnnotation(OneWay.class) != null
-                        && method.getReturnType().getKind() != TypeKind.VOID) {
-                    refuse(method, name + "." + method.getSimpleName() + ": @OneWay with a result (expected: void)");
-                }
                 method(name, method);
+                CallCheck.call(method, name + "." + method.getSimpleName(), types(), this::refuse);
                 reached(method, type);
             }
         }
@@ -189,6 +216,23 @@ public final class ServiceProcessor extends AbstractProcessor {
         }
     }
 
+    /**
+     * Those that a class publishes, as {@code RegistryServer} finds them: its own and its superclasses', private ones
+     * too, none of its interfaces. A method that an annotated one overrides is left out.
+     */
+    private List<ExecutableElement> annotated(TypeElement type) {
+        List<ExecutableElement> found = new ArrayList<>();
+        for (TypeElement each : TypeCheck.lineage(type)) {
+            List<ExecutableElement> own = ElementFilter.methodsIn(each.getEnclosedElements()).stream()
+                    .filter(method -> method.getAnnotation(dev.rpcx.Method.class) != null)
+                    .filter(method -> found.stream()
+                            .noneMatch(lower -> processingEnv.getElementUtils().overrides(lower, method, type)))
+                    .toList();
+            found.addAll(own);
+        }
+        return found;
+    }
+
     /** Its own and inherited ones, without Object's. */
     private List<ExecutableElement> methods(TypeElement type) {
         TypeElement object = processingEnv.getElementUtils().getTypeElement("java.lang.Object");
@@ -220,10 +264,18 @@ public final class ServiceProcessor extends AbstractProcessor {
                 return;
             }
         }
+        boolean isStream =
+                parameters.size() == 1 && check.isPublisher(parameters.get(0).asType());
+        if ((isStream || check.isPublisher(method.getReturnType())) && method.getAnnotation(OneWay.class) != null) {
+            refuse(method, where + ": a stream of a one-way method (expected: not one-way)");
+            return;
+        }
         for (VariableElement parameter : parameters) {
             check.parameter(parameter.asType(), where + "(" + parameter.getSimpleName() + ")", parameter);
         }
-        check.numbers(parameters, where, false);
+        if (!isStream) {
+            check.numbers(parameters, where, false);
+        }
         check.result(method.getReturnType(), "result of " + where, method);
     }
 

@@ -36,8 +36,11 @@ import javax.lang.model.util.Types;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rules of {@code Schema}, held against the compiler's types instead of loaded classes. Each refusal names the component and stands at it.
- * Knows nothing of locks, which the compiler cannot see.
+ * The rules of {@code Schema}, held against the compiler's types instead of loaded classes. Each refusal names the
+ * component and stands at it. Knows nothing of locks, which the compiler cannot see. A test starts what this accepts
+ * and what it refuses: {@code AgreementTest}.
+ *
+ * <p>Longer than 400 lines because it has a part for each part of {@code Schema}, in one table of types that were met.
  */
 final class TypeCheck {
     private static final Set<String> SIMPLE = Set.of(
@@ -58,9 +61,15 @@ final class TypeCheck {
             "java.time.LocalDate",
             "java.time.LocalDateTime");
 
+    private static final Set<String> STAGES = Set.of(
+            "java.util.concurrent.CompletionStage", "java.util.concurrent.CompletableFuture", "dev.rpcx.RPCXFuture");
+
     private static final Set<String> LISTS = Set.of("java.util.List", "java.util.Collection", "java.util.Set");
+    private static final Set<String> UNORDERED = Set.of("java.util.Collection", "java.util.Set", "java.util.Map");
     private static final String SET = "java.util.Set";
     private static final String MAP = "java.util.Map";
+
+    private static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
     /** As {@code Schema} has it. */
     private static final int MOST_DEPTH = 16;
@@ -70,6 +79,9 @@ final class TypeCheck {
     private final Types types;
     private final Elements elements;
     private final BiConsumer<Element, String> refusal;
+
+    /** Types of the components and cases of each message, by the message's own. */
+    private final Map<String, List<TypeMirror>> members = new HashMap<>();
 
     /** Uses of types that have been looked at, so that a type may contain itself. */
     private final Set<String> seen = new HashSet<>();
@@ -102,7 +114,7 @@ final class TypeCheck {
     void parameter(TypeMirror type, String where, Element at) {
         if (isPublisher(type)) {
             items(type, where, at);
-        } else {
+        } else if (isKnown(type, where, at)) {
             field(type, where, at);
         }
     }
@@ -111,18 +123,18 @@ final class TypeCheck {
         List<? extends TypeMirror> of = ((DeclaredType) publisher).getTypeArguments();
         if (of.isEmpty()) {
             refusal.accept(at, where + ": a stream of what? (expected: Flow.Publisher<Type>)");
-        } else {
+        } else if (isKnown(of.get(0), where, at)) {
             field(of.get(0), where, at);
         }
     }
 
     void result(TypeMirror type, String where, Element at) {
         TypeMirror content = type;
-        if (isPublisher(type)) {
-            items(type, where, at);
+        if (type.getKind() == TypeKind.ERROR || !isKnown(type, where, at)) {
             return;
         }
-        if (type.getKind() == TypeKind.ERROR) {
+        if (isPublisher(type)) {
+            items(type, where, at);
             return;
         }
         boolean isStage = isA(type, CompletionStage.class);
@@ -134,12 +146,12 @@ final class TypeCheck {
             return;
         }
         if (isStage) {
-            List<? extends TypeMirror> of = ((DeclaredType) type).getTypeArguments();
-            if (of.isEmpty()) {
-                refusal.accept(at, where + ": " + type + " without its type");
+            if (!STAGES.contains(name(type))) {
+                refusal.accept(
+                        at, where + ": " + type + " (expected: CompletionStage, CompletableFuture or RPCXFuture)");
                 return;
             }
-            content = of.get(0);
+            content = bound(((DeclaredType) type).getTypeArguments().get(0));
         }
         if (content.getKind() != TypeKind.VOID && !name(content).equals("java.lang.Void")) {
             field(content, where, at);
@@ -156,6 +168,69 @@ final class TypeCheck {
 
     private void refuse(TypeMirror type, String where, Element at, String why) {
         refusal.accept(at, where + ": " + type + " cannot be mapped to Protobuf: " + why);
+    }
+
+    /**
+     * Whether a type can be written down as the schema does it, its parameters included, whatever it is then mapped to.
+     * What does not compile is the compiler's to say.
+     */
+    private boolean isKnown(TypeMirror given, String where, Element at) {
+        if (given instanceof WildcardType wildcard && wildcard.getSuperBound() != null) {
+            refuse(given, where, at, "expected a type whose components are known");
+            return false;
+        }
+        TypeMirror type = bound(given);
+        if (type.getKind() == TypeKind.TYPEVAR) {
+            refusal.accept(at, where + ": what " + type + " stands for is not known here");
+            return false;
+        }
+        if (type instanceof ArrayType array && isGeneric(array.getComponentType())) {
+            refuse(type, where, at, ARRAY);
+            return false;
+        }
+        if (!(type instanceof DeclaredType declared) || type.getKind() == TypeKind.ERROR) {
+            return true;
+        }
+        if (isRaw(declared)) {
+            String name = declared.asElement().getSimpleName().toString();
+            refusal.accept(at, where + ": " + name + " without its types (expected: " + name + "<…>)");
+            return false;
+        }
+        for (TypeMirror argument : declared.getTypeArguments()) {
+            if (!isKnown(argument, where, at)) {
+                return false;
+            }
+        }
+        if (depth(declared) > MOST_DEPTH) {
+            refusal.accept(
+                    at,
+                    where + ": types inside types, more than " + MOST_DEPTH
+                            + " deep (expected: a type that does not contain itself with ever longer parameters)");
+            return false;
+        }
+        return true;
+    }
+
+    private static boolean isRaw(DeclaredType type) {
+        return type.getTypeArguments().size()
+                != ((TypeElement) type.asElement()).getTypeParameters().size();
+    }
+
+    private static boolean isGeneric(TypeMirror component) {
+        return component.getKind() == TypeKind.TYPEVAR
+                || component instanceof ArrayType array && isGeneric(array.getComponentType())
+                || component instanceof DeclaredType declared
+                        && !declared.getTypeArguments().isEmpty();
+    }
+
+    /** The class and its superclasses, without {@code Object}. */
+    static List<TypeElement> lineage(TypeElement type) {
+        List<TypeElement> found = new ArrayList<>();
+        for (TypeElement c = type; c != null && !c.getQualifiedName().contentEquals("java.lang.Object"); ) {
+            found.add(c);
+            c = c.getSuperclass() instanceof DeclaredType parent ? (TypeElement) parent.asElement() : null;
+        }
+        return found;
     }
 
     /** One value: a parameter, a component, a result. */
@@ -184,16 +259,11 @@ final class TypeCheck {
         }
         if (type instanceof ArrayType array) {
             if (array.getComponentType().getKind() != TypeKind.BYTE) {
-                refuse(type, where, at, "write it as a List (only byte[] is a value of its own)");
+                refuse(type, where, at, ARRAY);
             }
             return;
         }
-        if (type.getKind() == TypeKind.TYPEVAR) {
-            refusal.accept(at, where + ": what " + type + " stands for is not known here");
-            return;
-        }
         if (!(type instanceof DeclaredType declared) || type.getKind() == TypeKind.ERROR) {
-            // what does not compile is the compiler's to say
             if (type.getKind() != TypeKind.ERROR) {
                 refuse(type, where, at, "expected a type whose components are known");
             }
@@ -213,20 +283,9 @@ final class TypeCheck {
         } else if (name.equals(MAP)) {
             arguments(declared, 2, where, at);
             compared(declared, where + ", key", at);
-        } else if (depth(declared) > MOST_DEPTH) {
-            refusal.accept(
-                    at,
-                    where + ": types inside types, more than " + MOST_DEPTH
-                            + " deep (expected: a type that does not contain itself with ever longer parameters)");
         } else {
             TypeElement element = (TypeElement) declared.asElement();
-            if (declared.getTypeArguments().size()
-                    != element.getTypeParameters().size()) {
-                refusal.accept(
-                        at,
-                        where + ": " + element.getSimpleName() + " without its types (expected: "
-                                + element.getSimpleName() + "<…>)");
-            } else if (element.getKind() == ElementKind.ENUM) {
+            if (element.getKind() == ElementKind.ENUM) {
                 enumType(element);
             } else {
                 message(declared, element, where, at);
@@ -236,10 +295,6 @@ final class TypeCheck {
 
     private void arguments(DeclaredType container, int count, String where, Element at) {
         List<? extends TypeMirror> arguments = container.getTypeArguments();
-        if (arguments.size() != count) {
-            refusal.accept(at, where + ": " + container.asElement().getSimpleName() + " without its types");
-            return;
-        }
         for (int i = 0; i < count; i++) {
             element(arguments.get(i), count == 1 ? where : where + (i == 0 ? ", key" : ", value"), at);
         }
@@ -247,8 +302,7 @@ final class TypeCheck {
 
     /** What a set holds, or a map is looked up by. */
     private void compared(DeclaredType container, String where, Element at) {
-        if (!container.getTypeArguments().isEmpty()
-                && bound(container.getTypeArguments().get(0)) instanceof ArrayType array
+        if (bound(container.getTypeArguments().get(0)) instanceof ArrayType array
                 && array.getComponentType().getKind() == TypeKind.BYTE) {
             refusal.accept(
                     at,
@@ -281,10 +335,37 @@ final class TypeCheck {
         if (element.getKind() == ElementKind.RECORD) {
             record(type, element);
         } else if (isSealed(element)) {
-            oneOf(element);
+            oneOf(type, element);
         } else {
             bean(type, element);
         }
+    }
+
+    private void member(DeclaredType of, TypeMirror type, String where, Element at) {
+        members.computeIfAbsent(of.toString(), none -> new ArrayList<>()).add(type);
+        if (isKnown(type, where, at)) {
+            field(type, where, at);
+        }
+    }
+
+    /**
+     * Whether equal values of a type that has been looked at may be sent as different bytes.
+     *
+     * @return true for a set, a map or a collection, and for what has one in it
+     */
+    boolean mayHaveNoOrder(TypeMirror type) {
+        return mayHaveNoOrder(type, new HashSet<>());
+    }
+
+    private boolean mayHaveNoOrder(TypeMirror given, Set<String> met) {
+        if (!(bound(given) instanceof DeclaredType type) || !met.add(type.toString())) {
+            return false;
+        }
+        String name = name(type);
+        List<? extends TypeMirror> parts = LISTS.contains(name) || name.equals(Optional.class.getName())
+                ? type.getTypeArguments()
+                : members.getOrDefault(type.toString(), List.of());
+        return UNORDERED.contains(name) || parts.stream().anyMatch(part -> mayHaveNoOrder(part, met));
     }
 
     private static boolean isSealed(TypeElement element) {
@@ -318,7 +399,7 @@ final class TypeCheck {
         String raw = binary(element);
         for (RecordComponentElement component : element.getRecordComponents()) {
             ExecutableType accessor = (ExecutableType) types.asMemberOf(type, component.getAccessor());
-            field(accessor.getReturnType(), raw + "." + component.getSimpleName(), component);
+            member(type, accessor.getReturnType(), raw + "." + component.getSimpleName(), component);
             Field onAccessor = component.getAccessor().getAnnotation(Field.class);
             if (onAccessor != null && !onAccessor.equals(component.getAnnotation(Field.class))) {
                 strayNumber(component.getAccessor());
@@ -335,7 +416,7 @@ final class TypeCheck {
         }
     }
 
-    private void oneOf(TypeElement element) {
+    private void oneOf(DeclaredType type, TypeElement element) {
         String raw = binary(element);
         List<TypeElement> cases = new ArrayList<>();
         permitted(element, cases);
@@ -366,7 +447,7 @@ final class TypeCheck {
             } else if (!each.getTypeParameters().isEmpty()) {
                 refusal.accept(each, where + ": a generic case cannot be mapped");
             } else {
-                element(each.asType(), where, each);
+                member(type, each.asType(), where, each);
             }
         }
         numbers(numbered, raw, false);
@@ -443,25 +524,37 @@ final class TypeCheck {
                     raw + ": a class needs a constructor without parameters, getters and setters; or make it a record");
             return;
         }
+        for (DeclaredType parent = superclass(type); parent != null; parent = superclass(parent)) {
+            if (!isRaw(parent) && !isKnown(parent, raw, element)) {
+                return;
+            }
+        }
         List<Element> numbered = new ArrayList<>();
+        List<String> names = new ArrayList<>();
         boolean isWhole = true;
         Map<String, VariableElement> fields = new HashMap<>();
+        Map<ExecutableElement, String> owners = new HashMap<>();
         for (VariableElement field : ElementFilter.fieldsIn(allMembers(element))) {
             Set<Modifier> modifiers = field.getModifiers();
+            String name = field.getSimpleName().toString();
+            // a field that a subclass hides by one of the same name has no accessors of its own
             if (modifiers.contains(Modifier.STATIC)
                     || modifiers.contains(Modifier.TRANSIENT)
-                    || fields.putIfAbsent(field.getSimpleName().toString(), field) != null) {
+                    || fields.putIfAbsent(name, field) != null) {
                 continue;
             }
             ExecutableElement getter = getter(element, field);
-            boolean hasSetter = !modifiers.contains(Modifier.FINAL) && hasSetter(element, field);
-            if (getter != null != hasSetter) {
-                refusal.accept(field, raw + "." + field.getSimpleName() + ": " + Accessors.alone(getter != null));
+            ExecutableElement setter = modifiers.contains(Modifier.FINAL) ? null : setter(element, field);
+            if (getter != null && setter != null) {
+                member(type, typeOf(getter, type), raw + "." + name, field);
+                // what a subclass narrows calls its own, which has the number
+                ExecutableElement called = getter(element, getter);
+                numbered.add(called.getAnnotation(Field.class) != null ? called : field);
+                names.add(name);
+                isWhole &= isAlone(owners, getter, name, raw, field) && isAlone(owners, setter, name, raw, field);
+            } else if (getter != null || setter != null) {
+                refusal.accept(field, raw + "." + name + ": " + Accessors.alone(getter != null));
                 isWhole = false;
-            } else if (getter != null) {
-                ExecutableType as = (ExecutableType) types.asMemberOf(type, getter);
-                field(as.getReturnType(), raw + "." + field.getSimpleName(), field);
-                numbered.add(getter.getAnnotation(Field.class) != null ? getter : field);
             } else {
                 isWhole &= refuseOthers(element, field, raw);
             }
@@ -474,20 +567,55 @@ final class TypeCheck {
                 strayNumber(member);
             }
         }
-        numbers(numbered, raw, false);
+        numbers(numbered, names, raw, false);
+    }
+
+    private boolean isAlone(
+            Map<ExecutableElement, String> owners, ExecutableElement accessor, String name, String raw, Element at) {
+        String other = owners.putIfAbsent(accessor, name);
+        if (other != null) {
+            refusal.accept(
+                    at,
+                    raw + "." + name + ": " + accessor.getSimpleName() + "() is that of " + other
+                            + " (expected: one property for each accessor)");
+        }
+        return other == null;
+    }
+
+    private @Nullable DeclaredType superclass(DeclaredType type) {
+        return types.directSupertypes(type).stream()
+                .map(DeclaredType.class::cast)
+                .filter(parent ->
+                        parent.asElement().getKind().isClass() && !name(parent).equals("java.lang.Object"))
+                .findFirst()
+                .orElse(null);
+    }
+
+    /**
+     * What a getter brings, with what the type's parameters stand for. Those of an interface or a raw superclass are
+     * not known.
+     */
+    private TypeMirror typeOf(ExecutableElement getter, DeclaredType type) {
+        for (DeclaredType c = type; c != null; c = superclass(c)) {
+            if (c.asElement().equals(getter.getEnclosingElement())) {
+                return isRaw(c)
+                        ? getter.getReturnType()
+                        : ((ExecutableType) types.asMemberOf(c, getter)).getReturnType();
+            }
+        }
+        return getter.getReturnType();
     }
 
     /** Those of its superclasses too, what a subclass overrides among them; no classes within. */
     private List<Element> allMembers(TypeElement element) {
         List<Element> members = new ArrayList<>();
-        for (TypeElement c = element; c != null && !c.toString().equals("java.lang.Object"); ) {
+        for (TypeElement c : lineage(element)) {
             for (Element member : c.getEnclosedElements()) {
                 if (member.getKind().isField() || member.getKind() == ElementKind.METHOD) {
                     members.add(member);
                 }
             }
             mapped.add(c);
-            c = c.getSuperclass() instanceof DeclaredType parent ? (TypeElement) parent.asElement() : null;
         }
         return members;
     }
@@ -496,38 +624,69 @@ final class TypeCheck {
     private boolean refuseOthers(TypeElement in, VariableElement field, String raw) {
         String name = field.getSimpleName().toString();
         boolean isBoolean = field.asType().getKind() == TypeKind.BOOLEAN;
-        List<String> getters = Accessors.getters(name, isBoolean);
-        List<String> setters = Accessors.setters(name, isBoolean);
-        for (ExecutableElement method : accessors(in)) {
-            String called = method.getSimpleName().toString();
-            boolean gets = method.getParameters().isEmpty()
-                    && method.getReturnType().getKind() != TypeKind.VOID
-                    && getters.contains(called);
-            boolean sets = method.getParameters().size() == 1 && setters.contains(called);
-            if ((gets || sets) && !called.equals(name)) {
-                refusal.accept(field, raw + "." + name + ": " + Accessors.ofOtherType(called));
-                return false;
-            }
+        String other = named(in, name, Accessors.getters(name, isBoolean), 0);
+        if (other == null) {
+            other = named(in, name, Accessors.setters(name, isBoolean), 1);
         }
-        return true;
+        if (other != null) {
+            refusal.accept(field, raw + "." + name + ": " + Accessors.ofOtherType(other));
+        }
+        return other == null;
     }
 
+    private @Nullable String named(TypeElement in, String field, List<String> names, int parameters) {
+        return accessors(in).stream()
+                .filter(method -> method.getParameters().size() == parameters
+                        && (parameters > 0 || method.getReturnType().getKind() != TypeKind.VOID))
+                .map(method -> method.getSimpleName().toString())
+                .filter(name -> names.contains(name) && !name.equals(field))
+                .findFirst()
+                .orElse(null);
+    }
+
+    /**
+     * The getter of the class that is mapped, or else of the class that declares the field: what a subclass narrows
+     * calls its own.
+     */
     private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
-        boolean isInherited = !in.equals(field.getEnclosingElement());
         TypeMirror type = types.erasure(field.asType());
-        for (String name : Accessors.getters(
+        List<String> names = Accessors.getters(
+                field.getSimpleName().toString(), field.asType().getKind() == TypeKind.BOOLEAN);
+        for (TypeElement c : List.of(in, (TypeElement) field.getEnclosingElement())) {
+            for (String name : names) {
+                for (ExecutableElement method : accessors(c)) {
+                    if (method.getSimpleName().contentEquals(name)
+                            && method.getParameters().isEmpty()
+                            && types.isSameType(types.erasure(method.getReturnType()), type)) {
+                        return method;
+                    }
+                }
+            }
+        }
+        return null;
+    }
+
+    /** The one that stands for it in the class that is mapped. */
+    private ExecutableElement getter(TypeElement in, ExecutableElement found) {
+        return accessors(in).stream()
+                .filter(method -> method.getSimpleName().equals(found.getSimpleName())
+                        && method.getParameters().isEmpty())
+                .findFirst()
+                .orElse(found);
+    }
+
+    private @Nullable ExecutableElement setter(TypeElement in, VariableElement field) {
+        TypeMirror type = types.erasure(field.asType());
+        List<ExecutableElement> methods = new ArrayList<>(accessors(in));
+        // also what a subclass overrides for one type that a parameter stands for: a bridge leads there
+        lineage(in).forEach(c -> methods.addAll(publicOnes(c.getEnclosedElements())));
+        for (String name : Accessors.setters(
                 field.getSimpleName().toString(), field.asType().getKind() == TypeKind.BOOLEAN)) {
-            for (ExecutableElement method : accessors(in)) {
-                TypeMirror result = types.erasure(method.getReturnType());
-                boolean fits = types.isSameType(result, type)
-                        // what a subclass narrows calls its own
-                        || isInherited
-                                && type.getKind() == TypeKind.DECLARED
-                                && result.getKind() == TypeKind.DECLARED
-                                && types.isSubtype(result, type);
+            for (ExecutableElement method : methods) {
                 if (method.getSimpleName().contentEquals(name)
-                        && method.getParameters().isEmpty()
-                        && fits) {
+                        && method.getParameters().size() == 1
+                        && types.isSameType(
+                                types.erasure(method.getParameters().get(0).asType()), type)) {
                     return method;
                 }
             }
@@ -535,29 +694,33 @@ final class TypeCheck {
         return null;
     }
 
-    private boolean hasSetter(TypeElement in, VariableElement field) {
-        List<String> names = Accessors.setters(
-                field.getSimpleName().toString(), field.asType().getKind() == TypeKind.BOOLEAN);
-        return accessors(in).stream()
-                .anyMatch(method -> names.contains(method.getSimpleName().toString())
-                        && method.getParameters().size() == 1
-                        && types.isSameType(
-                                types.erasure(method.getParameters().get(0).asType()), types.erasure(field.asType())));
+    private List<ExecutableElement> accessors(TypeElement in) {
+        return publicOnes(elements.getAllMembers(in));
     }
 
-    private List<ExecutableElement> accessors(TypeElement in) {
-        return ElementFilter.methodsIn(elements.getAllMembers(in)).stream()
+    private static List<ExecutableElement> publicOnes(List<? extends Element> of) {
+        return ElementFilter.methodsIn(of).stream()
                 .filter(method -> method.getModifiers().contains(Modifier.PUBLIC)
                         && !method.getModifiers().contains(Modifier.STATIC))
                 .toList();
     }
 
-    /** All members have {@link Field} or none; no number twice, none that Protobuf refuses. */
+    /** As {@link #numbers(List, List, String, boolean)}, for what has a name of its own. */
     void numbers(List<? extends Element> members, String where, boolean ofEnum) {
-        Map<Integer, Element> taken = new HashMap<>();
-        for (Element member : members) {
+        numbers(
+                members,
+                members.stream().map(each -> each.getSimpleName().toString()).toList(),
+                where,
+                ofEnum);
+    }
+
+    /** All members have {@link Field} or none; no number twice, none that Protobuf refuses. */
+    private void numbers(List<? extends Element> members, List<String> names, String where, boolean ofEnum) {
+        Map<Integer, String> taken = new HashMap<>();
+        for (int i = 0; i < members.size(); i++) {
+            Element member = members.get(i);
             Field field = member.getAnnotation(Field.class);
-            String name = where + "." + member.getSimpleName();
+            String name = where + "." + names.get(i);
             if (field == null) {
                 if (members.stream().anyMatch(other -> other.getAnnotation(Field.class) != null)) {
                     refusal.accept(
@@ -574,9 +737,9 @@ final class TypeCheck {
                         name + ": number " + number + " (expected: "
                                 + (ofEnum ? "0 or more)" : "1 to 536870911, without 19000 to 19999)"));
             }
-            Element other = taken.putIfAbsent(number, member);
+            String other = taken.putIfAbsent(number, names.get(i));
             if (other != null) {
-                refusal.accept(member, name + ": number " + number + " is taken by " + other.getSimpleName());
+                refusal.accept(member, name + ": number " + number + " is taken by " + other);
             }
         }
     }

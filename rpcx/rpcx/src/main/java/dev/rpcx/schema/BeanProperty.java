@@ -6,6 +6,7 @@ import java.lang.reflect.Modifier;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** A field of a class with a public getter and setter. */
@@ -15,15 +16,26 @@ record BeanProperty(String name, AnnotatedElement annotated, Method getter, Meth
      *
      * @param declaring the class whose fields these are
      * @param type the class that is mapped: that one, or a subclass
+     * @param names of the fields of subclasses, to which those of this class are added. A field that a subclass hides
+     *     by one of the same name has no accessors of its own: they are those of the subclass's field
+     * @param below what the fields of subclasses are
      * @throws SchemaException a field's value would be lost, as it has one of the two alone, or one of another type
      */
-    static Map<String, BeanProperty> of(Class<?> declaring, Class<?> type) {
+    static Map<String, BeanProperty> of(
+            Class<?> declaring, Class<?> type, Set<String> names, Map<String, BeanProperty> below) {
         Map<String, BeanProperty> properties = new LinkedHashMap<>();
         for (java.lang.reflect.Field field : declaring.getDeclaredFields()) {
             if (Modifier.isStatic(field.getModifiers()) || Modifier.isTransient(field.getModifiers())) {
                 continue;
             }
             String name = field.getName();
+            if (!names.add(name)) {
+                BeanProperty hiding = below.get(name);
+                if (hiding != null) {
+                    properties.put(name, hiding);
+                }
+                continue;
+            }
             boolean isBoolean = field.getType() == boolean.class;
             List<String> getters = Accessors.getters(name, isBoolean);
             List<String> setters = Accessors.setters(name, isBoolean);
@@ -51,12 +63,18 @@ record BeanProperty(String name, AnnotatedElement annotated, Method getter, Meth
     /** A field with accessors of another type is meant to be sent. One whose name alone is that of a method is not. */
     private static void refuseOthers(
             Class<?> type, String field, List<String> getters, List<String> setters, String where) {
+        refuse(type, field, getters, 0, where);
+        refuse(type, field, setters, 1, where);
+    }
+
+    private static void refuse(Class<?> type, String field, List<String> names, int parameters, String where) {
         for (Method method : type.getMethods()) {
             String name = method.getName();
-            boolean gets =
-                    method.getParameterCount() == 0 && method.getReturnType() != void.class && getters.contains(name);
-            boolean sets = method.getParameterCount() == 1 && setters.contains(name);
-            if ((gets || sets) && !name.equals(field) && isAccessor(method)) {
+            boolean isNamed = names.contains(name)
+                    && !name.equals(field)
+                    && method.getParameterCount() == parameters
+                    && (parameters > 0 || method.getReturnType() != void.class);
+            if (isNamed && isAccessor(method)) {
                 throw new SchemaException(where + "." + field + ": " + Accessors.ofOtherType(name));
             }
         }

@@ -38,6 +38,10 @@ public record FieldType(
         if ((key != null) != (holder == Holder.MAP)) {
             throw new IllegalArgumentException(name + ": a map and only a map has a key");
         }
+        checkNumber(name, number);
+    }
+
+    static void checkNumber(String name, int number) {
         if (number < 1 || number > 536_870_911 || number >= 19_000 && number <= 19_999) {
             throw new SchemaException(name + ": number " + number
                     + " (expected: 1 to 536870911 without 19000 to 19999, which Protobuf keeps)");

@@ -22,6 +22,7 @@ import java.time.LocalDateTime;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -29,6 +30,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.concurrent.Future;
@@ -80,6 +82,12 @@ public final class Schema {
             Float.class, Scalar.FLOAT,
             Double.class, Scalar.DOUBLE);
 
+    static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
+
+    /** Types of results that are completed later. The last of them stands above this package. */
+    private static final Set<String> STAGES =
+            Set.of(CompletionStage.class.getName(), CompletableFuture.class.getName(), "dev.rpcx.RPCXFuture");
+
     private final Lock lock;
     private final boolean extending;
     private final Map<Use, Shape> shapes = new HashMap<>();
@@ -123,8 +131,14 @@ public final class Schema {
     public synchronized MessageType parameters(Method method) {
         Parameter[] parameters = method.getParameters();
         String where = where(method);
+        for (Parameter parameter : parameters) {
+            Field field = parameter.getAnnotation(Field.class);
+            if (field != null && !isStream(parameter)) {
+                FieldType.checkNumber(parameter.getName(), field.value());
+            }
+        }
         if (parameters.length == 1
-                && parameters[0].getType() != Flow.Publisher.class
+                && !isStream(parameters[0])
                 && !nullable(parameters[0], parameters[0].getAnnotatedType())) {
             Use use = Use.of(parameters[0].getParameterizedType(), Map.of(), where);
             if (isMessage(use.raw()) && shape(use, where) instanceof MessageType message) {
@@ -136,7 +150,7 @@ public final class Schema {
         Numbers numbers = new Numbers(where, null, NumberSource.FIXED, List.of(parameters), extending);
         for (int i = 0; i < parameters.length; i++) {
             Parameter parameter = parameters[i];
-            if (parameter.getType() == Flow.Publisher.class) {
+            if (isStream(parameter)) {
                 continue;
             }
             positions.add(i);
@@ -152,12 +166,18 @@ public final class Schema {
                 .parameters(parameters.length, positions);
     }
 
+    /** A type variable that has a stream as its bound is none: nobody says of what it is. */
+    private static boolean isStream(Parameter parameter) {
+        return parameter.getType() == Flow.Publisher.class
+                && !(parameter.getParameterizedType() instanceof TypeVariable<?>);
+    }
+
     /**
      * The message that a call of this method brings back: of what a {@link CompletionStage} completes with, of each
      * item of a stream.
      *
      * @throws SchemaException the type cannot be mapped, or is a future that is no stage: nobody would be told of its
-     *     end
+     *     end; or it is a stage of a class of its own, which no client can make
      */
     public synchronized MessageType result(Method method) {
         String where = "result of " + where(method);
@@ -167,11 +187,19 @@ public final class Schema {
             throw new SchemaException(where + ": " + use + " is a future that nobody is told the end of (expected:"
                     + " CompletionStage, CompletableFuture or RPCXFuture)");
         }
+        if (isStage && !STAGES.contains(use.raw().getName())) {
+            throw new SchemaException(
+                    where + ": " + use + " (expected: CompletionStage, CompletableFuture or RPCXFuture)");
+        }
         boolean nullable = nullable(method, method.getAnnotatedReturnType());
-        if (use.args().size() == 1 && (use.raw() == Flow.Publisher.class || isStage)) {
+        boolean isStream = use.raw() == Flow.Publisher.class;
+        if (isStream || isStage) {
             nullable |= method.getAnnotatedReturnType() instanceof AnnotatedParameterizedType of
                     && nullable(of.getAnnotatedActualTypeArguments()[0]);
             use = nullable ? use.args().get(0) : unboxed(use.args().get(0));
+        }
+        if (isStream) {
+            refuseVoid(use, where);
         }
         return message(use, nullable, capital(method.getName()) + "Reply", where);
     }
@@ -192,7 +220,15 @@ public final class Schema {
 
     private MessageType value(Type type, String where) {
         Use use = unboxed(Use.of(type, Map.of(), where));
+        refuseVoid(use, where);
         return message(use, false, use.simpleName() + "Value", where);
+    }
+
+    /** An item of a stream is never null, and there is no other value of this type. */
+    private static void refuseVoid(Use use, String where) {
+        if (use.raw() == void.class || use.raw() == Void.class) {
+            throw new SchemaException(where + ": " + use + " cannot be mapped to Protobuf: it has no value but null");
+        }
     }
 
     private static String where(Method method) {
@@ -361,7 +397,7 @@ public final class Schema {
 
     private static @Nullable String refusal(Class<?> raw) {
         if (raw.isArray()) {
-            return "write it as a List (only byte[] is a value of its own)";
+            return ARRAY;
         }
         if (Collection.class.isAssignableFrom(raw) || Map.class.isAssignableFrom(raw)) {
             return "declare it as List, Set or Map";
@@ -451,9 +487,10 @@ public final class Schema {
                     + ": a class needs a constructor without parameters, getters and setters; or make it a record");
         }
         Map<String, BeanProperty> properties = new LinkedHashMap<>();
+        Set<String> names = new HashSet<>();
         Map<TypeVariable<?>, Use> bindings = new HashMap<>(use.bindings());
         for (Class<?> c = raw; c != null && c != Object.class; c = c.getSuperclass()) {
-            Map<String, BeanProperty> own = BeanProperty.of(c, raw);
+            Map<String, BeanProperty> own = BeanProperty.of(c, raw, names, properties);
             own.putAll(properties);
             properties = own;
             if (c.getGenericSuperclass() instanceof ParameterizedType parent) {
@@ -505,7 +542,10 @@ public final class Schema {
         Class<?> raw = use.raw();
         Set<Class<?>> cases = new LinkedHashSet<>();
         permitted(raw, cases);
-        Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, cases, extending);
+        List<Class<?>> numbered = cases.stream()
+                .filter(each -> !each.isAnnotationPresent(Unknown.class))
+                .toList();
+        Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, numbered, extending);
         Map<String, Class<?>> named = new HashMap<>();
         List<FieldType> fields = new ArrayList<>();
         int position = 0;

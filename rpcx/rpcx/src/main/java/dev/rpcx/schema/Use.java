@@ -1,5 +1,6 @@
 package dev.rpcx.schema;
 
+import java.lang.reflect.GenericArrayType;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
 import java.lang.reflect.TypeVariable;
@@ -44,7 +45,8 @@ record Use(Class<?> raw, List<Use> args) {
             }
             throw new SchemaException(where + ": what " + v.getName() + " stands for is not known here");
         }
-        throw new SchemaException(where + ": " + type.getTypeName() + " cannot be mapped to Protobuf");
+        throw new SchemaException(where + ": " + type.getTypeName() + " cannot be mapped to Protobuf: "
+                + (type instanceof GenericArrayType ? Schema.ARRAY : "expected a type whose components are known"));
     }
 
     Map<TypeVariable<?>, Use> bindings() {

@@ -325,7 +325,7 @@ class ServiceProcessorTest {
                 fault("@RPCXServer(\"x\") class Bad {}", "p.Bad publishes nothing"),
                 fault(
                         "@RPCXServer(\"x\") interface Bad { @Method void a(); }",
-                        "p.Bad: @RPCXServer on what cannot be made"),
+                        "p.Bad: @RPCXServer on what cannot be made, since it is an interface"),
                 fault("@RPCXServer(\"\") class Bad { @Method void a() {} }", "published name \"\""),
                 fault(
                         "@RPCXServer(\"x\") class Bad { @Method void a() {} @Method(\"a\") void b() {} }",
@@ -372,6 +372,18 @@ class ServiceProcessorTest {
         assertThat(errors).hasSize(1);
         assertThat(errors.get(0).getMessage(null)).contains(words);
         assertThat(out.resolve(INDEX)).doesNotExist();
+    }
+
+    /** An element of the class path has no line. */
+    @Test
+    void aFaultOfTheClassPathStandsAtTheServiceThatMeetsIt() {
+        List<Diagnostic<? extends JavaFileObject>> errors = compile(
+                withProcessor(),
+                Source.of("Bad", "@RPCXClient(remoteServerName = \"x\")\ninterface Bad {\nvoid a(Metadata given);\n}"));
+        assertThat(errors).singleElement().satisfies(error -> {
+            assertThat(error.getMessage(null)).contains("dev.rpcx.Metadata: a class needs a constructor");
+            assertThat(error.getLineNumber()).isEqualTo(3);
+        });
     }
 
     @Test

@@ -1,0 +1,117 @@
+package dev.rpcx.processor;
+
+import dev.rpcx.Method;
+import dev.rpcx.OneWay;
+import dev.rpcx.RouteBy;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import javax.lang.model.element.Element;
+import javax.lang.model.element.ExecutableElement;
+import javax.lang.model.element.VariableElement;
+import javax.lang.model.type.TypeKind;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The rules of {@code ClientProxy} and {@code RegistryServer} for a method and its annotations. The call time of a
+ * client is not known here.
+ */
+final class CallCheck {
+    private static final long MAX_TIMEOUT_MILLIS = TimeUnit.HOURS.toMillis(1);
+
+    /** As {@code RegistryServer} has it. */
+    private static final int MAX_SLOTS = 253;
+
+    /** As {@code RouteKey} has it: types whose hash code is the same in every process. */
+    private static final Set<String> STABLE = Set.of(
+            "java.lang.String", "int", "long", "short", "java.lang.Integer", "java.lang.Long", "java.lang.Short");
+
+    private CallCheck() {}
+
+    /** What no method can have, neither a client's nor a service's. */
+    private static void notNegative(Method marked, String where, Consumer<String> refusal) {
+        if (marked.timeoutMillis() < 0) {
+            refusal.accept(where + ": timeoutMillis " + marked.timeoutMillis() + " (expected: 0 or more)");
+        }
+        if (marked.hedgeMillis() < 0) {
+            refusal.accept(where + ": hedgeMillis " + marked.hedgeMillis() + " (expected: 0 or more)");
+        }
+    }
+
+    /** A method that a service publishes. */
+    static void published(ExecutableElement method, Method marked, String where, Consumer<String> refusal) {
+        notNegative(marked, where, refusal);
+        int slots = 0;
+        for (VariableElement parameter : method.getParameters()) {
+            TypeKind kind = parameter.asType().getKind();
+            slots += kind == TypeKind.LONG || kind == TypeKind.DOUBLE ? 2 : 1;
+        }
+        if (slots > MAX_SLOTS) {
+            refusal.accept(where + ": " + method.getParameters().size() + " parameters (expected: " + MAX_SLOTS
+                    + " at most, where a long or a double counts as two; or a record)");
+        }
+    }
+
+    /** A method of a client's interface, whose types have been looked at. */
+    static void call(ExecutableElement method, String where, TypeCheck types, BiConsumer<Element, String> refusal) {
+        boolean isOneWay = method.getAnnotation(OneWay.class) != null;
+        if (isOneWay && method.getReturnType().getKind() != TypeKind.VOID) {
+            refusal.accept(method, where + ": @OneWay with a result (expected: void)");
+        }
+        @Nullable Method marked = method.getAnnotation(Method.class);
+        if (marked != null) {
+            times(method, marked, isOneWay, where, types, text -> refusal.accept(method, text));
+        }
+        route(method, where, types, refusal);
+    }
+
+    private static void times(
+            ExecutableElement method,
+            Method marked,
+            boolean isOneWay,
+            String where,
+            TypeCheck types,
+            Consumer<String> refusal) {
+        notNegative(marked, where, refusal);
+        if (marked.timeoutMillis() > MAX_TIMEOUT_MILLIS) {
+            refusal.accept(where + ": timeoutMillis " + marked.timeoutMillis() + " (expected: 1 µs to 1 h)");
+        }
+        if (marked.hedgeMillis() <= 0) {
+            return;
+        }
+        boolean isStream = types.isPublisher(method.getReturnType())
+                || method.getParameters().stream().anyMatch(parameter -> types.isPublisher(parameter.asType()));
+        if (!marked.idempotent() || isOneWay || isStream) {
+            refusal.accept(where + ": hedgeMillis " + marked.hedgeMillis()
+                    + " (expected: 0, or more for an idempotent method with a result and without streams)");
+        } else if (marked.timeoutMillis() > 0 && marked.hedgeMillis() >= marked.timeoutMillis()) {
+            refusal.accept(where + ": hedgeMillis " + marked.hedgeMillis() + " (expected: less than the call's time, "
+                    + marked.timeoutMillis() + " ms)");
+        }
+    }
+
+    private static void route(
+            ExecutableElement method, String where, TypeCheck types, BiConsumer<Element, String> refusal) {
+        List<? extends VariableElement> routing = method.getParameters().stream()
+                .filter(parameter -> parameter.getAnnotation(RouteBy.class) != null)
+                .toList();
+        if (routing.size() > 1) {
+            refusal.accept(routing.get(1), where + ": @RouteBy twice (expected: once)");
+        } else if (routing.size() == 1) {
+            VariableElement parameter = routing.get(0);
+            if (types.isPublisher(parameter.asType())) {
+                refusal.accept(
+                        parameter,
+                        where + ": @RouteBy on a stream: " + parameter.asType()
+                                + " cannot be mapped to Protobuf (expected: one value)");
+            } else if (!STABLE.contains(parameter.asType().toString()) && types.mayHaveNoOrder(parameter.asType())) {
+                refusal.accept(
+                        parameter,
+                        where + ": @RouteBy on a type with a Set, a Map or a Collection in it, whose order may differ"
+                                + " from process to process (expected: a type without, such as a List)");
+            }
+        }
+    }
+}

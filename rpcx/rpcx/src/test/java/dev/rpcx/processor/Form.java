@@ -1,0 +1,57 @@
+package dev.rpcx.processor;
+
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A way to write a service or a message, and what becomes of it.
+ *
+ * @param title what stands in the source
+ * @param client source of an interface {@code Calls}, without the imports; null where the form is a service's alone
+ * @param server source of a class {@code Service}, without the imports; null where the form is a client's alone
+ * @param words of the refusal; none where the form is accepted
+ */
+record Form(String title, @Nullable String client, @Nullable String server, List<String> words) {
+    /** What each source begins with; the package is to be filled in. */
+    static final String IMPORTS =
+            "package %s; import dev.rpcx.*; import dev.rpcx.schema.*; import java.math.*; import java.time.*;"
+                    + " import java.util.*; import java.util.concurrent.*;\n";
+
+    private static final String CLIENT =
+            "@SuppressWarnings(\"rawtypes\") @RPCXClient(remoteServerName = \"x\") interface";
+    private static final String SERVER = "@SuppressWarnings(\"rawtypes\") @RPCXServer(\"x\") class";
+
+    /** A method of a client's interface and of a service's class, with the types that it needs. */
+    static Form method(String types, String signature, String... words) {
+        return new Form(
+                types + signature,
+                CLIENT + " Calls {\n" + types + "\n" + signature + "; }",
+                SERVER + " Service {\n" + types + "\n@Method public " + signature
+                        + " { throw new UnsupportedOperationException(); } }",
+                List.of(words));
+    }
+
+    /** Types of which {@code Sent} is the parameter and the result of a method. */
+    static Form message(String types, String... words) {
+        return method(types, " Sent a(Sent x)", words);
+    }
+
+    /** An interface {@code CLIENT Calls}, with what it needs. */
+    static Form client(String source, String... words) {
+        return new Form(source, source.replace("CLIENT", CLIENT), null, List.of(words));
+    }
+
+    /** A class {@code SERVER Service}, with what it needs. */
+    static Form server(String source, String... words) {
+        return new Form(source, null, source.replace("SERVER", SERVER), List.of(words));
+    }
+
+    boolean isRefused() {
+        return !words.isEmpty();
+    }
+
+    @Override
+    public String toString() {
+        return title;
+    }
+}
