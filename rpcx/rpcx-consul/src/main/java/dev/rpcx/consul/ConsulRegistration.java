@@ -111,8 +111,8 @@ public final class ConsulRegistration implements AutoCloseable {
             try {
                 if (!known) {
                     expect(agent.put("/v1/agent/service/register", entry, ANSWER_MILLIS));
-                    known = true;
                     done(() -> registered.complete(null));
+                    known = true;
                 }
                 agent.pauseMillis(SIGN_MILLIS);
                 if (!agent.isClosed()) {
