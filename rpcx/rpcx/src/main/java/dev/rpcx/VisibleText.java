@@ -41,8 +41,8 @@ public final class VisibleText {
     }
 
     /**
-     * One line of at most this many characters before they are escaped: see {@link #append}. A text that is longer is cut, and ends with
-     * an ellipsis.
+     * One line of at most this many characters before they are escaped: see {@link #append}. A text that is longer is
+     * cut, and ends with an ellipsis.
      */
     public static String line(String text, int most) {
         Given.notNull(text, "text", "what the line says");

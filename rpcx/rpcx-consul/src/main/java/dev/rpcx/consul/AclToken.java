@@ -3,7 +3,8 @@ package dev.rpcx.consul;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Token for Consul's ACL that can stand in a header of HTTP, without white space around it. No text of this class has the secret.
+ * Token for Consul's ACL that can stand in a header of HTTP, without white space around it. No text of this class has
+ * the secret.
  *
  * @param secret characters of ASCII that have a picture
  */

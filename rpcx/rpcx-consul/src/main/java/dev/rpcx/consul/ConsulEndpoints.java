@@ -41,10 +41,11 @@ public final class ConsulEndpoints implements Endpoints {
     }
 
     /**
-     * The same asked with this ACL token, which has to allow {@code service:read} and {@code node:read}. White space around it does not
-     * count, such as the line feed at the end of a file.
+     * The same asked with this ACL token, which has to allow {@code service:read} and {@code node:read}. White space
+     * around it does not count, such as the line feed at the end of a file.
      *
-     * @throws IllegalArgumentException a token with a character that is no visible one of ASCII; the text is without the token
+     * @throws IllegalArgumentException a token with a character that is no visible one of ASCII; the text is
+     *     without the token
      */
     public ConsulEndpoints token(String secret) {
         return new ConsulEndpoints(agent, service, new AclToken(secret));

@@ -82,8 +82,10 @@ public final class ConsulRegistration implements AutoCloseable {
     /**
      * At this agent. Returns at once.
      *
-     * @param token for Consul's ACL, which has to allow {@code service:write}; null without one. White space around it does not count.
-     * @throws IllegalArgumentException a token with a character that is no visible one of ASCII; the text is without the token
+     * @param token for Consul's ACL, which has to allow {@code service:write}; null without one. White space around
+     *     it does not count.
+     * @throws IllegalArgumentException a token with a character that is no visible one of ASCII; the text is
+     *     without the token
      */
     public static ConsulRegistration of(URI agent, @Nullable String token, String service, Endpoint instance) {
         ConsulRegistration registration = new ConsulRegistration(agent, AclToken.of(token), service, instance);
@@ -92,9 +94,10 @@ public final class ConsulRegistration implements AutoCloseable {
     }
 
     /**
-     * Done when Consul knows the instance for the first time; fails where Consul does not allow it, which is tried again all the same, and
-     * logged once a minute; cancelled by {@link #close} before that. What hangs on it runs on a thread of the JDK's common pool, or on the
-     * one that closes this; where it is done already, on the thread that hangs it on.
+     * Done when Consul knows the instance for the first time; fails where Consul does not allow it, which is tried
+     * again all the same, and logged once a minute; cancelled by {@link #close} before that. What hangs on it runs on a
+     * thread of the JDK's common pool, or on the one that closes this; where it is done already, on the thread that
+     * hangs it on.
      */
     public CompletableFuture<Void> registered() {
         return registered.copy();
@@ -189,8 +192,8 @@ public final class ConsulRegistration implements AutoCloseable {
     }
 
     /**
-     * Takes the entry back; waits for Consul's word no longer than 5 s in all, and the entry's check does the rest. A second time does
-     * nothing.
+     * Takes the entry back; waits for Consul's word no longer than 5 s in all, and the entry's check does the rest. A
+     * second time does nothing.
      */
     @Override
     public void close() {

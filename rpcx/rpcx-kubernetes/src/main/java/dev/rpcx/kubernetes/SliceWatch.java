@@ -60,7 +60,9 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     /** A watch that ends earlier says nothing for its server. */
     private static final long LASTING_MILLIS = 1_000;
 
-    /** Changes that come sooner after a list that was told are told together: each list costs as much as all endpoints. */
+    /**
+     * Changes that come sooner after a list that was told are told together: each list costs as much as all endpoints.
+     */
     private static final long TOGETHER_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** Characters of what the server says of an error. */

@@ -230,7 +230,10 @@ class HostileRegistryTest {
         assertThat(failures.peek()).hasMessageContaining("in a row ended within 1000 ms");
     }
 
-    /** An empty list, then a watch of these events; counts the lists that the listener has heard when the last slice is there. */
+    /**
+     * An empty list, then a watch of these events; counts the lists that the listener has heard when the last slice is
+     * there.
+     */
     private int listsHeard(String events) throws Exception {
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         CountDownLatch end = new CountDownLatch(1);

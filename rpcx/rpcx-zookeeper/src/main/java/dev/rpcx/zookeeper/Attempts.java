@@ -9,8 +9,9 @@ import org.apache.zookeeper.ZooKeeper;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one watch or registration asks of ZooKeeper, from its first question on, for the session that has connected last. Answers of a session
- * before that count no more, and of each session one attempt at most waits to be made again, however often it connects. Thread-safe.
+ * What one watch or registration asks of ZooKeeper, from its first question on, for the session that has connected
+ * last. Answers of a session before that count no more, and of each session one attempt at most waits to be made again,
+ * however often it connects. Thread-safe.
  */
 final class Attempts {
     /** Between a refusal and the next attempt. */
@@ -52,8 +53,9 @@ final class Attempts {
     }
 
     /**
-     * Takes an answer. Every answer leads on: what has no case of its own is a failure, which is told, and after a pause the first question
-     * is asked again. It is not where the connection is lost or over: the next connection begins anew.
+     * Takes an answer. Every answer leads on: what has no case of its own is a failure, which is told, and after a
+     * pause the first question is asked again. It is not where the connection is lost or over: the next connection
+     * begins anew.
      *
      * @param about node or path that was asked about
      */

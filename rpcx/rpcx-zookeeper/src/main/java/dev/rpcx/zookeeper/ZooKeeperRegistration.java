@@ -55,8 +55,8 @@ public final class ZooKeeperRegistration implements AutoCloseable {
 
     /**
      * Done when the instance has been registered for the first time; fails where ZooKeeper does not allow it, which is
-     * tried again all the same. What hangs on it runs on a thread of the JDK's common pool; where it is done already, on the thread that
-     * hangs it on.
+     * tried again all the same. What hangs on it runs on a thread of the JDK's common pool; where it is done already,
+     * on the thread that hangs it on.
      */
     public CompletableFuture<Void> registered() {
         return registered.copy();
