@@ -527,14 +527,11 @@ abstract class Route {
     }
 
     private RPCXException unreachable(@Nullable Throwable cause) {
-        String why = cause == null ? "no connection" : RPCXException.message(cause);
+        // somebody else's text, which goes to logs, and each call that fails has one of its own
+        String why = cause == null ? "no connection" : VisibleText.line(RPCXException.message(cause), MAX_WHY);
         if (client.isClosed()) {
             // how its connections and attempts end is not what a caller has to look for
             why = "the client is closed";
-        }
-        if (why.length() > MAX_WHY) {
-            // somebody else's text, and each call that fails has one of its own
-            why = why.substring(0, MAX_WHY) + "…";
         }
         if (RPCXException.isNoRoom(cause)) {
             // nothing of the service: this side has no memory to hear what it says

@@ -40,6 +40,19 @@ public final class VisibleText {
         }
     }
 
+    /**
+     * One line of at most this many characters before they are escaped: see {@link #append}. A text that is longer is
+     * cut, and ends with an ellipsis.
+     */
+    public static String line(String text, int most) {
+        Given.notNull(text, "text", "what the line says");
+        StringBuilder line = new StringBuilder();
+        text.codePoints().limit(most).forEach(c -> append(line, c));
+        return text.codePointCount(0, text.length()) <= most
+                ? line.toString()
+                : line.append("…").toString();
+    }
+
     private static boolean isVisible(int c) {
         return switch (Character.getType(c)) {
             case Character.CONTROL,

@@ -28,7 +28,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Exit code 0 good, 1 a mistake in what was asked, told in one line, with nothing sent, 2 the server cannot be reached
- * or is not well, 3 the call failed there, or what came cannot be shown. Whatever is printed, whoever wrote it, is
+ * or is not well, and has executed nothing, 3 the call failed there or may have been executed, or what came cannot be
+ * shown. Whatever is printed, whoever wrote it, is
  * {@link Printable}.
  */
 public final class CommandLine {
@@ -72,7 +73,8 @@ public final class CommandLine {
     private static final String COMMON = """
             With each command: --help tells of it, --debug shows the stack trace of an error.
 
-            Classes come from RPCX_CLASSPATH. Exit code 0 good, 1 a mistake in what was asked, 2 the server is not reached, 3 the call failed,
+            Classes come from RPCX_CLASSPATH. Exit code 0 good, 1 a mistake in what was asked,
+            2 the server is not reached and nothing was executed there, 3 the call failed or may have been executed,
             or what came cannot be shown.
             JSON by the schema: an object for a message, {"case": {...}} for a sealed type, Base64 for bytes, ISO 8601 for times. A field that
             is missing or unknown, or does not fit, is an error, and nothing is sent. A double or float may be written with any number of digits if
@@ -130,7 +132,7 @@ public final class CommandLine {
     private int told(Throwable e) {
         if (e instanceof RPCXException failed) {
             err.println(Printable.line(words(failed)));
-            return failed.code() == RPCXException.Code.UNAVAILABLE ? UNWELL : FAILED;
+            return FAILED;
         }
         if (e instanceof Failure failed) {
             err.println(Printable.line(String.valueOf(e.getMessage())));
@@ -284,7 +286,7 @@ public final class CommandLine {
             }
             return command.equals("list") ? list(client, at) : health(client, at);
         } catch (RPCXException e) {
-            throw explained(e, asked, at);
+            throw explained(e, asked, at, isCall);
         }
     }
 
@@ -365,7 +367,7 @@ public final class CommandLine {
             return 0;
         }
         throw new Failure(
-                UNWELL,
+                FAILED,
                 "MAYBE: the one-way call was sent, but the server has not shown that it has read it: "
                         + (why == null ? "the connection has ended" : words(why)),
                 why);
@@ -391,19 +393,22 @@ public final class CommandLine {
         }
     }
 
-    /** With what is most likely wrong where one side speaks TLS and the other does not. */
-    private static RuntimeException explained(RPCXException e, Asked asked, Endpoint at) {
+    /**
+     * With what is most likely wrong where one side speaks TLS and the other does not. A call that may have been
+     * executed is not one that has not reached its server: a script may repeat the second.
+     */
+    private static RuntimeException explained(RPCXException e, Asked asked, Endpoint at, boolean isCall) {
         if (e.code() != RPCXException.Code.UNAVAILABLE) {
             return e;
         }
+        int exitCode = isCall && e.executed() != RPCXException.Executed.NOT_EXECUTED ? FAILED : UNWELL;
         for (Throwable why = e; asked.isTls() && why != null; why = why.getCause()) {
             if (String.valueOf(why.getMessage()).contains("not an SSL/TLS record")) {
-                return new Failure(UNWELL, e.code() + ", " + e.executed() + ": the server does not speak TLS", e);
+                return new Failure(exitCode, e.code() + ", " + e.executed() + ": the server does not speak TLS", e);
             }
         }
-        return !asked.isTls() && e.executed() == RPCXException.Executed.NOT_EXECUTED && isConnectable(at)
-                ? new Failure(UNWELL, words(e) + " (does it speak TLS?)", e)
-                : e;
+        boolean isHeard = !asked.isTls() && e.executed() == RPCXException.Executed.NOT_EXECUTED && isConnectable(at);
+        return new Failure(exitCode, words(e) + (isHeard ? " (does it speak TLS?)" : ""), e);
     }
 
     /** Whether the network and the port are well, so that it is what the server says that is not understood. */

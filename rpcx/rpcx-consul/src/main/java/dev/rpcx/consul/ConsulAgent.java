@@ -24,7 +24,7 @@ final class ConsulAgent {
     private static final long MOST_PAUSE_MILLIS = 2_000;
 
     private final URI base;
-    private final @Nullable String token;
+    private final @Nullable AclToken token;
     private final HttpClient client = HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1)
             .connectTimeout(CONNECT_TIME)
@@ -32,7 +32,7 @@ final class ConsulAgent {
     private final CountDownLatch closed = new CountDownLatch(1);
     private volatile @Nullable CompletableFuture<HttpResponse<byte[]>> asked;
 
-    ConsulAgent(URI base, @Nullable String token) {
+    ConsulAgent(URI base, @Nullable AclToken token) {
         this.base = base;
         this.token = token;
     }
@@ -97,7 +97,7 @@ final class ConsulAgent {
 
     private HttpRequest.Builder request(String pathAndQuery) {
         HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(base + pathAndQuery));
-        return token == null ? builder : builder.header("X-Consul-Token", token);
+        return token == null ? builder : builder.header("X-Consul-Token", token.secret());
     }
 
     private HttpResponse<byte[]> ask(HttpRequest.Builder request, long millis) throws IOException {

@@ -19,9 +19,9 @@ public final class ConsulEndpoints implements Endpoints {
 
     private final URI agent;
     private final String service;
-    private final @Nullable String token;
+    private final @Nullable AclToken token;
 
-    private ConsulEndpoints(URI agent, String service, @Nullable String token) {
+    private ConsulEndpoints(URI agent, String service, @Nullable AclToken token) {
         this.agent = agent;
         this.service = service;
         this.token = token;
@@ -40,9 +40,15 @@ public final class ConsulEndpoints implements Endpoints {
         return new ConsulEndpoints(agent, service, null);
     }
 
-    /** The same asked with this ACL token, which has to allow {@code service:read} and {@code node:read}. */
+    /**
+     * The same asked with this ACL token, which has to allow {@code service:read} and {@code node:read}. White space
+     * around it does not count, such as the line feed at the end of a file.
+     *
+     * @throws IllegalArgumentException a token with a character that is no visible one of ASCII; the text is
+     *     without the token
+     */
     public ConsulEndpoints token(String secret) {
-        return new ConsulEndpoints(agent, service, secret);
+        return new ConsulEndpoints(agent, service, new AclToken(secret));
     }
 
     @Override

@@ -74,11 +74,19 @@ record ApiServer(URI base, @Nullable Path account) {
         HttpRequest.Builder builder =
                 HttpRequest.newBuilder(URI.create(base + pathAndQuery)).header("Accept", "application/json");
         if (account != null) {
-            builder.header(
-                    "Authorization",
-                    "Bearer " + Files.readString(account.resolve("token")).strip());
+            builder.header("Authorization", "Bearer " + token(account.resolve("token")));
         }
         return builder.build();
+    }
+
+    /** One that a header may have: what HTTP says of another one has the token in its text. */
+    private static String token(Path file) throws IOException {
+        String token = Files.readString(file).strip();
+        if (!token.chars().allMatch(c -> c > ' ' && c < 0x7F)) {
+            throw new IOException(
+                    file + ": has a character that is no visible one of ASCII (expected: a token of Kubernetes)");
+        }
+        return token;
     }
 
     private SSLContext trusting(byte[] authorities) throws IOException {

@@ -1,6 +1,7 @@
 package dev.rpcx.kubernetes;
 
 import dev.rpcx.Endpoints;
+import dev.rpcx.VisibleText;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.HttpURLConnection;
@@ -59,14 +60,27 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     /** A watch that ends earlier says nothing for its server. */
     private static final long LASTING_MILLIS = 1_000;
 
+    /**
+     * Changes that come sooner after a list that was told are told together: each list costs as much as all endpoints.
+     */
+    private static final long TOGETHER_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+    /** Characters of what the server says of an error. */
+    private static final int MOST_TEXT = 200;
+
     private static final int GONE = 410;
 
     private final ApiServer server;
     private final String path;
     private final @Nullable String port;
     private final Endpoints.Listener listener;
+
+    // guarded by this
     private final Map<String, Slice> slices = new LinkedHashMap<>();
     private int endpoints;
+    private long toldNanos;
+    private boolean isToBeTold;
+
     private @Nullable HttpClient client;
     private byte[] authorities = {};
     private final CountDownLatch closed = new CountDownLatch(1);
@@ -166,7 +180,9 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
             return;
         }
         try {
-            listener.failed(why);
+            synchronized (this) {
+                listener.failed(why);
+            }
         } catch (Throwable e) {
             System.getLogger(SliceWatch.class.getName()).log(System.Logger.Level.WARNING, "a listener has failed", e);
         }
@@ -211,16 +227,54 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         } catch (JacksonException e) {
             throw broken("list", e);
         }
-        clear();
-        for (JsonNode item : list.path("items")) {
-            put(item);
-        }
-        listener.found(Slice.all(slices.values()));
+        fill(list.path("items"));
         return version(list);
     }
 
-    /** Watches follow each other without a list between them, so their sizes do not bound what is kept. */
-    private void put(JsonNode object) throws IOException {
+    private synchronized void fill(JsonNode items) throws IOException {
+        clear();
+        for (JsonNode item : items) {
+            put(item);
+        }
+        found();
+    }
+
+    private synchronized void found() {
+        isToBeTold = false;
+        toldNanos = System.nanoTime();
+        listener.found(Slice.all(slices.values()));
+    }
+
+    /** At once, or with what comes until the time for the next list. */
+    private synchronized void changed() {
+        long wait = toldNanos + TOGETHER_NANOS - System.nanoTime();
+        if (wait <= 0) {
+            found();
+        } else if (!isToBeTold) {
+            isToBeTold = true;
+            CompletableFuture.delayedExecutor(wait, TimeUnit.NANOSECONDS).execute(this::foundLater);
+        }
+    }
+
+    private synchronized void foundLater() {
+        if (!isToBeTold || isClosed()) {
+            return;
+        }
+        try {
+            found();
+        } catch (Throwable e) {
+            System.getLogger(SliceWatch.class.getName()).log(System.Logger.Level.WARNING, "a listener has failed", e);
+            // as where the reader tells: what is being read ends, and the list is read again
+            abort.run();
+        }
+    }
+
+    /**
+     * Watches follow each other without a list between them, so their sizes do not bound what is kept.
+     *
+     * @return whether the slice is another one now
+     */
+    private synchronized boolean put(JsonNode object) throws IOException {
         Slice put = Slice.of(object, port);
         Slice before = slices.put(name(object), put);
         endpoints += put.ready().size() - (before == null ? 0 : before.ready().size());
@@ -228,16 +282,20 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
             throw new IOException(server.base() + path + ": more than " + MAX_SLICES + " slices or " + MAX_ENDPOINTS
                     + " endpoints of one service");
         }
+        return !put.equals(before);
     }
 
-    private void remove(JsonNode object) {
+    /** @return whether it was there */
+    private synchronized boolean remove(JsonNode object) {
         Slice removed = slices.remove(name(object));
         endpoints -= removed == null ? 0 : removed.ready().size();
+        return removed != null;
     }
 
-    private void clear() {
+    private synchronized void clear() {
         slices.clear();
         endpoints = 0;
+        isToBeTold = false;
     }
 
     /** @return where the watch has got to; null if the list has to be read again */
@@ -293,9 +351,10 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                 break;
             }
             JsonNode object = event.path("object");
+            boolean isChange;
             switch (event.path("type").asString("")) {
-                case "ADDED", "MODIFIED" -> put(object);
-                case "DELETED" -> remove(object);
+                case "ADDED", "MODIFIED" -> isChange = put(object);
+                case "DELETED" -> isChange = remove(object);
                 case "BOOKMARK" -> {
                     version = version(object);
                     continue;
@@ -304,8 +363,8 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                     if (object.path("code").asInt(0) == GONE) {
                         return null;
                     }
-                    throw new IOException(
-                            "the watch ended: " + object.path("message").asString(""));
+                    throw new IOException("the watch ended: "
+                            + VisibleText.line(object.path("message").asString(""), MOST_TEXT));
                 }
                 default -> {
                     // a type of a later version
@@ -313,7 +372,9 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                 }
             }
             version = version(object);
-            listener.found(Slice.all(slices.values()));
+            if (isChange) {
+                changed();
+            }
         }
         return version;
     }

@@ -15,10 +15,12 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import tools.jackson.databind.json.JsonMapper;
@@ -226,6 +228,93 @@ class HostileRegistryTest {
     void whoEndsEachWatchAtOnceIsNotStormedAndTheListenerHearsOfIt() throws Exception {
         assertThat(askedInThreeSeconds(200, "")).isBetween(1, 8);
         assertThat(failures.peek()).hasMessageContaining("in a row ended within 1000 ms");
+    }
+
+    /**
+     * An empty list, then a watch of these events; counts the lists that the listener has heard when the last slice is
+     * there.
+     */
+    private int listsHeard(String events) throws Exception {
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        CountDownLatch end = new CountDownLatch(1);
+        ExecutorService serving = Executors.newCachedThreadPool();
+        server.createContext("/", exchange -> {
+            if (!exchange.getRequestURI().getQuery().contains("watch=1")) {
+                answer(exchange, 200, "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
+                return;
+            }
+            exchange.sendResponseHeaders(200, 0);
+            exchange.getResponseBody().write((events + event("last", 7)).getBytes(StandardCharsets.UTF_8));
+            exchange.getResponseBody().flush();
+            try {
+                end.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            exchange.close();
+        });
+        server.setExecutor(serving);
+        server.start();
+        AtomicInteger lists = new AtomicInteger();
+        AtomicReference<List<Endpoint>> last = new AtomicReference<>(List.of());
+        Endpoints.Listener counting = new Endpoints.Listener() {
+            @Override
+            public void found(List<Endpoint> all) {
+                lists.incrementAndGet();
+                last.set(all);
+            }
+
+            @Override
+            public void failed(Throwable why) {
+                failures.add(why);
+            }
+        };
+        try {
+            URI uri = URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+            try (Endpoints.Watch watch =
+                    KubernetesEndpoints.of("counted").in("shop").from(uri).watch(counting)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> last.get().contains(new Endpoint("10.0.0.1", 7)));
+                return lists.get();
+            }
+        } finally {
+            end.countDown();
+            server.stop(0);
+            serving.shutdownNow();
+        }
+    }
+
+    private static String event(String name, int port) {
+        return "{\"type\":\"MODIFIED\",\"object\":"
+                + ClusterApi.slice(name, 2, "IPv4", "[{\"port\":" + port + "}]", "[{\"addresses\":[\"10.0.0.1\"]}]")
+                + "}\n";
+    }
+
+    @Test
+    void eventsThatChangeNothingAreNotTold() throws Exception {
+        // the list, the slice that comes first, and the last one
+        assertThat(listsHeard(event("s", 9000).repeat(2_000))).isBetween(2, 3);
+        assertThat(failures).isEmpty();
+    }
+
+    @Test
+    void changesWithoutEndAreTakenTogether() throws Exception {
+        long began = System.nanoTime();
+        int lists = listsHeard((event("s", 9000) + event("s", 9001)).repeat(2_000));
+        // at most one each 100 ms
+        assertThat(lists).isBetween(2, (int) (3 + (System.nanoTime() - began) / 100_000_000));
+        assertThat(failures).isEmpty();
+    }
+
+    @Test
+    void whatTheServerSaysOfAnErrorIsOneShortLine() throws Exception {
+        String text = "first\\nsecond\\u001b[2J" + "x".repeat(100_000);
+        askedInThreeSeconds(200, "{\"type\":\"ERROR\",\"object\":{\"code\":500,\"message\":\"" + text + "\"}}");
+        assertThat(failures)
+                .allSatisfy(why -> assertThat(why.getMessage())
+                        .doesNotContain("\n", "\u001b")
+                        .hasSizeLessThan(1_000));
+        assertThat(failures.peek()).hasMessageContaining("first");
     }
 
     @Test

@@ -316,6 +316,17 @@ class KubernetesTest {
     }
 
     @Test
+    void aTokenThatNoHeaderMayHaveIsInNoText(@TempDir Path folder) throws Exception {
+        Files.writeString(folder.resolve("token"), "s3cr\net\n");
+        ApiServer server = new ApiServer(URI.create("http://127.0.0.1:1"), folder);
+        assertThatThrownBy(() -> server.request("/"))
+                .isInstanceOf(IOException.class)
+                .hasMessageContaining("token")
+                .hasMessageNotContaining("s3cr")
+                .hasNoCause();
+    }
+
+    @Test
     void whatIsMissingIsSaid() {
         assertThatThrownBy(() -> KubernetesEndpoints.of("Greeter")).hasMessageContaining("\"Greeter\"");
         assertThatThrownBy(() -> ApiServer.ofPod(Map.of())).hasMessageContaining("KUBERNETES_SERVICE_HOST");

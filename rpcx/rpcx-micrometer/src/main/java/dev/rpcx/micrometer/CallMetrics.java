@@ -56,7 +56,7 @@ public final class CallMetrics implements Interceptor {
         String service = call.service();
         String method = call.method();
         if (result instanceof CompletionStage<?> stage) {
-            stage.whenComplete((value, thrown) -> record(service, method, begin, thrown));
+            Interceptor.aside(() -> stage.whenComplete((value, thrown) -> record(service, method, begin, thrown)));
         } else {
             record(service, method, begin, null);
         }

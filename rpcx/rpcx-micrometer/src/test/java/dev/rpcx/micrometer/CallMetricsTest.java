@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.Client;
+import dev.rpcx.Interceptor;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXException;
@@ -13,6 +14,8 @@ import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 
 class CallMetricsTest {
@@ -74,5 +77,28 @@ class CallMetricsTest {
             // a name that is not published reaches no meter of the server
             assertThat(atServer.getMeters()).hasSize(2);
         }
+    }
+
+    @Test
+    void aStageThatTakesNothingIsTheResultAllTheSame() throws Throwable {
+        CompletableFuture<String> stage = new CompletableFuture<>() {
+            @Override
+            public CompletableFuture<String> whenComplete(BiConsumer<? super String, ? super Throwable> then) {
+                throw new IllegalStateException("injected");
+            }
+        };
+        AtomicReference<Interceptor.Invocation> had = new AtomicReference<>();
+        try (Client client = Client.standard();
+                Server server = Server.builder(RegistryServer.registry(new Greetings()))
+                        .interceptor((call, next) -> {
+                            had.set(call);
+                            return next.proceed(call);
+                        })
+                        .build()
+                        .start()) {
+            client.create(Greeter.class, "127.0.0.1", server.port()).hello("one");
+        }
+        assertThat(CallMetrics.ofServer(atServer).intercept(had.get(), next -> stage))
+                .isSameAs(stage);
     }
 }

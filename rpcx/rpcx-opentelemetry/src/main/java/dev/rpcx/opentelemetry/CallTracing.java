@@ -86,7 +86,18 @@ public final class CallTracing implements Interceptor {
         }
         if (result instanceof CompletionStage<?> stage) {
             // the stage holds the span alone, and not the call with its arguments
-            stage.whenComplete((value, thrown) -> Interceptor.aside(() -> end(span, thrown)));
+            Interceptor.aside(() -> {
+                boolean isHung = false;
+                try {
+                    stage.whenComplete((value, thrown) -> Interceptor.aside(() -> end(span, thrown)));
+                    isHung = true;
+                } finally {
+                    if (!isHung) {
+                        // a stage of the application's own that takes nothing: nobody will tell of its end
+                        span.end();
+                    }
+                }
+            });
         } else {
             Interceptor.aside(() -> end(span, null));
         }
@@ -108,14 +119,19 @@ public final class CallTracing implements Interceptor {
     }
 
     private static void end(Span span, @Nullable Throwable thrown) {
-        Throwable t = thrown == null ? null : RPCXException.cause(thrown);
-        if (t != null) {
-            span.setStatus(StatusCode.ERROR, String.valueOf(t.getMessage()));
-            if (t instanceof RPCXException e) {
-                span.setAttribute(CODE, e.code().name());
+        try {
+            Throwable t = thrown == null ? null : RPCXException.cause(thrown);
+            if (t != null) {
+                span.setStatus(StatusCode.ERROR);
+                if (t instanceof RPCXException e) {
+                    span.setAttribute(CODE, e.code().name());
+                }
+                // the text last: an exception of the application's may throw instead of giving it
+                span.setStatus(StatusCode.ERROR, String.valueOf(t.getMessage()));
+                span.recordException(t);
             }
-            span.recordException(t);
+        } finally {
+            span.end();
         }
-        span.end();
     }
 }

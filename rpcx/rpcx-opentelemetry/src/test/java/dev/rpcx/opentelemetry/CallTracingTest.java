@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.Client;
+import dev.rpcx.Interceptor;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXException;
@@ -25,6 +26,8 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 
 class CallTracingTest {
@@ -111,5 +114,49 @@ class CallTracingTest {
                     .allSatisfy(
                             span -> assertThat(span.getStatus().getStatusCode()).isEqualTo(StatusCode.ERROR));
         }
+    }
+
+    /** One that a server has had. */
+    private static Interceptor.Invocation call() {
+        AtomicReference<Interceptor.Invocation> had = new AtomicReference<>();
+        try (Client client = Client.standard();
+                Server server = Server.builder(RegistryServer.registry(new Hop(null)))
+                        .interceptor((call, next) -> {
+                            had.set(call);
+                            return next.proceed(call);
+                        })
+                        .build()
+                        .start()) {
+            client.create(Next.class, "127.0.0.1", server.port()).go("word");
+        }
+        return had.get();
+    }
+
+    @Test
+    void anErrorWhoseTextThrowsEndsItsSpan() {
+        RuntimeException mute = new RuntimeException() {
+            @Override
+            public String getMessage() {
+                throw new IllegalStateException("injected");
+            }
+        };
+        assertThatThrownBy(() -> CallTracing.ofServer(telemetry).intercept(call(), next -> {
+                    throw mute;
+                }))
+                .isSameAs(mute);
+        assertThat(awaitSpans(1)).hasSize(1);
+    }
+
+    @Test
+    void aStageThatTakesNothingIsTheResultAllTheSame() throws Throwable {
+        CompletableFuture<String> stage = new CompletableFuture<>() {
+            @Override
+            public CompletableFuture<String> whenComplete(BiConsumer<? super String, ? super Throwable> then) {
+                throw new IllegalStateException("injected");
+            }
+        };
+        assertThat(CallTracing.ofServer(telemetry).intercept(call(), next -> stage))
+                .isSameAs(stage);
+        assertThat(awaitSpans(1)).hasSize(1);
     }
 }

@@ -39,8 +39,11 @@ public class RPCXAutoConfiguration {
     Client rpcxClient(RPCXProperties properties, ObjectProvider<RPCXClientCustomizer> customizers) {
         Client.Builder builder = Client.builder()
                 .callTimeout(properties.client().timeout())
-                .connections(properties.client().connections())
                 .keepAlive(properties.client().keepAlive());
+        Integer connections = properties.client().connections();
+        if (connections != null) {
+            builder.connections(connections);
+        }
         customizers.orderedStream().forEach(customizer -> customizer.customize(builder));
         return builder.build();
     }

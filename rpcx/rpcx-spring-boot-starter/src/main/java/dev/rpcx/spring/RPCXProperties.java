@@ -3,6 +3,7 @@ package dev.rpcx.spring;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
@@ -33,11 +34,11 @@ public record RPCXProperties(
 
     /**
      * @param timeout of calls whose method does not say otherwise
-     * @param connections to each instance
+     * @param connections to each instance, no more and no less; as many as the client has of itself where it is not set
      * @param keepAlive a server that is gone without a word is noticed within it
      */
     public record Client(
             @DefaultValue("10s") Duration timeout,
-            @DefaultValue("1") int connections,
+            @Nullable Integer connections,
             @DefaultValue("10s") Duration keepAlive) {}
 }

@@ -15,11 +15,14 @@ import dev.rpcx.spring.proxied.Proxied;
 import dev.rpcx.spring.restarted.Restarted;
 import dev.rpcx.spring.scoped.Scoped;
 import dev.rpcx.spring.twice.Twice;
+import java.net.ConnectException;
+import java.net.Socket;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -30,6 +33,12 @@ import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.diagnostics.FailureAnalyzer;
 import org.springframework.boot.test.context.assertj.AssertableApplicationContext;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.ApplicationListener;
+import org.springframework.context.SmartLifecycle;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.DependsOn;
+import org.springframework.context.event.ContextRefreshedEvent;
 import org.springframework.core.io.support.SpringFactoriesLoader;
 
 @Timeout(120)
@@ -262,5 +271,74 @@ class StarterTest {
                 stopped.get(30, TimeUnit.SECONDS);
             }
         });
+    }
+
+    /** Fails once the server listens. */
+    private void assertNoServerIsLeft(ApplicationContextRunner failing, AtomicInteger port) {
+        failing.run(context -> {
+            assertThat(context).hasFailed();
+            assertThat(port).hasPositiveValue();
+            assertThatThrownBy(() -> new Socket("127.0.0.1", port.get()).close())
+                    .isInstanceOf(ConnectException.class);
+        });
+    }
+
+    /** Begins behind the server, and cannot. */
+    private record Late(RPCXServing serving, AtomicInteger port) implements SmartLifecycle {
+        @Override
+        public void start() {
+            port.set(serving.port().orElseThrow());
+            throw new IllegalStateException("injected");
+        }
+
+        @Override
+        public void stop() {}
+
+        @Override
+        public boolean isRunning() {
+            return false;
+        }
+    }
+
+    @Test
+    void anApplicationThatCannotStartLeavesNoServer() {
+        AtomicInteger heard = new AtomicInteger();
+        assertNoServerIsLeft(
+                runner.withBean(Slow.class)
+                        .withBean(
+                                "late",
+                                ApplicationListener.class,
+                                () -> (ApplicationListener<ContextRefreshedEvent>) event -> {
+                                    heard.set(event.getApplicationContext()
+                                            .getBean(RPCXServing.class)
+                                            .port()
+                                            .orElseThrow());
+                                    throw new IllegalStateException("injected");
+                                }),
+                heard);
+        AtomicInteger begun = new AtomicInteger();
+        assertNoServerIsLeft(
+                runner.withBean(Slow.class)
+                        .withUserConfiguration(LateBegin.class)
+                        .withBean(AtomicInteger.class, () -> begun),
+                begun);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class LateBegin {
+        @Bean
+        @DependsOn("rpcxServing")
+        SmartLifecycle late(RPCXServing serving, AtomicInteger port) {
+            return new Late(serving, port);
+        }
+    }
+
+    @Test
+    void connectionsAreTheClientsOwnUnlessTheyAreSet() {
+        runner.run(context -> assertThat(
+                        (Object) context.getBean(RPCXProperties.class).client().connections())
+                .isNull());
+        runner.withPropertyValues("rpcx.client.connections=65")
+                .run(context -> assertThat(context).getFailure().rootCause().hasMessageContaining("connections: 65"));
     }
 }

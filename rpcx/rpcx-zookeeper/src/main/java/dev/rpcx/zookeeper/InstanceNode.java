@@ -5,11 +5,27 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.zookeeper.common.PathUtils;
 import org.jspecify.annotations.Nullable;
 
 /** Name of an instance's node: {@code host:port#weight@registration}. */
 final class InstanceNode {
     private InstanceNode() {}
+
+    /** Path of a service, whose nodes are its children. */
+    static String checkedParent(String path) {
+        String why = "the root";
+        try {
+            PathUtils.validatePath(path);
+            if (path.length() > 1) {
+                return path;
+            }
+        } catch (IllegalArgumentException e) {
+            why = String.valueOf(e.getMessage());
+        }
+        throw new IllegalArgumentException(
+                "path: " + path + ": " + why + " (expected: absolute, as /services/greeter, without a / at its end)");
+    }
 
     /** @param registration different for each, so that no two processes ever share a node */
     static String name(Endpoint endpoint, String registration) {

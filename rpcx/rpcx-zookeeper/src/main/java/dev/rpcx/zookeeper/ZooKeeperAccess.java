@@ -44,7 +44,8 @@ public final class ZooKeeperAccess {
     public static ZooKeeperAccess digest(String user, String password) {
         if (user.isEmpty() || user.indexOf(':') >= 0 || password.isEmpty()) {
             throw new IllegalArgumentException(
-                    "user: \"" + user + "\" (expected: without a colon, and with a password)");
+                    // the user may be given as "user:password"
+                    "user: empty, with a colon, or without a password (expected: the user and its password apart)");
         }
         return new ZooKeeperAccess(user + ":" + password, true);
     }

@@ -34,10 +34,7 @@ public final class ZooKeeperEndpoints implements Endpoints {
      * @param path of the service, absolute; may come into being later
      */
     public static ZooKeeperEndpoints of(String servers, String path) {
-        if (!path.startsWith("/") || path.length() < 2) {
-            throw new IllegalArgumentException("path: " + path + " (expected: absolute, as /services/greeter)");
-        }
-        return new ZooKeeperEndpoints(servers, path, ZooKeeperAccess.open());
+        return new ZooKeeperEndpoints(servers, InstanceNode.checkedParent(path), ZooKeeperAccess.open());
     }
 
     /** Same asked by this identity, for a path that not everybody may read. */
@@ -48,7 +45,7 @@ public final class ZooKeeperEndpoints implements Endpoints {
     @Override
     public Watch watch(Listener listener) {
         Asking asking = new Asking(path, listener);
-        ZooKeeperSession session = new ZooKeeperSession(servers, access, asking::ask, asking::failed);
+        ZooKeeperSession session = new ZooKeeperSession(servers, access, asking::connected, asking::failed);
         return session::close;
     }
 
@@ -59,31 +56,34 @@ public final class ZooKeeperEndpoints implements Endpoints {
     static final class Asking implements Watcher {
         private final String path;
         private final Listener listener;
-        private volatile @Nullable ZooKeeper session;
+        private final Attempts attempts = new Attempts(this::ask, this::failed);
 
         Asking(String path, Listener listener) {
             this.path = path;
             this.listener = listener;
         }
 
-        void ask(ZooKeeper zooKeeper) {
-            session = zooKeeper;
+        void connected(ZooKeeper now) {
+            attempts.connected(now);
+        }
+
+        private void ask(ZooKeeper zooKeeper) {
             zooKeeper.getChildren(path, this, this::answered, zooKeeper);
         }
 
         @Override
         public void process(WatchedEvent event) {
-            ZooKeeper zooKeeper = session;
-            if (event.getType() != Watcher.Event.EventType.None && zooKeeper != null) {
-                ask(zooKeeper);
+            if (event.getType() != Watcher.Event.EventType.None) {
+                attempts.again();
             }
         }
 
         private void answered(int code, String asked, Object context, @Nullable List<String> children) {
             ZooKeeper zooKeeper = (ZooKeeper) context;
-            ZooKeeperSession.answered(
+            attempts.answered(
                     code,
                     path,
+                    zooKeeper,
                     Map.of(
                             KeeperException.Code.OK,
                             () -> found(children == null ? List.of() : children),
@@ -91,9 +91,7 @@ public final class ZooKeeperEndpoints implements Endpoints {
                             () -> {
                                 failed(new IllegalStateException("ZooKeeper has no " + path));
                                 awaitPath(zooKeeper);
-                            }),
-                    () -> ask(zooKeeper),
-                    this::failed);
+                            }));
         }
 
         /** The watch tells when the path comes into being. */
@@ -101,16 +99,15 @@ public final class ZooKeeperEndpoints implements Endpoints {
             zooKeeper.exists(
                     path,
                     this,
-                    (code, asked, context, stat) -> ZooKeeperSession.answered(
+                    (code, asked, context, stat) -> attempts.answered(
                             code,
                             path,
+                            zooKeeper,
                             Map.of(
                                     KeeperException.Code.OK,
                                     () -> ask(zooKeeper),
                                     KeeperException.Code.NONODE,
-                                    () -> {}),
-                            () -> ask(zooKeeper),
-                            this::failed),
+                                    () -> {})),
                     null);
         }
 

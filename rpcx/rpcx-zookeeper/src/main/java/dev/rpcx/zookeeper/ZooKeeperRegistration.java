@@ -10,7 +10,6 @@ import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher;
 import org.apache.zookeeper.ZooKeeper;
 import org.apache.zookeeper.data.Stat;
-import org.jspecify.annotations.Nullable;
 
 /**
  * One instance of a service in ZooKeeper, for as long as this is open and its process lives: an ephemeral node of its
@@ -30,14 +29,13 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     /** One object for all: ZooKeeper keeps a set of them, so that a reconnection does not add one. */
     private final Watcher whenTaken = this::changed;
 
-    /** Has made the node. */
-    private volatile @Nullable ZooKeeper holder;
+    private final Attempts attempts = new Attempts(this::register, this::failed);
 
     private ZooKeeperRegistration(String servers, String path, Endpoint instance, ZooKeeperAccess access) {
         this.path = path;
         this.access = access;
         this.node = path + "/" + InstanceNode.name(instance, UUID.randomUUID().toString());
-        this.session = new ZooKeeperSession(servers, access, this::register, why -> {});
+        this.session = new ZooKeeperSession(servers, access, this::connected, why -> {});
     }
 
     /**
@@ -52,27 +50,29 @@ public final class ZooKeeperRegistration implements AutoCloseable {
 
     /** Same with an identity, so that nobody else can change what is registered. */
     public static ZooKeeperRegistration of(String servers, String path, Endpoint instance, ZooKeeperAccess access) {
-        if (!path.startsWith("/") || path.length() < 2) {
-            throw new IllegalArgumentException("path: " + path + " (expected: absolute, as /services/greeter)");
-        }
-        return new ZooKeeperRegistration(servers, path, instance, access);
+        return new ZooKeeperRegistration(servers, InstanceNode.checkedParent(path), instance, access);
     }
 
     /**
      * Done when the instance has been registered for the first time; fails where ZooKeeper does not allow it, which is
-     * tried again all the same.
+     * tried again all the same. What hangs on it runs on a thread of the JDK's common pool; where it is done already,
+     * on the thread that hangs it on.
      */
     public CompletableFuture<Void> registered() {
         return registered.copy();
     }
 
-    void register(ZooKeeper zooKeeper) {
+    void connected(ZooKeeper now) {
+        attempts.connected(now);
+    }
+
+    private void register(ZooKeeper zooKeeper) {
         zooKeeper.create(
                 node,
                 new byte[0],
                 access.acl(),
                 CreateMode.EPHEMERAL,
-                (code, asked, context, made) -> answered(
+                (code, asked, context, made) -> attempts.answered(
                         code,
                         node,
                         zooKeeper,
@@ -86,19 +86,13 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                 null);
     }
 
-    /** Whatever has no case of its own is tried again, from the begin. */
-    private void answered(int code, String about, ZooKeeper zooKeeper, Map<KeeperException.Code, Runnable> cases) {
-        ZooKeeperSession.answered(code, about, cases, () -> register(zooKeeper), this::failed);
-    }
-
     /** The node is there: somebody else may take it away. */
     private void stands(ZooKeeper zooKeeper) {
-        registered.complete(null);
-        holder = zooKeeper;
+        done(() -> registered.complete(null));
         zooKeeper.exists(
                 node,
                 whenTaken,
-                (code, asked, context, stat) -> answered(
+                (code, asked, context, stat) -> attempts.answered(
                         code,
                         node,
                         zooKeeper,
@@ -111,10 +105,14 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     }
 
     private void changed(WatchedEvent event) {
-        ZooKeeper zooKeeper = holder;
-        if (event.getType() == Watcher.Event.EventType.NodeDeleted && zooKeeper != null) {
-            register(zooKeeper);
+        if (event.getType() == Watcher.Event.EventType.NodeDeleted) {
+            attempts.again();
         }
+    }
+
+    /** What hangs on the registration is its user's code, which must not hold up the event thread. */
+    private void done(Runnable completion) {
+        registered.defaultExecutor().execute(completion);
     }
 
     /** Each part of the path, one after the other. */
@@ -133,7 +131,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                 new byte[0],
                 access.acl(),
                 CreateMode.PERSISTENT,
-                (code, asked, context, made) -> answered(
+                (code, asked, context, made) -> attempts.answered(
                         code,
                         parent,
                         zooKeeper,
@@ -147,12 +145,13 @@ public final class ZooKeeperRegistration implements AutoCloseable {
             return;
         }
         switch (refusal.code()) {
-            case NOAUTH, INVALIDACL, AUTHFAILED -> {
-                if (registered.completeExceptionally(refusal)) {
-                    System.getLogger(ZooKeeperRegistration.class.getName())
-                            .log(System.Logger.Level.WARNING, "{0} is not registered: {1}", node, why.getMessage());
-                }
-            }
+            case NOAUTH, INVALIDACL, AUTHFAILED ->
+                done(() -> {
+                    if (registered.completeExceptionally(refusal)) {
+                        System.getLogger(ZooKeeperRegistration.class.getName())
+                                .log(System.Logger.Level.WARNING, "{0} is not registered: {1}", node, why.getMessage());
+                    }
+                });
             default -> {}
         }
     }
@@ -165,7 +164,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
         zooKeeper.exists(
                 node,
                 false,
-                (int code, String asked, Object context, Stat stat) -> answered(
+                (int code, String asked, Object context, Stat stat) -> attempts.answered(
                         code,
                         node,
                         zooKeeper,
@@ -186,7 +185,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
         zooKeeper.delete(
                 node,
                 stat.getVersion(),
-                (code, asked, context) -> answered(
+                (code, asked, context) -> attempts.answered(
                         code,
                         node,
                         zooKeeper,

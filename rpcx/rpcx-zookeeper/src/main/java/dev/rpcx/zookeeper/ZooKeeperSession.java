@@ -2,11 +2,9 @@ package dev.rpcx.zookeeper;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
-import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher;
 import org.apache.zookeeper.ZooKeeper;
@@ -16,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 final class ZooKeeperSession implements AutoCloseable {
     private static final int TIMEOUT_MILLIS = 10_000;
 
-    /** Between a refusal and the next attempt. */
+    /** Between a session that could not be opened and the next one. */
     private static final long PAUSE_MILLIS = 1_000;
 
     private final String servers;
@@ -55,47 +53,6 @@ final class ZooKeeperSession implements AutoCloseable {
     /** Runs this after a pause, on a thread of the JDK's. */
     private static void later(Runnable task) {
         CompletableFuture.delayedExecutor(PAUSE_MILLIS, TimeUnit.MILLISECONDS).execute(task);
-    }
-
-    /**
-     * Takes an answer of ZooKeeper. Every answer leads on: what has no case of its own is a failure, which is told, and
-     * the question is asked again after a pause.
-     *
-     * @param about node or path that was asked about
-     * @param again asks again. It does not where the connection is lost or over: the next connection begins anew.
-     */
-    static void answered(
-            int code,
-            String about,
-            Map<KeeperException.Code, Runnable> cases,
-            Runnable again,
-            Consumer<Throwable> failed) {
-        KeeperException.Code said = KeeperException.Code.get(code);
-        Runnable then = said == null ? null : cases.get(said);
-        if (then != null) {
-            then.run();
-            return;
-        }
-        // the next attempt first: a listener may fail
-        if (said != KeeperException.Code.CONNECTIONLOSS
-                && said != KeeperException.Code.SESSIONEXPIRED
-                && said != KeeperException.Code.AUTHFAILED) {
-            later(again);
-        }
-        failed.accept(failure(code, about));
-    }
-
-    /** Not every code has an exception of its own. */
-    private static Exception failure(int code, String about) {
-        KeeperException.Code said = KeeperException.Code.get(code);
-        if (said != null) {
-            try {
-                return KeeperException.create(said, about);
-            } catch (IllegalArgumentException none) {
-                // below
-            }
-        }
-        return new IllegalStateException("ZooKeeper answers " + (said == null ? code : said) + " for " + about);
     }
 
     private void openAgain() {

@@ -1,6 +1,7 @@
 package dev.rpcx.zookeeper;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.Endpoint;
@@ -11,9 +12,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import org.apache.zookeeper.AsyncCallback;
@@ -41,6 +44,7 @@ class ZooKeeperAnswersTest {
         volatile Code node = Code.OK;
         volatile Code parent = Code.OK;
         final AtomicInteger nodes = new AtomicInteger();
+        final AtomicInteger lists = new AtomicInteger();
         volatile @Nullable Watcher watcher;
         volatile boolean isWatched;
 
@@ -51,6 +55,7 @@ class ZooKeeperAnswersTest {
 
         @Override
         public void getChildren(String path, Watcher watching, AsyncCallback.ChildrenCallback told, Object context) {
+            lists.incrementAndGet();
             told.processResult(children.intValue(), path, context, List.of("127.0.0.1:9000@a"));
         }
 
@@ -127,7 +132,7 @@ class ZooKeeperAnswersTest {
                 all.add(session);
                 sessions.put(code, session);
                 before.accept(session, code);
-                registration.register(session);
+                registration.connected(session);
                 session.node = Code.OK;
                 session.exists = Code.OK;
             }
@@ -187,7 +192,7 @@ class ZooKeeperAnswersTest {
                 heards.put(code, heard);
                 session.children = Code.NONODE;
                 session.exists = code;
-                new ZooKeeperEndpoints.Asking(PATH, heard).ask(session);
+                new ZooKeeperEndpoints.Asking(PATH, heard).connected(session);
                 assertThat(heard.failed).hasPositiveValue();
                 session.children = Code.OK;
             }
@@ -201,7 +206,7 @@ class ZooKeeperAnswersTest {
     void aNodeThatSomebodyElseTakesAwayIsMadeAgain() throws Exception {
         Answering session = new Answering();
         try (ZooKeeperRegistration registration = registration()) {
-            registration.register(session);
+            registration.connected(session);
             assertThat(session.nodes).hasValue(1);
             Watcher watching = session.watcher;
             assertThat(watching).isNotNull();
@@ -211,5 +216,85 @@ class ZooKeeperAnswersTest {
         } finally {
             session.close();
         }
+    }
+
+    private static void awaitTime(long millis) {
+        long began = System.nanoTime();
+        await().until(() -> System.nanoTime() - began > millis * 1_000_000);
+    }
+
+    @Test
+    void aRetryOfASessionThatIsOverLeavesTheNextOneAlone() throws Exception {
+        Answering over = new Answering();
+        Answering next = new Answering();
+        try {
+            ZooKeeperEndpoints.Asking asking = new ZooKeeperEndpoints.Asking(PATH, new Heard());
+            over.children = Code.NOAUTH;
+            asking.connected(over);
+            asking.connected(next);
+            awaitTime(1_500);
+            assertThat(over.lists).hasValue(1);
+            assertThat(next.lists).hasValue(1);
+            asking.process(new WatchedEvent(
+                    Watcher.Event.EventType.NodeChildrenChanged, Watcher.Event.KeeperState.SyncConnected, PATH));
+            assertThat(next.lists).hasValue(2);
+        } finally {
+            closeAll(List.of(over, next));
+        }
+    }
+
+    @Test
+    void aSessionThatConnectsAgainAndAgainHasOneRetryThatWaits() throws Exception {
+        Answering session = new Answering();
+        try (ZooKeeperRegistration registration = registration()) {
+            ZooKeeperEndpoints.Asking asking = new ZooKeeperEndpoints.Asking(PATH, new Heard());
+            session.children = Code.NOAUTH;
+            session.node = Code.NOAUTH;
+            for (int i = 0; i < 10; i++) {
+                asking.connected(session);
+                registration.connected(session);
+            }
+            awaitTime(3_500);
+            // ten that were asked as it connected, then one a second
+            assertThat(session.lists.get()).isBetween(12, 14);
+            assertThat(session.nodes.get()).isBetween(12, 14);
+        } finally {
+            session.close();
+        }
+    }
+
+    @Test
+    void whatHangsOnARegistrationDoesNotRunOnTheEventThread() throws Exception {
+        Answering good = new Answering();
+        Answering bad = new Answering();
+        bad.node = Code.NOAUTH;
+        try (ZooKeeperRegistration one = registration();
+                ZooKeeperRegistration other = registration()) {
+            CompletableFuture<Thread> registered = one.registered().handle((done, refused) -> Thread.currentThread());
+            CompletableFuture<Thread> failed = other.registered().handle((done, refused) -> Thread.currentThread());
+            one.connected(good);
+            other.connected(bad);
+            assertThat(registered.get(20, TimeUnit.SECONDS)).isNotSameAs(Thread.currentThread());
+            assertThat(failed.get(20, TimeUnit.SECONDS)).isNotSameAs(Thread.currentThread());
+        } finally {
+            closeAll(List.of(good, bad));
+        }
+    }
+
+    @Test
+    void aPathIsCheckedAndAPasswordIsInNoText() {
+        for (String path : List.of("/services/", "/", "/a//b", "services")) {
+            assertThatThrownBy(() -> ZooKeeperEndpoints.of("127.0.0.1:1", path))
+                    .as(path)
+                    .isInstanceOf(IllegalArgumentException.class);
+            assertThatThrownBy(() -> ZooKeeperRegistration.of("127.0.0.1:1", path, new Endpoint("127.0.0.1", 9000))
+                            .close())
+                    .as(path)
+                    .isInstanceOf(IllegalArgumentException.class);
+        }
+        assertThatThrownBy(() -> ZooKeeperAccess.digest("user:s3cret", ""))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("colon")
+                .hasMessageNotContaining("s3cret");
     }
 }

@@ -1,0 +1,177 @@
+package dev.rpcx.consul;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import com.sun.net.httpserver.HttpServer;
+import dev.rpcx.Endpoint;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.text.MessageFormat;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a registration tells, and to whom, where its agent refuses it, stays silent or writes into its log. */
+@Timeout(60)
+class ConsulRegistrationTest {
+    private static final Endpoint INSTANCE = new Endpoint("10.0.0.9", 9000);
+    private static final Logger LOGGER = Logger.getLogger(ConsulRegistration.class.getName());
+
+    private final List<String> logged = new CopyOnWriteArrayList<>();
+    private final ConcurrentLinkedQueue<String> asked = new ConcurrentLinkedQueue<>();
+    private final ExecutorService serving = Executors.newCachedThreadPool();
+    private final CountDownLatch end = new CountDownLatch(1);
+    private volatile int status = 200;
+    private volatile String body = "";
+    private volatile String silentFor = "none";
+    private HttpServer server;
+
+    private final Handler keeping = new Handler() {
+        @Override
+        public void publish(LogRecord each) {
+            Object[] values = each.getParameters();
+            logged.add(values == null ? each.getMessage() : MessageFormat.format(each.getMessage(), values));
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void close() {}
+    };
+
+    @BeforeEach
+    void begin() throws Exception {
+        LOGGER.addHandler(keeping);
+        server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext("/", exchange -> {
+            String path = exchange.getRequestURI().getPath();
+            asked.add(path);
+            if (path.contains(silentFor)) {
+                try {
+                    end.await();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+            byte[] whole = body.getBytes(StandardCharsets.UTF_8);
+            exchange.sendResponseHeaders(status, whole.length == 0 ? -1 : whole.length);
+            exchange.getResponseBody().write(whole);
+            exchange.close();
+        });
+        server.setExecutor(serving);
+        server.start();
+    }
+
+    @AfterEach
+    void end() {
+        LOGGER.removeHandler(keeping);
+        end.countDown();
+        server.stop(0);
+        serving.shutdownNow();
+    }
+
+    private URI uri() {
+        return URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+    }
+
+    private long asked(String part) {
+        return asked.stream().filter(path -> path.contains(part)).count();
+    }
+
+    @Test
+    void aTokenThatNoHeaderMayHaveIsRefusedWhenItIsGivenAndIsInNoText() {
+        String secret = "s3cr\net";
+        assertThatThrownBy(() -> ConsulRegistration.of(uri(), secret, "counted", INSTANCE)
+                        .close())
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("token")
+                .hasMessageNotContaining("s3cr")
+                .hasNoCause();
+        assertThatThrownBy(() -> ConsulEndpoints.of("counted").token("s3cr€t"))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("token")
+                .hasMessageNotContaining("s3cr");
+        // as a file ends
+        assertThat(ConsulEndpoints.of("counted").token("secret\r\n"))
+                .isEqualTo(ConsulEndpoints.of("counted").token("secret"));
+    }
+
+    @Test
+    void aRefusalIsToldAndLoggedOnce() {
+        status = 403;
+        body = "Permission denied:\n\u001b[2Jforged " + "x".repeat(100_000);
+        try (ConsulRegistration registration = ConsulRegistration.of(uri(), null, "counted", INSTANCE)) {
+            assertThatThrownBy(() -> registration.registered().get(20, TimeUnit.SECONDS))
+                    .hasMessageContaining("403");
+            await().until(() -> asked("register") >= 4);
+            assertThat(logged).hasSize(1);
+            assertThat(logged.get(0)).contains("counted-10.0.0.9-9000", "403", "Permission denied");
+        }
+        // what is refused as well as it closes
+        assertThat(logged)
+                .hasSize(2)
+                .allSatisfy(
+                        line -> assertThat(line).doesNotContain("\n", "\u001b").hasSizeLessThan(1_000));
+    }
+
+    @Test
+    void whatHangsOnTheRegistrationHoldsNoSignOfLifeUp() throws Exception {
+        CountDownLatch hangs = new CountDownLatch(1);
+        CountDownLatch over = new CountDownLatch(1);
+        silentFor = "slow-start";
+        // the dependent is there before the answer is
+        try (ConsulRegistration registration =
+                ConsulRegistration.of(URI.create(uri() + "/slow-start"), null, "counted", INSTANCE)) {
+            await().until(() -> asked("register") == 1);
+            registration.registered().thenRun(() -> {
+                hangs.countDown();
+                try {
+                    over.await();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            });
+            end.countDown();
+            assertThat(hangs.await(20, TimeUnit.SECONDS)).isTrue();
+            await().atMost(Duration.ofSeconds(10)).until(() -> asked("check/pass") > 0);
+        } finally {
+            over.countDown();
+        }
+    }
+
+    @Test
+    void aSecondCloseAsksNothing() throws Exception {
+        ConsulRegistration registration = ConsulRegistration.of(uri(), null, "counted", INSTANCE);
+        registration.registered().get(20, TimeUnit.SECONDS);
+        registration.close();
+        registration.close();
+        assertThat(asked("deregister")).isEqualTo(1);
+    }
+
+    @Test
+    void aCloseThatCannotAskIsLoggedAndDoesNotThrow() {
+        // HTTP has no such scheme, which building a request finds
+        ConsulRegistration registration =
+                ConsulRegistration.of(URI.create("consul://127.0.0.1:1"), null, "counted", INSTANCE);
+        await().until(() -> !logged.isEmpty());
+        registration.close();
+        assertThat(logged).hasSize(2).last().asString().contains("stays registered");
+    }
+}
