@@ -14,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /** A client's connection: the slots of its calls, the server's method numbers, and one timer for all deadlines. */
@@ -341,14 +342,17 @@ final class ClientConnection extends WireConnection {
         return false;
     }
 
-    /** More items are welcome; behind the request in the queue. */
-    void sendCredit(ClientCall call, long serial, long items) {
-        ByteBuf body = Unpooled.buffer(10);
-        Varint.write(body, items);
-        send(new Outbound.Control(Wire.CREDIT, 0, body) {
+    /**
+     * More items are welcome; behind the request in the queue.
+     *
+     * @param unsent how many, as of when the frame leaves
+     */
+    void sendCredit(ClientCall call, long serial, AtomicLong unsent) {
+        send(new Outbound.Control(Wire.CREDIT, 0, Unpooled.buffer(10)) {
             @Override
             boolean leaving() {
                 id = call.id;
+                Varint.write(body, unsent.getAndSet(0));
                 return call.isOnWire(serial);
             }
         });

@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
 import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /** What a client's method returns that brings a stream: each subscriber makes a call of its own. */
@@ -26,10 +27,12 @@ final class ClientStream implements Flow.Publisher<Object> {
     }
 
     /** An attempt at a call, in the slot that it has: once it is over nothing of this reaches another call there. */
-    private record Sent(ClientCall slot, long serial) implements StreamReceiver.Way {
+    private record Sent(ClientCall slot, long serial, AtomicLong unsentCredit) implements StreamReceiver.Way {
         @Override
         public void credit(long items) {
-            slot.connection.sendCredit(slot, serial, items);
+            if (Streams.isFirst(unsentCredit, items)) {
+                slot.connection.sendCredit(slot, serial, unsentCredit);
+            }
         }
 
         void cancel() {
@@ -185,7 +188,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                 Sent now;
                 boolean isHeld = true;
                 try {
-                    now = new Sent(slot, own);
+                    now = new Sent(slot, own, new AtomicLong());
                     items = slot.upload;
                     attempt++;
                     upload = items;

@@ -16,6 +16,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -897,17 +898,22 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private final class Incoming implements StreamReceiver.Peer {
         private final int id;
 
+        /** Given, and in no frame that has left. */
+        private final AtomicLong unsent = new AtomicLong();
+
         Incoming(int id) {
             this.id = id;
         }
 
         @Override
         public void credit(long items) {
-            ByteBuf body = Unpooled.buffer(10);
-            Varint.write(body, items);
-            send(new Outbound.Control(Wire.CREDIT, id, body) {
+            if (!Streams.isFirst(unsent, items)) {
+                return;
+            }
+            send(new Outbound.Control(Wire.CREDIT, id, Unpooled.buffer(10)) {
                 @Override
                 boolean leaving() {
+                    Varint.write(body, unsent.getAndSet(0));
                     // behind the call's final frame its slot may soon have another call
                     return call(id) != null;
                 }

@@ -175,7 +175,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
      */
     synchronized void takeBack() {
         way = null;
-        wanted = sum(wanted, granted);
+        wanted = Streams.sum(wanted, granted);
         granted = 0;
     }
 
@@ -189,10 +189,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         synchronized (this) {
             to = way;
             if (to == null) {
-                wanted = sum(wanted, items);
+                wanted = Streams.sum(wanted, items);
                 return;
             }
-            granted = sum(granted, items);
+            granted = Streams.sum(granted, items);
         }
         to.credit(items);
     }
@@ -225,10 +225,6 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     /** Under the lock. */
     private boolean takesNoMore() {
         return ended || told || failure != null;
-    }
-
-    private static long sum(long a, long b) {
-        return Math.min(Long.MAX_VALUE - a, b) + a;
     }
 
     @Override

@@ -6,6 +6,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
 import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /** Which methods take or bring streams. */
@@ -52,6 +53,21 @@ final class Streams {
             throw new IllegalArgumentException(method + ": a stream of a one-way method (expected: not one-way)");
         }
         return taken;
+    }
+
+    /** Beyond a long all is as good as no limit. */
+    static long sum(long a, long b) {
+        return Math.min(Long.MAX_VALUE - a, b) + a;
+    }
+
+    /**
+     * Gives credit that waits for its frame, however often it is given meanwhile: a peer may take many frames for a flood.
+     *
+     * @param unsent what waits; who makes the frame takes all of it as that leaves
+     * @return whether a frame has to be made for it
+     */
+    static boolean isFirst(AtomicLong unsent, long items) {
+        return unsent.getAndAccumulate(items, Streams::sum) == 0;
     }
 
     /** Credit is a positive number; what is beyond an int is as good as no limit. */

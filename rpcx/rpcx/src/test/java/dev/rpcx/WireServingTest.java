@@ -217,6 +217,28 @@ class WireServingTest {
         assertThat(server.connections()).isZero();
     }
 
+    @Test
+    void creditThatIsGivenOftenBeforeItsFrameLeavesIsOneFrame() throws InterruptedException {
+        call(FIRST, "takes", Unpooled.EMPTY_BUFFER);
+        Flow.Subscription taker = service.takers.get(0);
+        Thread handler = new Thread(() -> {
+            for (int item = 0; item < 1_500; item++) {
+                taker.request(1);
+            }
+        });
+        handler.start();
+        handler.join();
+        hand.settle(channel);
+        Frame credit = next();
+        assertThat(credit.type()).isEqualTo(Wire.CREDIT);
+        assertThat(Varint.read(Unpooled.wrappedBuffer(credit.payload()))).isEqualTo(1_500);
+        expectNothing();
+        taker.request(2);
+        hand.settle(channel);
+        assertThat(Varint.read(Unpooled.wrappedBuffer(next().payload()))).isEqualTo(2);
+        expectNothing();
+    }
+
     private void send(ByteBuf bytes) {
         byte[] all = ByteBufUtil.getBytes(bytes);
         hand.read(channel, all, 0, all.length);
