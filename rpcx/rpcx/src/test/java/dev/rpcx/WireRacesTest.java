@@ -160,7 +160,7 @@ class WireRacesTest {
             switch (race) {
                 case "server: reply against cancel" -> {
                     raw.begin("unaryElsewhere");
-                    return replyAgainstCancel(raw, first.equals("the handler ends"));
+                    return replyAgainstCancel(raw, first.equals("the REPLY leaves"));
                 }
                 case "server: reply in parts against cancel" -> {
                     return largeReplyAgainstCancel(raw, first.equals("the last PART leaves"));
@@ -168,7 +168,7 @@ class WireRacesTest {
                 case "server: end of a stream against cancel" -> {
                     raw.begin("bringsElsewhere");
                     raw.gate.subscribed.get(10, TimeUnit.SECONDS);
-                    if (first.equals("the publisher ends")) {
+                    if (first.equals("the REPLY leaves")) {
                         raw.send(Wire.CREDIT, 100);
                         String last = raw.last();
                         raw.send(Wire.CANCEL);
