@@ -38,8 +38,8 @@ public final class In {
     private static final long MIN_MEMORY = 1 << 20;
 
     /**
-     * Bytes of keys, in the message or in memory, compared with keys of the same hash: some 100 ms for the largest message, and far beyond what
-     * honest keys need.
+     * Bytes of keys, in the message or in memory, compared with keys of the same hash: some 100 ms for the largest
+     * message, and far beyond what honest keys need.
      */
     private static final long MIN_COMPARED = 8 << 20;
 

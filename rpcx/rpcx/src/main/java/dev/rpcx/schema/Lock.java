@@ -167,7 +167,7 @@ public final class Lock {
                 continue;
             }
             if (raw.isBlank()) {
-                if (type.isEmpty() && !comments.containsKey(HEAD)) {
+                if (type.isEmpty()) {
                     above = keep(comments, HEAD, above);
                 }
                 continue;
@@ -215,11 +215,9 @@ public final class Lock {
 
     /** @return what stands above what comes next: nothing yet */
     private static List<String> keep(Map<String, List<String>> comments, String place, List<String> above) {
-        // of a file that is in parts, or has been put together of two, each part has it
+        // a merge of two files may leave it anywhere
         above.removeIf(comment -> comment.equals(HEADER));
-        if (!above.isEmpty()) {
-            comments.put(place, above);
-        }
+        comments.computeIfAbsent(place, key -> new ArrayList<>()).addAll(above);
         return new ArrayList<>();
     }
 

@@ -281,11 +281,11 @@ class LockCommandTest {
     @Test
     void commentsStayWhereTheyStand() throws IOException {
         String head =
-                "# Owned by the team of points.\n# Numbers and types of RPCX messages. Lines are added, never taken"
+                "# Owned by the team of points.\n# Licence: none.\n# Numbers and types of RPCX messages. Lines are added, never taken"
                         + " away: `rpcx lock`.\n";
         String before = head + "\n# Of the library.\n# Ask first.\n" + POINT + "  1 y string\n# Was z.\n  2 x string\n"
                 + "# The end.\n";
-        Files.writeString(file, before);
+        Files.writeString(file, before.replace("# Licence", "\n# Licence"));
         assertThat(run("lock", file, Points.class)).as(errors()).isZero();
         assertThat(Files.readString(file))
                 .startsWith(head)
