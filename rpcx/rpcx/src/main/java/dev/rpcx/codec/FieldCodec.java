@@ -243,9 +243,10 @@ public abstract class FieldCodec {
 
         /**
          * @param bytes what the element took in the message
+         * @param made memory of the messages that the element is made of; 0 for elements that are not compared
          * @param within what comparisons within the element have cost; 0 for elements that are not compared
          */
-        abstract void add(In in, Object soFar, Object each, int bytes, long within);
+        abstract void add(In in, Object soFar, Object each, int bytes, long made, long within);
 
         /** Whether an element is compared with others when it is added. */
         boolean isCompared() {
@@ -281,11 +282,13 @@ public abstract class FieldCodec {
             int begin = in.position();
             boolean isCompared = isCompared();
             long before = isCompared ? in.beginKey() : 0;
+            long madeBefore = isCompared ? in.made() : 0;
             Object each = element.read(in);
             if (each == null) {
                 throw in.malformed("an element of " + type.name() + " without a value");
             }
-            add(in, all, each, in.position() - begin, isCompared ? in.endKey(before) : 0);
+            long made = isCompared ? in.made() - madeBefore : 0;
+            add(in, all, each, in.position() - begin, made, isCompared ? in.endKey(before) : 0);
         }
 
         @Override
@@ -319,7 +322,7 @@ public abstract class FieldCodec {
         }
 
         @Override
-        void add(In in, Object soFar, Object each, int bytes, long within) {
+        void add(In in, Object soFar, Object each, int bytes, long made, long within) {
             ((Elements) soFar).add(in, each);
         }
 
@@ -360,9 +363,9 @@ public abstract class FieldCodec {
 
         @Override
         @SuppressWarnings("unchecked")
-        void add(In in, Object soFar, Object each, int bytes, long within) {
+        void add(In in, Object soFar, Object each, int bytes, long made, long within) {
             if (soFar instanceof Counted counted) {
-                counted.add(in, each, bytes, within);
+                counted.add(in, each, bytes, made, within);
             } else {
                 ((Set<Object>) soFar).add(each);
             }
@@ -384,8 +387,8 @@ public abstract class FieldCodec {
                 this.hashes = hashes;
             }
 
-            void add(In in, Object each, int bytes, long within) {
-                hashes.beforeAdding(in, each, set.size(), bytes, within);
+            void add(In in, Object each, int bytes, long made, long within) {
+                hashes.beforeAdding(in, each, set.size(), bytes, made, within);
                 if (set.add(each)) {
                     hashes.added(set.size());
                 }
@@ -448,11 +451,14 @@ public abstract class FieldCodec {
             int bytes = in.bytesLeft();
             Object k = key.absent();
             Object v = element.absent();
+            long made = 0;
             long within = 0;
             for (int next; (next = in.tag()) != 0; ) {
                 if (next == keyTag && isCompared) {
                     long before = in.beginKey();
+                    long madeBefore = in.made();
                     k = key.read(in);
+                    made = in.made() - madeBefore;
                     within = in.endKey(before);
                 } else if (next == keyTag) {
                     k = key.read(in);
@@ -469,7 +475,7 @@ public abstract class FieldCodec {
             if (k == null || v == null) {
                 throw in.malformed("an entry of " + type.name() + " without a " + (k == null ? "key" : "value"));
             }
-            counted.put(in, k, v, bytes, within);
+            counted.put(in, k, v, bytes, made, within);
             return counted;
         }
 
@@ -493,10 +499,10 @@ public abstract class FieldCodec {
                 this.hashes = hashes;
             }
 
-            void put(In in, Object k, Object v, int bytes, long within) {
+            void put(In in, Object k, Object v, int bytes, long made, long within) {
                 KeyHashes known = hashes;
                 if (known != null) {
-                    known.beforeAdding(in, k, map.size(), bytes, within);
+                    known.beforeAdding(in, k, map.size(), bytes, made, within);
                 }
                 if (map.put(k, v) == null && known != null) {
                     known.added(map.size());

@@ -38,13 +38,12 @@ public final class In {
     private static final long MIN_MEMORY = 1 << 20;
 
     /**
-     * Bytes of keys compared with keys of the same hash: some 100 ms for the largest message, and far beyond what
-     * honest keys need.
+     * Bytes of keys, in the message or in memory, compared with keys of the same hash: some 100 ms for the largest
+     * message, and far beyond what honest keys need.
      */
     private static final long MIN_COMPARED = 8 << 20;
 
     private static final long MAX_COMPARED_PER_BYTE = 32;
-    private static final int KEY_OVERHEAD = 16;
 
     /** A message takes so much without a question, unless its memory says otherwise. */
     static final int FREE_BYTES = 16 << 10;
@@ -73,6 +72,9 @@ public final class In {
     private int room;
     private long memory;
     private long comparisons;
+
+    /** Memory of the messages within this one that have been read, without what their references lead to. */
+    private long made;
 
     /** Keys of sets and maps, one within the other, that are being read. */
     private int keys;
@@ -123,6 +125,7 @@ public final class In {
         elements = within.elements();
         room = length >> 2;
         memory = MIN_MEMORY + (long) within.growth() * length;
+        made = 0;
         comparisons = MIN_COMPARED + MAX_COMPARED_PER_BYTE * length;
         depth = 1;
         if (from.hasArray()) {
@@ -384,6 +387,11 @@ public final class In {
         return pos;
     }
 
+    /** Memory of the messages that have been read: what a key adds to it is what the key is made of. */
+    long made() {
+        return made;
+    }
+
     /** A key of a set or map begins: to be given to {@link #endKey}. */
     long beginKey() {
         keys++;
@@ -401,13 +409,13 @@ public final class In {
         return keys > 0;
     }
 
-    /** Counts what comparing a key with others of its hash costs, each of about so many bytes. */
-    void comparisons(int others, long bytes) {
-        spend(others * (KEY_OVERHEAD + bytes));
+    /** Counts what comparing a key with others of its hash costs. */
+    void comparisons(int others, long each) {
+        spend(others * each);
     }
 
     /** Counts the hash of a key of so many bytes that contains sets or maps: each makes it anew. */
-    void hashed(int bytes) {
+    void hashed(long bytes) {
         spend(bytes);
     }
 
@@ -729,6 +737,7 @@ public final class In {
         end = pos + length;
         current = codec;
         memory(codec.shallowBytes);
+        made += codec.shallowBytes;
         enter();
         Object v = codec.read(this);
         depth--;

@@ -11,7 +11,8 @@ import java.util.Random;
  * each of which is a set again. So what a key's own sets and maps have cost is a part of what comparing the key costs,
  * and sets within keys are counted from their first element on. The bound of one comparison is the key's bytes and
  * twice what its sets have cost: a set of k elements of one hash is built by k²/2 comparisons and equals another by k²
- * at most.
+ * at most. Instead of its bytes in the message the memory of its messages counts where that is more, since a component
+ * that is not sent is compared like any other.
  */
 final class KeyHashes {
     /** Memory of an empty set or map with its first table and what makes it unmodifiable. */
@@ -30,6 +31,9 @@ final class KeyHashes {
     private static final int TABLE_BYTES = 128;
 
     private static final int MIN_BITS = 2;
+
+    /** What one comparison costs beside the key's bytes; about the memory of a key of two numbers. */
+    private static final int COMPARISON_BYTES = 16;
 
     /** Odd, and not known to senders: they shall not choose what meets in our own table. */
     private static final int MULTIPLIER = new Random().nextInt() | 1;
@@ -65,19 +69,20 @@ final class KeyHashes {
      * Before a key is added to so many others.
      *
      * @param bytes what it took in the message
+     * @param made memory of the messages that it is made of
      * @param within what comparisons within the key have cost
      */
-    void beforeAdding(In in, Object key, int keys, int bytes, long within) {
+    void beforeAdding(In in, Object key, int keys, int bytes, long made, long within) {
         if (keys < minKeys) {
             return;
         }
         if (isDeep) {
-            in.hashed(bytes);
+            in.hashed(Math.max(bytes, made));
         }
         hash = key.hashCode();
         int others = used == 0 ? 0 : counts[place(hash)];
         if (others > 0) {
-            in.comparisons(others, bytes + 2 * within);
+            in.comparisons(others, Math.max(COMPARISON_BYTES + bytes, made) + 2 * within);
         }
     }
 

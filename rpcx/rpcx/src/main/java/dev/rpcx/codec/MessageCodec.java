@@ -3,6 +3,7 @@ package dev.rpcx.codec;
 import dev.rpcx.schema.FieldType;
 import dev.rpcx.schema.MessageType;
 import dev.rpcx.schema.Scalar;
+import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.util.Arrays;
 
@@ -36,13 +37,31 @@ public abstract class MessageCodec {
         if (type.kind() == MessageType.Kind.ONEOF) {
             return 0;
         }
-        int bytes = 12;
+        int bytes = 12 + (type.kind() == MessageType.Kind.BEAN ? beanBytes(type) : componentBytes(type));
+        return bytes + 7 & ~7;
+    }
+
+    private static int componentBytes(MessageType type) {
+        int bytes = 0;
         for (FieldType field : type.fields()) {
             boolean wide = field.holder() == FieldType.Holder.PLAIN
                     && (field.shape() == Scalar.LONG || field.shape() == Scalar.DOUBLE);
             bytes += wide ? 8 : 4;
         }
-        return bytes + 7 & ~7;
+        return bytes;
+    }
+
+    /** Each object has all fields of its class, whether they are components or not. */
+    private static int beanBytes(MessageType type) {
+        int bytes = 0;
+        for (Class<?> c = type.javaClass(); c != null && c != Object.class; c = c.getSuperclass()) {
+            for (Field field : c.getDeclaredFields()) {
+                if (!Modifier.isStatic(field.getModifiers())) {
+                    bytes += field.getType() == long.class || field.getType() == double.class ? 8 : 4;
+                }
+            }
+        }
+        return bytes;
     }
 
     /** Writes the fields, without a length. */

@@ -36,6 +36,7 @@ final class ReflectiveCodec extends MessageCodec {
             for (int i = 0; i < setters.length; i++) {
                 open(type.setters().get(i));
                 setters[i] = lookup.unreflect(type.setters().get(i))
+                        .asFixedArity()
                         .asType(MethodType.methodType(void.class, Object.class, Object.class));
             }
             open(type.constructor());

@@ -9,8 +9,16 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** A field of a class with a public getter and setter. */
-record BeanProperty(String name, AnnotatedElement annotated, Method getter, Method setter) {
+/**
+ * A field of a class with a public getter and setter.
+ *
+ * @param annotated the field, or the getter if that has its number
+ */
+record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, Method getter, Method setter) {
+    String name() {
+        return field.getName();
+    }
+
     /**
      * Those of the fields that one class declares, in their order. A subclass may have the accessors.
      *
@@ -50,7 +58,7 @@ record BeanProperty(String name, AnnotatedElement annotated, Method getter, Meth
             if (getter != null && setter != null) {
                 AnnotatedElement annotated =
                         numbered != null && numbered.isAnnotationPresent(Field.class) ? numbered : field;
-                properties.put(name, new BeanProperty(name, annotated, getter, setter));
+                properties.put(name, new BeanProperty(field, annotated, getter, setter));
             } else if (getter != null || setter != null) {
                 throw new SchemaException(declaring.getName() + "." + name + ": " + Accessors.alone(getter != null));
             } else {

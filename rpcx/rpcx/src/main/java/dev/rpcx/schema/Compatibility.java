@@ -119,16 +119,14 @@ public final class Compatibility {
      */
     private void compare(Lock.Entry before, Lock.Entry after, int oldKinds, int nowKinds) {
         boolean choice = !before.kind().equals("message");
+        if (before.kind().equals("oneof")) {
+            compareUnknownCases(before, after);
+        }
         for (Lock.Line old : before.lines().values()) {
             Lock.Line now = at(old.number(), after);
             Lock.Line namesake = after.lines().get(old.name());
             String where = before.type() + "." + old.name();
-            if (namesake != null && isMoved(old, namesake)) {
-                add(
-                        Direction.BOTH,
-                        where,
-                        "was number " + old.number() + ", is number " + namesake.number()
-                                + " (expected: the number that it had)");
+            if (addMoved(where, old, namesake)) {
                 continue;
             }
             if (now == null) {
@@ -146,7 +144,9 @@ public final class Compatibility {
                         where,
                         "number " + old.number() + " was removed, and is given again to " + now.name());
             } else if (!old.removed() && now.removed()) {
-                if (old.number() == 0) {
+                if (isZeroConstant(old)) {
+                    add(Direction.BOTH, where, "is gone" + otherThanNull(old.name()));
+                } else if (old.number() == 0) {
                     add(
                             choice ? Direction.BACKWARD : Direction.FORWARD,
                             where,
@@ -172,23 +172,62 @@ public final class Compatibility {
             }
         }
         for (Lock.Line now : after.lines().values()) {
-            if (choice
-                    && !now.removed()
-                    && now.number() != 0
-                    && at(now.number(), before) == null
-                    && !hasUnknown(before)) {
-                add(
-                        Direction.FORWARD,
-                        after.type() + "." + now.name(),
-                        "is new, and old peers have nothing that stands for the unknown");
+            if (!choice || now.removed() || isUnknown(now) || at(now.number(), before) != null) {
+                continue;
+            }
+            String where = after.type() + "." + now.name();
+            if (isZeroConstant(now)) {
+                add(Direction.BOTH, where, "is new" + otherThanNull(now.name()));
+            } else if (!hasUnknown(before)) {
+                add(Direction.FORWARD, where, "is new, and old peers have nothing that stands for the unknown");
             }
         }
+    }
+
+    /**
+     * Tells of a case with a number that stands for the unknown in the other lock. A lock calls the one by its field,
+     * and the other by its class.
+     */
+    private void compareUnknownCases(Lock.Entry before, Lock.Entry after) {
+        Lock.Line old = at(0, before);
+        Lock.Line now = at(0, after);
+        if (old != null) {
+            addMoved(before.type() + "." + old.name(), old, after.lines().get(Cases.field(old.name())));
+        }
+        if (now != null) {
+            addMoved(after.type() + "." + now.name(), before.lines().get(Cases.field(now.name())), now);
+        }
+    }
+
+    /** @return whether it has moved */
+    private boolean addMoved(String where, Lock.@Nullable Line was, Lock.@Nullable Line now) {
+        if (was == null || now == null || !isMoved(was, now)) {
+            return false;
+        }
+        add(
+                Direction.BOTH,
+                where,
+                "was number " + was.number() + ", is number " + now.number() + " (expected: the number that it had)");
+        return true;
     }
 
     /** Whether something stands for what is not known: a constant that has number 0 for itself does not. */
     private static boolean hasUnknown(Lock.Entry choice) {
         Lock.Line line = at(0, choice);
-        return line != null && !line.removed() && line.type().equals("unknown");
+        return line != null && !line.removed() && isUnknown(line);
+    }
+
+    private static boolean isUnknown(Lock.Line line) {
+        return line.number() == 0 && line.type().equals("unknown");
+    }
+
+    /** An enum has no bytes for it: where there is none, the same bytes are null. */
+    private static boolean isZeroConstant(Lock.Line line) {
+        return line.number() == 0 && line.type().equals("constant");
+    }
+
+    private static String otherThanNull(String value) {
+        return ", and one side's null is the other's " + value;
     }
 
     private void retyped(String where, String before, String after) {
@@ -200,11 +239,15 @@ public final class Compatibility {
         boolean becomesList = old.label() == Label.SET && now.label() == Label.LIST;
         boolean becomesSet = old.label() == Label.LIST && now.label() == Label.SET;
         boolean isRead = isWider || isNarrower || old.element().equals(now.element());
+        // presence changes no byte of a value that is there, but who has none may read the same from 0 and from null
+        @Nullable
+        String absent = isOptional(old) == isOptional(now)
+                ? null
+                : isOptional(old) ? absent(now.element(), newer) : absent(old.element(), older);
         if (!isRead || !old.label().hasBytesOf(now.label()) || old.isStream() != now.isStream()) {
             add(Direction.BOTH, where, change);
-        } else if (isOptional(old) != isOptional(now) && isNeverNull(old.element())) {
-            // presence changes no byte of a value that is there, but who has none reads the same from 0 and from null
-            add(Direction.BOTH, where, change + ", and one side's null is the other's 0, false or empty text");
+        } else if (absent != null) {
+            add(Direction.BOTH, where, change + otherThanNull(absent));
         } else if ((isWider || becomesList) && (isNarrower || becomesSet)) {
             add(Direction.BOTH, where, change);
         } else if (isWider || becomesList) {
@@ -228,14 +271,23 @@ public final class Compatibility {
         return type.label() == Label.OPTIONAL;
     }
 
-    /** Whether absent is read as a value by who does not call it optional. */
-    private static boolean isNeverNull(String type) {
+    /**
+     * What absent is read as by who does not call it optional; null for null.
+     *
+     * @param lock of that side, which has its enums
+     */
+    private static @Nullable String absent(String type, Lock lock) {
+        Lock.Entry entry = lock.entries().get(type);
+        if (entry != null && entry.kind().equals("enum")) {
+            Lock.Line zero = at(0, entry);
+            return zero == null || zero.removed() ? null : zero.name();
+        }
         for (Scalar scalar : Scalar.values()) {
             if (LockLines.text(scalar).equals(type)) {
-                return !Schema.hasNull(scalar);
+                return Schema.hasNull(scalar) ? null : "0, false or empty text";
             }
         }
-        return false;
+        return null;
     }
 
     private static boolean wider(String narrow, String wide) {

@@ -7,6 +7,7 @@ import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The committed numbers of types that have no {@link Field}: a text file to which lines are only ever added. A type is
  * a line that is not indented, each number an indented line of number, name and type; a removed field keeps its line
- * with {@code removed} before it.
+ * with {@code removed} before it. A line that begins with {@code #} is a comment, and stays above what it stands above.
  *
  * <pre>
  * message com.acme.Greeting
@@ -45,15 +46,27 @@ public final class Lock {
      */
     public record Sent(MessageType type, boolean isStream) {}
 
+    private static final String HEADER =
+            "# Numbers and types of RPCX messages. Lines are added, never taken away: `rpcx lock`.";
+
+    /** Places of comments that are no type or line. */
+    private static final String HEAD = "head of the file";
+
+    private static final String END = "end of the file";
+
     private final Map<String, Entry> entries;
 
-    Lock(Map<String, Entry> entries) {
+    /** Comments by what they stand above: a type, a type and a number, or one of the places. */
+    private final Map<String, List<String>> comments;
+
+    private Lock(Map<String, Entry> entries, Map<String, List<String>> comments) {
         this.entries = Collections.unmodifiableMap(new LinkedHashMap<>(entries));
+        this.comments = Map.copyOf(comments);
     }
 
     /** Nothing locked. */
     public static Lock none() {
-        return new Lock(Map.of());
+        return new Lock(Map.of(), Map.of());
     }
 
     /**
@@ -107,7 +120,7 @@ public final class Lock {
         }
 
         Lock lock() {
-            return new Lock(entries);
+            return new Lock(entries, Map.of());
         }
     }
 
@@ -143,11 +156,20 @@ public final class Lock {
         String kind = "";
         String type = "";
         Map<String, Line> lines = new LinkedHashMap<>();
+        Map<String, List<String>> comments = new HashMap<>();
+        List<String> above = new ArrayList<>();
         int lineNumber = 0;
         for (String raw : text.lines().toList()) {
             lineNumber++;
             String where = source + ":" + lineNumber + ": ";
-            if (raw.isBlank() || raw.startsWith("#")) {
+            if (raw.startsWith("#")) {
+                above.add(raw);
+                continue;
+            }
+            if (raw.isBlank()) {
+                if (type.isEmpty()) {
+                    above = keep(comments, HEAD, above);
+                }
                 continue;
             }
             List<String> words = new ArrayList<>(List.of(raw.strip().split("\\s+")));
@@ -164,6 +186,7 @@ public final class Lock {
                 if (entries.containsKey(type)) {
                     throw new SchemaException(where + type + " is locked twice");
                 }
+                above = keep(comments, type, above);
                 continue;
             }
             boolean removed = words.get(0).equals("removed") && words.remove(0) != null;
@@ -181,11 +204,21 @@ public final class Lock {
             if (lines.put(name, line) != null) {
                 throw new SchemaException(where + name + " has two numbers");
             }
+            above = keep(comments, type + " " + number, above);
         }
         if (!type.isEmpty()) {
             entries.put(type, new Entry(kind, type, lines));
         }
-        return new Lock(entries);
+        keep(comments, END, above);
+        return new Lock(entries, comments);
+    }
+
+    /** @return what stands above what comes next: nothing yet */
+    private static List<String> keep(Map<String, List<String>> comments, String place, List<String> above) {
+        // a merge of two files may leave it anywhere
+        above.removeIf(comment -> comment.equals(HEADER));
+        comments.computeIfAbsent(place, key -> new ArrayList<>()).addAll(above);
+        return new ArrayList<>();
     }
 
     /** @return -1 for what is no number from 0 to that of an int */
@@ -227,7 +260,7 @@ public final class Lock {
         }
         // no lock gives numbers to parameters and results
         calls.forEach((name, sent) -> all.put(name, extended("message", name, LockLines.of(sent), entries.get(name))));
-        return new Lock(all);
+        return new Lock(all, comments);
     }
 
     private static Entry extended(String kind, String type, Map<Integer, Line> lines, @Nullable Entry before) {
@@ -259,15 +292,15 @@ public final class Lock {
 
     /** As it is committed. */
     public String text() {
-        StringBuilder text = new StringBuilder(
-                "# Numbers and types of RPCX messages. Lines are added, never taken away: `rpcx lock`.\n");
+        StringBuilder text = new StringBuilder();
+        comments(text, HEAD);
+        text.append(HEADER).append('\n');
         for (Entry entry : entries.values()) {
-            text.append('\n')
-                    .append(entry.kind())
-                    .append(' ')
-                    .append(entry.type())
-                    .append('\n');
+            text.append('\n');
+            comments(text, entry.type());
+            text.append(entry.kind()).append(' ').append(entry.type()).append('\n');
             for (Line line : entry.lines().values()) {
+                comments(text, entry.type() + " " + line.number());
                 text.append("  ").append(line.removed() ? "removed " : "").append(line.number());
                 text.append(' ')
                         .append(line.name())
@@ -276,6 +309,12 @@ public final class Lock {
                         .append('\n');
             }
         }
+        comments(text, END);
         return text.toString();
+    }
+
+    private void comments(StringBuilder text, String place) {
+        comments.getOrDefault(place, List.of())
+                .forEach(comment -> text.append(comment).append('\n'));
     }
 }

@@ -513,8 +513,12 @@ public final class Schema {
             BeanProperty property = list.get(i);
             String where = raw.getName() + "." + property.name();
             Use type = Use.of(property.getter().getGenericReturnType(), bindings, where);
-            boolean nullable = nullable(property.annotated(), property.getter().getAnnotatedReturnType())
-                    || nullable(property.getter(), property.getter().getAnnotatedReturnType());
+            boolean nullable = nullable(
+                    property.annotated(),
+                    property.field(),
+                    property.field().getAnnotatedType(),
+                    property.getter(),
+                    property.getter().getAnnotatedReturnType());
             fields.add(field(
                     property.name(), numbers.of(property.annotated(), property.name(), i + 1), type, nullable, where));
             getters.add(property.getter());
@@ -556,6 +560,7 @@ public final class Schema {
                     throw twoUnknown(raw, other.getClass().getName(), each.getName());
                 }
                 message.unknownCase(instance(each));
+                numbers.refuseOther(Cases.field(each.getSimpleName()), 0);
                 continue;
             }
             position++;
@@ -572,7 +577,10 @@ public final class Schema {
                 throw new SchemaException(Cases.namesakes(raw.getName(), namesake.getName(), each.getName(), name));
             }
             Shape shape = shape(Use.of(each, Map.of(), where), where);
-            fields.add(new FieldType(name, numbers.of(each, name, position), Holder.PLAIN, shape, null, each));
+            int number = numbers.of(each, name, position);
+            // a lock calls what stands for the unknown by its class
+            numbers.refuseOther(each.getSimpleName(), number);
+            fields.add(new FieldType(name, number, Holder.PLAIN, shape, null, each));
         }
         message.fields(fields, numbers.source()).reserved(numbers.reserved());
     }

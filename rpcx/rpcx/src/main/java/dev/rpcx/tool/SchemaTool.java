@@ -1,5 +1,10 @@
 package dev.rpcx.tool;
 
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.SYNC;
+import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
+import static java.nio.file.StandardOpenOption.WRITE;
+
 import dev.rpcx.schema.Compatibility;
 import dev.rpcx.schema.Lock;
 import dev.rpcx.schema.ProtoFile;
@@ -11,6 +16,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -131,10 +137,25 @@ public final class SchemaTool {
                 Files.createDirectories(folder);
                 err.println("note: made the folder " + folder);
             }
-            Files.writeString(file, after.text());
+            write(file, after.text());
             out.println(file + ": " + after.entries().size() + " types");
         }
         return status;
+    }
+
+    /**
+     * Writes beside the file, and puts that in its place as a whole: whoever reads it meanwhile, or after a crash, finds
+     * what was there or what is new.
+     */
+    private static void write(Path file, String text) throws IOException {
+        Path target = Files.exists(file) ? file.toRealPath() : file.toAbsolutePath();
+        Path beside = target.resolveSibling(target.getFileName() + ".new");
+        try {
+            Files.writeString(beside, text, CREATE, TRUNCATE_EXISTING, WRITE, SYNC);
+            Files.move(beside, target, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(beside);
+        }
     }
 
     private int check(Path file, List<String> classes) throws IOException {

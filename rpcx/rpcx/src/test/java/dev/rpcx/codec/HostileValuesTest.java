@@ -209,6 +209,30 @@ class HostileValuesTest {
         refusedAsTooLarge(Pockets.class, pockets, "memory");
     }
 
+    /** Its setter may be called with an array or with bytes one by one. */
+    public static class Blob {
+        private byte[] data = {};
+
+        public byte[] getData() {
+            return data;
+        }
+
+        public void setData(byte... data) {
+            this.data = data;
+        }
+    }
+
+    @Test
+    void aSetterOfVariableArityIsGivenTheArray() {
+        Blob blob = new Blob();
+        blob.setData((byte) 1, (byte) 2);
+        for (Codec<Object> codec : codecs(Blob.class)) {
+            ByteBuf bytes = Unpooled.buffer();
+            codec.write(blob, bytes);
+            assertThat(((Blob) codec.read(bytes)).getData()).containsExactly(1, 2);
+        }
+    }
+
     @Test
     void manyEmptyRecordsAreRead() {
         List<Wide> wides = new ArrayList<>();

@@ -17,11 +17,13 @@ import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -194,6 +196,45 @@ class KeyOrderTest {
         assertThatThrownBy(() -> codecs.value(type).read(out))
                 .isInstanceOf(CodecException.class)
                 .hasMessageContaining("the same hash");
+    }
+
+    record Line(int amount, int price) {}
+
+    record Cart(int a, int b, List<Line> lines) {}
+
+    record Carts(Set<Cart> all, String unused) {}
+
+    record CartsByKey(Map<Cart, Boolean> all, String unused) {}
+
+    record CartEntry(Cart key, boolean value) {}
+
+    // the same bytes
+    record CartsInAList(List<Cart> all, String unused) {}
+
+    record CartEntries(List<CartEntry> all, String unused) {}
+
+    private static List<Cart> carts(int count, int lines) {
+        List<Line> empty = Collections.nCopies(lines, new Line(0, 0));
+        return IntStream.range(0, count)
+                .mapToObj(i -> new Cart(i, -31 * i, empty))
+                .toList();
+    }
+
+    /** A line of two bytes is compared as a longer one is. */
+    @Test
+    void whatTakesNoBytesIsComparedAllTheSame() {
+        String padding = "x".repeat(3_900_000);
+        List<Cart> many = carts(1_000, 100);
+        assertIsRefused(Carts.class, new CartsInAList(many, padding));
+        assertIsRefused(
+                CartsByKey.class,
+                new CartEntries(
+                        many.stream().map(cart -> new CartEntry(cart, true)).toList(), padding));
+        Carts few = new Carts(new LinkedHashSet<>(carts(200, 10)), "");
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(Carts.class).write(few, out);
+        assertThat(codecs.value(Carts.class).read(out)).isEqualTo(few);
     }
 
     /** Of different hashes: a tree is nothing but data. */

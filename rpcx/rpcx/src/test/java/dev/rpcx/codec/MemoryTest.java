@@ -343,6 +343,33 @@ class MemoryTest {
         }
     }
 
+    /** Fields that are no components. */
+    static class Cached {
+        transient long a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p;
+    }
+
+    static class Session extends Cached {
+        private int number;
+        private long q, r, s, t;
+
+        public int getNumber() {
+            return number;
+        }
+
+        public void setNumber(int number) {
+            this.number = number;
+        }
+    }
+
+    @Test
+    void fieldsThatAreNoComponentsAreAskedForToo() {
+        for (Codecs codecs : List.of(Codecs.of(SCHEMA, Limits.STANDARD), Codecs.reflective(SCHEMA, Limits.STANDARD))) {
+            Codec<Object> codec = codecs.value(Generic.of(List.class, Session.class));
+            reading(codec, written(codec, java.util.Collections.nCopies(FEW, new Session())))
+                    .holds();
+        }
+    }
+
     @Test
     void primitivesLieInTheirRecord() {
         Codec<Object> codec = Codecs.of(SCHEMA, Limits.STANDARD).value(Generic.of(List.class, Primitives.class));

@@ -12,6 +12,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Future;
 import java.util.concurrent.RunnableFuture;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class SchemaTest {
@@ -383,6 +384,40 @@ class SchemaTest {
 
     sealed interface Fruit permits Apples.Sort, Pears.Sort {}
 
+    sealed interface Pet permits Cat, Dog {}
+
+    record Cat(int lives) implements Pet {}
+
+    @Unknown
+    record Dog() implements Pet {}
+
+    /** Its field alone says that it may be null: a type that is kept, and not the field's declaration. */
+    static class Nick {
+        @Field(1)
+        private @Nullable String name;
+
+        private @Nullable String numbered;
+
+        @SuppressWarnings("NullAway") // of an older class, whose accessors say nothing of null
+        public String getName() {
+            return name;
+        }
+
+        public void setName(String name) {
+            this.name = name;
+        }
+
+        @Field(2)
+        @SuppressWarnings("NullAway")
+        public String getNumbered() {
+            return numbered;
+        }
+
+        public void setNumbered(String numbered) {
+            this.numbered = numbered;
+        }
+    }
+
     enum Way {
         UP,
         DOWN,
@@ -491,6 +526,32 @@ class SchemaTest {
         assertThatThrownBy(() -> new Schema(Lock.parse(text, "a.lock")).value(Ways.class))
                 .isInstanceOf(SchemaException.class)
                 .hasMessageContaining("Way.LEFT: has number 0, and number 3 in META-INF/rpcx/schema.lock");
+    }
+
+    @Test
+    void whatStandsForTheUnknownWasNoOtherCase() {
+        String type = "oneof " + Pet.class.getName() + "\n";
+        assertThatThrownBy(() -> new Schema(Lock.parse(type + "  0 Fish unknown\n  1 cat a.Cat\n  2 dog a.Dog\n", "a"))
+                        .value(Pet.class))
+                .isInstanceOf(SchemaException.class)
+                .hasMessageContaining("Pet.dog: has number 0, and number 2 in META-INF/rpcx/schema.lock");
+        Schema extending = Schema.extending(Lock.parse(type + "  0 Cat unknown\n", "a"));
+        assertThatThrownBy(() -> extending.value(Pet.class))
+                .isInstanceOf(SchemaException.class)
+                .hasMessageContaining("Pet.Cat: has number 1, and number 0 in META-INF/rpcx/schema.lock");
+        assertThat(new Schema(Lock.parse(type + "  0 Dog unknown\n  4 cat a.Cat\n", "a"))
+                        .value(Pet.class)
+                        .fields())
+                .extracting(FieldType::number)
+                .containsExactly(4);
+    }
+
+    @Test
+    void aFieldSaysByItselfThatItMayBeNull() {
+        assertThat(new Schema(Lock.none()).value(Nick.class).fields())
+                .extracting(FieldType::name, FieldType::holder)
+                .containsExactly(
+                        tuple("name", FieldType.Holder.NULLABLE), tuple("numbered", FieldType.Holder.NULLABLE));
     }
 
     @Test

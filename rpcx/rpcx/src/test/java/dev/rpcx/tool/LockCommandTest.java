@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -274,6 +275,41 @@ class LockCommandTest {
             loader = library;
             assertThat(run("lock", file, Points.class)).as(errors()).isZero();
             assertThat(Files.readString(file)).contains(POINT + "  1 y string\n  2 x string\n  removed 4 w int\n");
+        }
+    }
+
+    @Test
+    void commentsStayWhereTheyStand() throws IOException {
+        String head =
+                "# Owned by the team of points.\n# Licence: none.\n# Numbers and types of RPCX messages. Lines are added, never taken"
+                        + " away: `rpcx lock`.\n";
+        String before = head + "\n# Of the library.\n# Ask first.\n" + POINT + "  1 y string\n# Was z.\n  2 x string\n"
+                + "# The end.\n";
+        Files.writeString(file, before.replace("# Licence", "\n# Licence"));
+        assertThat(run("lock", file, Points.class)).as(errors()).isZero();
+        assertThat(Files.readString(file))
+                .startsWith(head)
+                .containsOnlyOnce("Numbers and types of RPCX messages")
+                .contains("\n# Of the library.\n# Ask first.\n" + POINT + "  1 y string\n# Was z.\n  2 x string\n")
+                .endsWith("\n# The end.\n");
+        String once = Files.readString(file);
+        assertThat(run("lock", file, Points.class)).isZero();
+        assertThat(Files.readString(file)).isEqualTo(once);
+    }
+
+    /** Another name of the file as it was shows that nobody has written into it. */
+    @Test
+    void theFileIsReplacedAsAWhole() throws IOException {
+        String before = POINT + "  1 y string\n";
+        Files.writeString(file, before);
+        Path asItWas = Files.createLink(folder.resolve("as-it-was"), file);
+        Path link = Files.createSymbolicLink(folder.resolve("link"), file);
+        assertThat(run("lock", link, Points.class)).as(errors()).isZero();
+        assertThat(Files.readString(asItWas)).isEqualTo(before);
+        assertThat(Files.readString(file)).contains("  2 x string\n", "Points/move.request");
+        assertThat(link).isSymbolicLink();
+        try (Stream<Path> files = Files.list(folder)) {
+            assertThat(files).containsExactlyInAnyOrder(file, asItWas, link);
         }
     }
 

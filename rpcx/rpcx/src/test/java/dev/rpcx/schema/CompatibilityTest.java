@@ -1,0 +1,75 @@
+package dev.rpcx.schema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Enums and sealed types in two locks: what absent is read as, and what stands for the unknown. */
+class CompatibilityTest {
+    private static List<String> breaks(String older, String newer) {
+        return Compatibility.between(Lock.parse(older, "older.lock"), Lock.parse(newer, "newer.lock")).stream()
+                .map(Compatibility.Break::toString)
+                .toList();
+    }
+
+    private static String user(String type) {
+        return "message a.User\n  1 role " + type + "\n";
+    }
+
+    private static String role(String zero) {
+        return "enum a.Role\n" + zero + "  1 GUEST constant\n";
+    }
+
+    @Test
+    void aNullOfOneSideIsTheConstantOfNumberZeroOfTheOther() {
+        for (String zero : List.of("  0 ADMIN constant\n", "  0 ADMIN unknown\n")) {
+            String one = user("a.Role") + role(zero);
+            String optional = user("optional a.Role") + role(zero);
+            assertThat(breaks(one, optional))
+                    .containsExactly("BOTH a.User.role: was a.Role, is optional a.Role, and one side's null is the"
+                            + " other's ADMIN");
+            assertThat(breaks(optional, one))
+                    .containsExactly("BOTH a.User.role: was optional a.Role, is a.Role, and one side's null is the"
+                            + " other's ADMIN");
+        }
+    }
+
+    @Test
+    void withoutANumberZeroAbsentIsNullOnBothSides() {
+        for (String zero : List.of("", "  removed 0 ADMIN constant\n")) {
+            assertThat(breaks(user("a.Role") + role(zero), user("optional a.Role") + role(zero)))
+                    .isEmpty();
+            assertThat(breaks(user("optional a.Role") + role(zero), user("a.Role") + role(zero)))
+                    .isEmpty();
+        }
+    }
+
+    @Test
+    void aConstantThatGetsOrLosesNumberZeroTakesThePlaceOfNull() {
+        assertThat(breaks(role(""), role("  0 FREE constant\n")))
+                .containsExactly("BOTH a.Role.FREE: is new, and one side's null is the other's FREE");
+        assertThat(breaks(role("  0 FREE constant\n"), role("  removed 0 FREE constant\n")))
+                .containsExactly("BOTH a.Role.FREE: is gone, and one side's null is the other's FREE");
+        assertThat(breaks(role(""), role("  0 OTHER unknown\n"))).isEmpty();
+    }
+
+    private static String pet(String lines) {
+        return "oneof a.Pet\n" + lines;
+    }
+
+    @Test
+    void whatStandsForTheUnknownIsNoOtherCase() {
+        String end = " (expected: the number that it had)";
+        String one = pet("  0 Cat unknown\n  1 dog a.Dog\n");
+        assertThat(breaks(one, pet("  0 Dog unknown\n  removed 1 dog a.Dog\n  2 cat a.Cat\n")))
+                .containsExactlyInAnyOrder(
+                        "BOTH a.Pet.Cat: was number 0, is number 2" + end,
+                        "BOTH a.Pet.Dog: was number 1, is number 0" + end);
+        assertThat(breaks(one, pet("  0 Fish unknown\n  1 dog a.Dog\n  2 cat a.Cat\n")))
+                .containsExactly("BOTH a.Pet.Cat: was number 0, is number 2" + end);
+        assertThat(breaks(one, pet("  0 Dog unknown\n  removed 1 dog a.Dog\n")))
+                .containsExactly("BOTH a.Pet.Dog: was number 1, is number 0" + end);
+        assertThat(breaks(one, pet("  0 Fish unknown\n  1 dog a.Dog\n"))).isEmpty();
+    }
+}
