@@ -54,6 +54,7 @@ final class ClassicMethod {
     Object call(Object[] arguments) {
         if (kind == ClientMethod.Kind.BLOCKING) {
             // before anything is sent: a call that is refused was not made
+            Route.refuseInterrupted();
             Route.refuseBlocking();
             long deadline = deadline();
             return start(arguments, deadline).await(deadline, route.ticker());

@@ -151,6 +151,9 @@ final class ClientMethod {
         }
         long now = route.ticker().nanoTime();
         long deadline = CallContext.deadlineOf(timeoutNanos, now);
+        if (kind == Kind.BLOCKING) {
+            Route.refuseInterrupted();
+        }
         if (hedgeNanos > 0) {
             if (kind == Kind.BLOCKING) {
                 Route.refuseBlocking();

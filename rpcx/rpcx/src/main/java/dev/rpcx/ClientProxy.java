@@ -63,6 +63,7 @@ final class ClientProxy implements InvocationHandler {
             Duration standard =
                     Streams.brings(method) || Streams.itemsTaken(method) != null ? STREAM_TIMEOUT : callTimeout;
             checkTimes(method);
+            checkResult(type, method);
             long timeoutNanos = marked == null || marked.timeoutMillis() == 0
                     ? standard.toNanos()
                     : Client.Builder.checked("timeoutMillis of " + method, Duration.ofMillis(marked.timeoutMillis()))
@@ -124,6 +125,20 @@ final class ClientProxy implements InvocationHandler {
     private static void checkTime(Method method, String name, long millis) {
         if (millis < 0) {
             throw new IllegalArgumentException(method + ": " + name + " " + millis + " (expected: 0 or more)");
+        }
+    }
+
+    /** The proxy of a public interface is a class of a package of its own, and casts to the type of the result. */
+    private static void checkResult(Class<?> type, Method method) {
+        Class<?> result = method.getReturnType();
+        while (result.isArray()) {
+            result = result.getComponentType();
+        }
+        int open = Modifier.PUBLIC | Modifier.PROTECTED;
+        if (Modifier.isPublic(type.getModifiers()) && !result.isPrimitive() && (result.getModifiers() & open) == 0) {
+            throw new IllegalArgumentException(method + ": " + result.getName()
+                    + " is not public, and the interface is: its proxy has no access (expected: a public type, or an"
+                    + " interface that is not)");
         }
     }
 

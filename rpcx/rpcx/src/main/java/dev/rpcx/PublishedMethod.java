@@ -18,6 +18,11 @@ import java.util.Set;
  * @param name from {@link dev.rpcx.Method#value}, or the method's own
  */
 public record PublishedMethod(String name, Method method) {
+    public PublishedMethod {
+        Given.notNull(name, "name", "the name by which the method is called");
+        Given.notNull(method, "method", "what is called");
+    }
+
     /**
      * All of a type: the abstract methods of an interface; the methods of a class and its superclasses that are
      * annotated with {@link dev.rpcx.Method}, whatever their access. The order is the same in every process. A class
@@ -30,6 +35,7 @@ public record PublishedMethod(String name, Method method) {
     public static List<PublishedMethod> of(Class<?> type) {
         List<PublishedMethod> published = new ArrayList<>();
         Map<String, Method> owners = new HashMap<>();
+        Given.notNull(type, "type", "an interface or a class");
         for (Method method : type.isInterface() ? ofInterface(type) : ofClass(type)) {
             dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
             String name = Names.checked(marked == null || marked.value().isEmpty() ? method.getName() : marked.value());

@@ -241,8 +241,7 @@ abstract class Route {
         } catch (InterruptedException e) {
             leave(coming, caller);
             Thread.currentThread().interrupt();
-            throw new RPCXException(
-                    RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.NOT_EXECUTED);
+            throw interrupted();
         }
     }
 
@@ -513,6 +512,17 @@ abstract class Route {
     /** Told once how the wait for a connection has ended: with one or with an error. */
     interface Then<C> {
         void ended(@Nullable C connected, @Nullable RPCXException failure);
+    }
+
+    /** A blocking call by a thread that has been interrupted is not sent: its caller would not wait for the reply. */
+    static void refuseInterrupted() {
+        if (Thread.currentThread().isInterrupted()) {
+            throw interrupted();
+        }
+    }
+
+    private static RPCXException interrupted() {
+        return RPCXException.refused(RPCXException.Code.CANCELLED, "the caller was interrupted");
     }
 
     static void refuseBlocking() {

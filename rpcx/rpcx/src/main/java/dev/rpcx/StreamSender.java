@@ -339,7 +339,11 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     // ---- where the publisher runs
 
     @Override
-    public void onSubscribe(Flow.Subscription given) {
+    public void onSubscribe(Flow.@Nullable Subscription given) {
+        if (given == null) {
+            onError(new NullPointerException("a publisher gave no subscription (expected: one)"));
+            return;
+        }
         boolean taken;
         synchronized (this) {
             taken = subscription == null && !over;

@@ -109,11 +109,13 @@ class ClassicMethodTest {
     @Test
     void aCallerThatIsInterruptedIsToldSoAndStaysInterrupted() {
         Thread.currentThread().interrupt();
-        assertThatThrownBy(() -> remote.blockingEcho("a"))
-                .isInstanceOfSatisfying(
-                        RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.CANCELLED));
+        assertThatThrownBy(() -> remote.blockingEcho("a")).isInstanceOfSatisfying(RPCXException.class, e -> {
+            assertThat(e.code()).isEqualTo(RPCXException.Code.CANCELLED);
+            assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        });
         assertThat(Thread.interrupted()).isTrue();
-        channel = hand.opened.get(0);
+        assertThat(hand.opened).isEmpty();
+        client.end();
     }
 
     @Test

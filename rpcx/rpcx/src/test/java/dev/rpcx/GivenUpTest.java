@@ -334,11 +334,15 @@ class GivenUpTest {
         peer.send(Wire.REPLY, id);
         assertThat(collected.all()).isEmpty();
         await().until(() -> connection().load() == 0);
-        // as many uses of the slot as its generation has numbers: the next call has the stream's id
+        // as many uses of the slot as its generation has numbers, one of which leaves: the next call has the stream's
+        // id
         ClientConnection connection = connection();
-        for (int use = 1; use < 0xFFFF; use++) {
+        for (int use = 2; use < 0xFFFF; use++) {
             connection.slots.acquire(0).dropUnsent();
         }
+        CompletableFuture<String> between = calls.call("between");
+        peer.reply(peer.read(Wire.REQUEST).id(), "between");
+        assertThat(between.get(10, TimeUnit.SECONDS)).isEqualTo("between");
         CompletableFuture<String> next = calls.call("next");
         RawPeer.Frame request = peer.read(Wire.REQUEST);
         assertThat(request.id()).isEqualTo(id);

@@ -98,6 +98,7 @@ class NullsTest {
         SAMPLES.put(Tokens.OneUse.class, Tokens.OneUse::inProcess);
         SAMPLES.put(RPCXException.Code.class, () -> RPCXException.Code.INVALID);
         SAMPLES.put(Metadata.class, () -> Metadata.EMPTY);
+        SAMPLES.put(Method.class, () -> NullsTest.class.getDeclaredMethods()[0]);
         SAMPLES.put(CallLog.class, CallLog::ofClient);
         SAMPLES.put(CallContext.class, () -> new CallContext(0, Metadata.EMPTY, null, Ticker.systemTicker()));
         SAMPLES.put(Client.class, () -> Client.builder().inProcess().build());

@@ -10,8 +10,13 @@ import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import javax.lang.model.element.Element;
 import javax.lang.model.element.ExecutableElement;
+import javax.lang.model.element.Modifier;
+import javax.lang.model.element.TypeElement;
 import javax.lang.model.element.VariableElement;
+import javax.lang.model.type.ArrayType;
+import javax.lang.model.type.DeclaredType;
 import javax.lang.model.type.TypeKind;
+import javax.lang.model.type.TypeMirror;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -55,16 +60,41 @@ final class CallCheck {
     }
 
     /** A method of a client's interface, whose types have been looked at. */
-    static void call(ExecutableElement method, String where, TypeCheck types, BiConsumer<Element, String> refusal) {
+    static void call(
+            TypeElement type,
+            ExecutableElement method,
+            String where,
+            TypeCheck types,
+            BiConsumer<Element, String> refusal) {
         boolean isOneWay = method.getAnnotation(OneWay.class) != null;
         if (isOneWay && method.getReturnType().getKind() != TypeKind.VOID) {
             refusal.accept(method, where + ": @OneWay with a result (expected: void)");
+        }
+        if (hidden(method.getReturnType()) instanceof TypeElement result
+                && type.getModifiers().contains(Modifier.PUBLIC)) {
+            refusal.accept(
+                    method,
+                    where + ": " + result + " is not public, and the interface is: its proxy has no access (expected: a"
+                            + " public type, or an interface that is not)");
         }
         @Nullable Method marked = method.getAnnotation(Method.class);
         if (marked != null) {
             times(method, marked, isOneWay, where, types, text -> refusal.accept(method, text));
         }
         route(method, where, types, refusal);
+    }
+
+    /** The class of a result that is neither public nor protected; null for any other. */
+    private static @Nullable Element hidden(TypeMirror type) {
+        if (type instanceof ArrayType array) {
+            return hidden(array.getComponentType());
+        }
+        Element element = type instanceof DeclaredType declared ? declared.asElement() : null;
+        return element == null
+                        || element.getModifiers().contains(Modifier.PUBLIC)
+                        || element.getModifiers().contains(Modifier.PROTECTED)
+                ? null
+                : element;
     }
 
     private static void times(

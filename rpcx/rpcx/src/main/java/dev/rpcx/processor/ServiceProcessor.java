@@ -179,7 +179,7 @@ public final class ServiceProcessor extends AbstractProcessor {
                 checkName(method, name + "." + method.getSimpleName(), methodName);
                 refuseTwice(published, methodName, method, type);
                 method(name, method);
-                CallCheck.call(method, name + "." + method.getSimpleName(), types(), this::refuse);
+                CallCheck.call(type, method, name + "." + method.getSimpleName(), types(), this::refuse);
                 reached(method, type);
             }
         }

@@ -172,11 +172,13 @@ public final class Compatibility {
             }
         }
         for (Lock.Line now : after.lines().values()) {
-            if (!choice || now.removed() || isUnknown(now) || at(now.number(), before) != null) {
+            if (!choice || now.removed() || at(now.number(), before) != null) {
                 continue;
             }
             String where = after.type() + "." + now.name();
-            if (isZeroConstant(now)) {
+            if (isUnknown(now)) {
+                add(Direction.FORWARD, where, "is new, and where it is sent old peers read null, or refuse it");
+            } else if (isZeroConstant(now)) {
                 add(Direction.BOTH, where, "is new" + otherThanNull(now.name()));
             } else if (!hasUnknown(before)) {
                 add(Direction.FORWARD, where, "is new, and old peers have nothing that stands for the unknown");

@@ -51,7 +51,17 @@ class CompatibilityTest {
                 .containsExactly("BOTH a.Role.FREE: is new, and one side's null is the other's FREE");
         assertThat(breaks(role("  0 FREE constant\n"), role("  removed 0 FREE constant\n")))
                 .containsExactly("BOTH a.Role.FREE: is gone, and one side's null is the other's FREE");
-        assertThat(breaks(role(""), role("  0 OTHER unknown\n"))).isEmpty();
+    }
+
+    @Test
+    void whatComesToStandForTheUnknownIsNullForThoseWhoDoNotHaveIt() {
+        assertThat(breaks(role(""), role("  0 OTHER unknown\n")))
+                .containsExactly(
+                        "FORWARD a.Role.OTHER: is new, and where it is sent old peers read null, or refuse it");
+        assertThat(breaks(pet("  1 dog a.Dog\n"), pet("  0 Fish unknown\n  1 dog a.Dog\n")))
+                .containsExactly("FORWARD a.Pet.Fish: is new, and where it is sent old peers read null, or refuse it");
+        assertThat(breaks(role("  0 OTHER unknown\n"), role("  0 NONE unknown\n")))
+                .isEmpty();
     }
 
     private static String pet(String lines) {
