@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.netty.buffer.Unpooled;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -323,6 +324,22 @@ class GivenUpTest {
         assertThat(error).hasMessageContaining("nothing to send");
         peer.error(id, RPCXException.Code.CANCELLED);
         await().until(() -> connection().load() == 0);
+    }
+
+    @Test
+    void aBlockingCallOfAThreadThatIsInterruptedAlreadyIsNotSent() throws Exception {
+        connect(1);
+        Thread.currentThread().interrupt();
+        assertThatThrownBy(() -> calls.blocking("a")).isInstanceOfSatisfying(RPCXException.class, e -> {
+            assertThat(e.code()).isEqualTo(RPCXException.Code.CANCELLED);
+            assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        });
+        assertThat(Thread.interrupted()).isTrue();
+        CompletableFuture<String> next = calls.call("next");
+        RawPeer.Frame request = peer.read(Wire.REQUEST);
+        assertThat(new String(request.payload(), StandardCharsets.UTF_8)).endsWith("next");
+        peer.reply(request.id(), "next");
+        assertThat(next.get(10, TimeUnit.SECONDS)).isEqualTo("next");
     }
 
     @Test

@@ -186,6 +186,14 @@ class StreamSenderTest {
     }
 
     @Test
+    @SuppressWarnings("NullAway") // what a publisher may do all the same
+    void aPublisherThatGivesNoSubscriptionHasFailed() {
+        sender.subscribeTo(subscriber -> subscriber.onSubscribe(null), () -> {});
+        channel.runPendingTasks();
+        assertThat(seen()).contains("failed a publisher gave no subscription (expected: one)");
+    }
+
+    @Test
     void creditThatCameBeforeThePublisherIsAskedForWithIt() {
         sender.onCredit(3);
         subscribe();
