@@ -373,7 +373,7 @@ final class ClientCall extends Outbound {
 
     /** The end of a call that the event loop has not ended in its time: it is held up, and the caller waits no longer. */
     static RPCXException withoutAWord() {
-        return RPCXException.unheard("no reply in time, and no word from the event loop");
+        return RPCXException.unheard("no reply in time, and no word from the event loop", RPCXException.Executed.MAYBE);
     }
 
     void callerDone() {
@@ -837,9 +837,18 @@ final class ClientCall extends Outbound {
     }
 
     /** Its time is over. */
-    void expire(RPCXException.Code code, String why) {
+    void expire(String why) {
+        expire(new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, why, executed()));
+    }
+
+    /** Its time has gone by while the event loop was held up, which says nothing of the server. */
+    void expireUnheard(String why) {
+        expire(RPCXException.unheard(why, executed()));
+    }
+
+    private void expire(RPCXException outcome) {
         int callId = id;
-        if (giveUp(code, why, null)) {
+        if (giveUp(outcome)) {
             connection.sendNow(Wire.CANCEL, callId);
         }
     }
@@ -850,12 +859,12 @@ final class ClientCall extends Outbound {
      *
      * @return whether the server has to be told
      */
-    private boolean giveUp(RPCXException.Code code, String why, @Nullable Throwable cause) {
+    private boolean giveUp(RPCXException outcome) {
         boolean seen = begun;
         if (!sent) {
             connection.recall(this);
         }
-        complete(new RPCXException(code, why, executed(), cause), !seen);
+        complete(outcome, !seen);
         return seen;
     }
 
@@ -1022,7 +1031,7 @@ final class ClientCall extends Outbound {
                 return false;
             }
             id = call.id;
-            return call.giveUp(code, why, cause);
+            return call.giveUp(new RPCXException(code, why, call.executed(), cause));
         }
 
         @Override

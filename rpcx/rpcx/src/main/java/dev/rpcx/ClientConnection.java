@@ -29,6 +29,16 @@ final class ClientConnection extends WireConnection {
      */
     private static final int OTHER_SHAPE = -2;
 
+    /**
+     * A call ends unheard where the look at its deadline is late by more than one part in so many of its time: the event
+     * loop was held up, and may have kept the request as long. Source: {@link AnswerTimes}, to which nine parts are
+     * enough.
+     */
+    private static final int HELD_UP_PART = 10;
+
+    /** The same, however short its time is: timers and callbacks that are in order take less. */
+    private static final long MIN_HELD_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
     /** Deadlines closer together than this are found by one look. */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
@@ -180,6 +190,9 @@ final class ClientConnection extends WireConnection {
 
     private volatile long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
+
+    /** Calls whose time is over end behind the next look at the sockets. Event loop only. */
+    private boolean isEndDue;
 
     /** Set while final frames may be owed of calls that were given up. Event loop only. */
     private @Nullable ScheduledFuture<?> owedTimer;
@@ -730,7 +743,7 @@ final class ClientConnection extends WireConnection {
     }
 
     /**
-     * Ends the calls whose time is over. One look at the slots in use, once per shortest time, instead of a timer for
+     * Finds the calls whose time is over. One look at the slots in use, once per shortest time, instead of a timer for
      * each call.
      */
     private void sweepNow() {
@@ -754,6 +767,7 @@ final class ClientConnection extends WireConnection {
         }
         long now = nanoTime();
         long next = Long.MAX_VALUE;
+        long longestOver = -1;
         for (int slot = 0, top = slots.top(); slot < top; slot++) {
             ClientCall call = slots.at(slot);
             if (call == null || !call.isWaiting()) {
@@ -762,13 +776,57 @@ final class ClientConnection extends WireConnection {
             long left = call.deadlineNanos - now;
             if (left > 0) {
                 next = Math.min(next, left);
-                continue;
+            } else {
+                longestOver = Math.max(longestOver, -left);
             }
-            call.expire(RPCXException.Code.DEADLINE_EXCEEDED, peer + ": no reply in time");
+        }
+        if (longestOver >= 0 && !isEndDue) {
+            endBehindSockets(now, longestOver);
         }
         if (next != Long.MAX_VALUE) {
-            // a call that has left meanwhile, as from a callback of one that ends here, may have set a later look
             sweepAt(now + next);
+        }
+    }
+
+    /**
+     * Ends the calls whose time was over at {@code seenNanos}, once the sockets have been looked at behind that: a loop
+     * that was held up runs its timers before it reads replies that have come in time. A timer that is due at once is
+     * not run before that look, while a task that is given to the loop would be.
+     */
+    private void endBehindSockets(long seenNanos, long longestOver) {
+        loop().schedule(
+                        () -> {
+                            isEndDue = false;
+                            try {
+                                endOverdue(seenNanos, longestOver);
+                            } catch (Throwable t) {
+                                broken(t);
+                            }
+                        },
+                        0,
+                        TimeUnit.NANOSECONDS);
+        isEndDue = true;
+    }
+
+    private void endOverdue(long seenNanos, long longestOver) {
+        if (isClosed()) {
+            return;
+        }
+        if (!readTurn.takeForLoop()) {
+            sweepAt(nanoTime() + TICK_NANOS);
+            return;
+        }
+        for (int slot = 0, top = slots.top(); slot < top; slot++) {
+            ClientCall call = slots.at(slot);
+            if (call == null || !call.isWaiting() || call.deadlineNanos - seenNanos > 0) {
+                continue;
+            }
+            if (longestOver <= Math.max(MIN_HELD_UP_NANOS, call.givenNanos / HELD_UP_PART)) {
+                call.expire(peer + ": no reply in time");
+            } else {
+                call.expireUnheard(peer + ": no reply in time, while the event loop was held up for "
+                        + TimeUnit.NANOSECONDS.toMillis(longestOver) + " ms or more");
+            }
         }
     }
 

@@ -405,7 +405,7 @@ final class ClientMethod {
     }
 
     /** What does not depend on budgets of {@link #mayTryAgain}: asking spends nothing. */
-    private boolean isWorthAnother(RPCXException error, int attempt, int sent, @Nullable StreamSender upload) {
+    boolean isWorthAnother(RPCXException error, int attempt, int sent, @Nullable StreamSender upload) {
         if (!hasLeft(error)) {
             // as this side knows by itself: it has cost no server anything; but a publisher has one subscriber
             return attempt < MAX_ATTEMPTS && (upload == null || !upload.hasPublisher());

@@ -194,7 +194,7 @@ final class ClientProxy implements InvocationHandler {
                             null);
                 }
                 if (result instanceof RPCXFuture<?> call) {
-                    call.attachedByClient();
+                    call.handedOut();
                 }
                 return result;
             } catch (Throwable e) {

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -62,11 +63,17 @@ final class ClientStream implements Flow.Publisher<Object> {
         /** Set where no connection was ready. */
         private volatile Route.@Nullable Wait wait;
 
-        /** The arguments as they were when the call was made, while it waits for a connection; null otherwise. */
+        /**
+         * The arguments as they were when the call was made, while it waits for a connection, and from an attempt that
+         * has come to nobody to the next one; null otherwise.
+         */
         private @Nullable ByteBuf encoded;
 
-        /** What is charged for {@link #encoded}. */
-        private final Route.WaitingBytes held;
+        /** Pays for {@link #encoded}. */
+        private Route.@Nullable WaitingBytes held;
+
+        /** Why the arguments could not be kept for the next attempt; null if they could, or had not to be. */
+        private @Nullable RPCXException unkept;
 
         private long deadlineNanos;
         private int key;
@@ -81,7 +88,6 @@ final class ClientStream implements Flow.Publisher<Object> {
         Call(ClientMethod method) {
             super(method);
             receiver = new StreamReceiver(method.result(), this);
-            held = method.route().waitingBytes();
         }
 
         void start(Flow.Subscriber<? super Object> subscriber) {
@@ -118,10 +124,8 @@ final class ClientStream implements Flow.Publisher<Object> {
                                 findConnection();
                             }
                         });
-                wait = begun;
-                if (begun != null && begun.isOver()) {
-                    // the call may have ended already
-                    wait = null;
+                if (begun != null) {
+                    waitsFor(begun);
                 }
                 if (cancelled) {
                     endWait();
@@ -131,18 +135,57 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
+        /** This wait may be over already, and the call be in another one or at its end: then that stays. */
+        private synchronized void waitsFor(Route.Wait begun) {
+            Route.Wait other = wait;
+            if (other == null || other.isOver()) {
+                wait = begun;
+                if (begun.isOver()) {
+                    wait = null;
+                }
+            }
+        }
+
         /** A call that waits for its first connection keeps its arguments, which the caller may change from now on. */
         private void keepArguments() {
             if (encoded == null && attempt == 0) {
                 ByteBuf made = method.encoded(arguments);
-                held.hold(made.capacity());
+                hold(made.capacity());
                 encoded = made;
             }
         }
 
+        /** What pays is known before anything is charged: see {@link Route#waitingBytes}. */
+        private void hold(int bytes) {
+            Route.WaitingBytes taken = method.route().waitingBytes();
+            held = taken;
+            taken.hold(bytes);
+        }
+
         private void forgetArguments() {
             encoded = null;
-            held.giveBack();
+            Route.WaitingBytes taken = held;
+            if (taken != null) {
+                held = null;
+                taken.giveBack();
+            }
+        }
+
+        /** Nothing tells the caller of a stream until when its arguments may not change. */
+        @Override
+        void losesSlot(ClientCall slot, RPCXException error) {
+            if (answered || cancelled || !method.isWorthAnother(error, attempt, attempt, upload)) {
+                return;
+            }
+            ByteBuf made = slot.arguments();
+            if (made != null) {
+                try {
+                    hold(made.readableBytes());
+                    encoded = Unpooled.copiedBuffer(made);
+                } catch (RPCXException noRoom) {
+                    unkept = noRoom;
+                }
+            }
         }
 
         private void refused(Throwable failure) {
@@ -194,6 +237,8 @@ final class ClientStream implements Flow.Publisher<Object> {
                     upload = items;
                     sent = now;
                     sentWith(slot);
+                    // before the call is sent: the loop may keep them for another attempt from then on
+                    forgetArguments();
                     slot.sendAsync(this);
                     isHeld = false;
                 } finally {
@@ -203,7 +248,6 @@ final class ClientStream implements Flow.Publisher<Object> {
                         used.slots.hasOrphans = true;
                     }
                 }
-                forgetArguments();
                 ClientMethod.subscribe(items, arguments);
                 if (cancelled) {
                     now.cancel();
@@ -329,6 +373,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             sent = null;
             wait = null;
             upload = null;
+            forgetArguments();
         }
 
         @Override
@@ -343,7 +388,6 @@ final class ClientStream implements Flow.Publisher<Object> {
         void endAnyway(@Nullable Object value, @Nullable RPCXException error) {
             isOver = true;
             letGo();
-            held.giveBack();
             receiver.end(error);
             // an attempt to send it again may have ended half way
             receiver.open();
@@ -352,7 +396,10 @@ final class ClientStream implements Flow.Publisher<Object> {
         @Override
         void fail(RPCXException error) {
             // nothing has been told but the subscription: its call may go another way as one that brings no stream
-            if (!answered && !cancelled && method.mayTryAgain(error, attempt, attempt, upload, null)) {
+            if (!answered
+                    && !cancelled
+                    && encoded != null
+                    && method.mayTryAgain(error, attempt, attempt, upload, null)) {
                 // the next attempt may go elsewhere: if this one was a trial it is one no more
                 tellInstance(error);
                 synchronized (this) {
@@ -370,7 +417,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                 count(error);
             }
             letGo();
-            receiver.end(Health.named(error, method.route(), method));
+            receiver.end(unkept == null ? Health.named(error, method.route(), method) : unkept);
         }
     }
 }

@@ -100,7 +100,7 @@ final class Health {
                 return ANSWERED;
             }
             return switch (error.code()) {
-                // without a word this side's own event loop is held up
+                // unheard: this side's own event loop was held up
                 case DEADLINE_EXCEEDED -> error.own() == null ? FAILED : UNTOLD;
                 case UNAVAILABLE, OVERLOADED, PROTOCOL -> {
                     if (error.own() != null) {

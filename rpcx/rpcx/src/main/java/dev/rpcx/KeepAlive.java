@@ -13,6 +13,9 @@ import org.jspecify.annotations.Nullable;
  * whatever it says meanwhile. Where much waits for it, or reading from it has stopped, it is not pinged: the PING would
  * stand behind all that waits, and its answer could not arrive.
  *
+ * <p>What a look finds against the peer is asked again behind a look at the sockets, and that ends the connection: a
+ * loop that was held up runs its timers before it reads the signs of life that have come meanwhile.
+ *
  * <p>A frame has the keepalive time to come to its end: a peer that sends a byte now and then would be alive for ever.
  */
 final class KeepAlive implements Runnable {
@@ -76,14 +79,14 @@ final class KeepAlive implements Runnable {
         connection.endLost();
         stuckLooks = connection.isStandingStill() ? stuckLooks + 1 : 0;
         if (stuckLooks >= LOOKS) {
-            connection.abort("the peer has read nothing for " + millis(keepAliveNanos) + " ms");
+            askBehindSockets(this::endIfStuck);
             return;
         }
         if (!connection.channel.config().isAutoRead()) {
             return;
         }
         if (connection.isFrameOverdue(frameLooks)) {
-            connection.fail("a frame that does not come to its end");
+            askBehindSockets(this::endIfFrameIsOverdue);
         } else if (!connection.channel.isWritable()) {
             // whether the peer takes what waits for it has been asked above
             pinged = false;
@@ -91,11 +94,51 @@ final class KeepAlive implements Runnable {
             pinged = false;
             connection.shed();
         } else if (pinged) {
-            connection.abort("the peer was silent, and has not answered a PING for " + millis(lookNanos) + " ms");
+            askBehindSockets(this::endIfSilent);
         } else {
             pinged = true;
             connection.rest();
             connection.ping();
+        }
+    }
+
+    /** A timer that is due at once is not run before the sockets are looked at, while a task would be. */
+    private void askBehindSockets(Runnable end) {
+        connection
+                .loop()
+                .schedule(
+                        () -> {
+                            try {
+                                if (!connection.isClosed()) {
+                                    end.run();
+                                }
+                            } catch (Throwable t) {
+                                connection.broken(t);
+                            }
+                        },
+                        0,
+                        TimeUnit.NANOSECONDS);
+    }
+
+    private void endIfStuck() {
+        if (connection.isStandingStill()) {
+            connection.abort("the peer has read nothing for " + millis(keepAliveNanos) + " ms");
+        } else {
+            stuckLooks = 0;
+        }
+    }
+
+    private void endIfFrameIsOverdue() {
+        if (connection.isFrameOverdue(frameLooks)) {
+            connection.fail("a frame that does not come to its end");
+        }
+    }
+
+    private void endIfSilent() {
+        if (connection.heard()) {
+            pinged = false;
+        } else {
+            connection.abort("the peer was silent, and has not answered a PING for " + millis(lookNanos) + " ms");
         }
     }
 

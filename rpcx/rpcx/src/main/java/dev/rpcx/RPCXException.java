@@ -91,7 +91,7 @@ public final class RPCXException extends RuntimeException {
         UNFIT,
         /** This side has no memory for what the server sends: for the answer to this call, or on its connection. */
         NO_ROOM,
-        /** This side's event loop is held up, and has not said how the call has ended. */
+        /** This side's event loop was held up as the call's time went by, and nobody knows how the call has ended. */
         UNHEARD
     }
 
@@ -166,9 +166,9 @@ public final class RPCXException extends RuntimeException {
         return new RPCXException(Code.OVERLOADED, message, executed, null, Own.NO_ROOM);
     }
 
-    /** A call whose time is over long since, and of whose end the event loop has said nothing. */
-    static RPCXException unheard(String message) {
-        return new RPCXException(Code.DEADLINE_EXCEEDED, message, Executed.MAYBE, null, Own.UNHEARD);
+    /** A call whose time has gone by while the event loop was held up, or of whose end the loop has said nothing. */
+    static RPCXException unheard(String message, Executed executed) {
+        return new RPCXException(Code.DEADLINE_EXCEEDED, message, executed, null, Own.UNHEARD);
     }
 
     static boolean isNoRoom(@Nullable Throwable thrown) {

@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  * The result of an asynchronous call: what a client's method gets when it is declared to return {@code CompletionStage},
  * {@code CompletableFuture} or {@code RPCXFuture}. Ends with the result or an {@link RPCXException}. It is completed on the
  * connection's event loop: what depends on it and blocks or takes long belongs behind one of the {@code …Async} methods.
- * {@link #cancel} reaches the server.
+ * To wait there for another future, such as by {@code CompletableFuture.allOf(…).join()}, blocks the loop, and nothing
+ * refuses it where that future is none of RPCX's. {@link #cancel} reaches the server.
  *
  * <p>The arguments are read within the call of the method, and once more where it is made again before this future has
  * ended, as {@link Method#idempotent} and {@link Method#hedgeMillis} say. Who changes them meanwhile changes what is
@@ -41,7 +42,10 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
     /** The call for which this one was made; null where there is none, and once it has ended. */
     private volatile @Nullable CallContext maker;
 
-    /** Dependents that are this library's own, or its interceptors'. */
+    /** Of {@link #own}: a proxy has handed this out. */
+    private static final int HANDED_OUT = 1 << 31;
+
+    /** Dependents that are this library's own, or its interceptors'; and {@link #HANDED_OUT}. */
     private volatile int own;
 
     /** For a call that is made here. */
@@ -59,11 +63,22 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * What hangs on it so far is its client's: of the call's interceptors, before its caller has it. That hinders
-     * nobody from giving the call up.
+     * A proxy hands this out. What hangs on it when that happens first is its client's: of the call's interceptors,
+     * before its caller has it. That hinders nobody from giving the call up. An interceptor may return the same future
+     * again: what hangs on it by then may be that of its first receiver, and one that goes to another call than that
+     * which it was made for is nobody's from then on.
      */
-    void attachedByClient() {
-        OWN.accumulateAndGet(this, getNumberOfDependents(), Math::max);
+    void handedOut() {
+        CallContext made = maker;
+        CallContext here = CallContext.here();
+        if (made != null && (here == null || here.whole() != made)) {
+            maker = null;
+        }
+        int before = own;
+        while ((before & HANDED_OUT) == 0
+                && !OWN.compareAndSet(this, before, Math.max(before, getNumberOfDependents()) | HANDED_OUT)) {
+            before = own;
+        }
     }
 
     /**
@@ -71,7 +86,7 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
      * and no thread that waits.
      */
     boolean isOnlyFor(CallContext call) {
-        return maker == call.whole() && !isDone() && getNumberOfDependents() <= own;
+        return maker == call.whole() && !isDone() && getNumberOfDependents() <= (own & ~HANDED_OUT);
     }
 
     /**

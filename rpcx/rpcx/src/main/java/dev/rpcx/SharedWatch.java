@@ -80,7 +80,16 @@ final class SharedWatch implements Endpoints.Listener {
                     listener.failed(failure);
                 }
             } catch (Throwable e) {
-                LOGGER.log(System.Logger.Level.WARNING, "a listener of instances has failed", e);
+                tellOfFailure(e);
+            }
+        }
+
+        private static void tellOfFailure(Throwable failure) {
+            try {
+                LOGGER.log(System.Logger.Level.WARNING, "a listener of instances has failed", failure);
+            } catch (Throwable e) {
+                // the application's logging is no affair of the other listeners
+                Threads.report(e);
             }
         }
     }

@@ -226,6 +226,51 @@ class AwaitedTest {
         waiting.join();
     }
 
+    @RPCXClient(remoteServerName = "shared")
+    interface Loads {
+        RPCXFuture<String> load(String key);
+    }
+
+    /** As an interceptor returns one that makes one call of several. */
+    @Test
+    void norOneThatAProxyHandsOutAgainWhileItsFirstReceiverWaits() {
+        CallContext call = context();
+        RPCXFuture<String> shared = call.call(RPCXFuture::new);
+        CompletableFuture<Void> ofInterceptor = shared.thenRun(() -> {});
+        try (Client client = Client.builder()
+                .eventLoops(1)
+                .interceptor((made, next) -> shared)
+                .build()) {
+            Loads loads = client.create(Loads.class, "127.0.0.1", 1);
+            RPCXFuture<String> received = call.call(() -> loads.load("a"));
+            assertThat(received.isOnlyFor(call))
+                    .as("what hangs on it is the client's")
+                    .isTrue();
+            CompletableFuture<Void> ofReceiver = received.thenRun(() -> {});
+            assertThat(call.call(() -> loads.load("a"))).isSameAs(received);
+            awaited(received).cancel(call);
+            assertThat(shared).as("a dependent of its first receiver").isNotDone();
+            assertThat(ofInterceptor).isNotDone();
+            assertThat(ofReceiver).isNotDone();
+        }
+    }
+
+    @Test
+    void norOneThatAProxyHasHandedToAnotherCall() {
+        CallContext call = context();
+        RPCXFuture<String> shared = call.call(RPCXFuture::new);
+        try (Client client = Client.builder()
+                .eventLoops(1)
+                .interceptor((made, next) -> shared)
+                .build()) {
+            Loads loads = client.create(Loads.class, "127.0.0.1", 1);
+            RPCXFuture<String> received = call.call(() -> loads.load("a"));
+            assertThat(context().call(() -> loads.load("a"))).isSameAs(received);
+            awaited(received).cancel(call);
+            assertThat(shared).isNotDone();
+        }
+    }
+
     /** One that is kept when its call is over holds nothing of the call for which it was made. */
     @Test
     void aFutureThatHasEndedIsNobodysAnyMore() {

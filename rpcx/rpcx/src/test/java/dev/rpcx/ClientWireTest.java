@@ -41,6 +41,8 @@ class ClientWireTest {
 
         Flow.Publisher<String> bringsOf(String text);
 
+        Flow.Publisher<String> bringsOfBytes(byte[] bytes);
+
         @Method(timeoutMillis = 1_000)
         Flow.Publisher<String> bringsBriefly(int items);
 
@@ -1128,6 +1130,27 @@ class ClientWireTest {
         assertThat(notice()).containsExactly(1, 2, 3);
         send(Wire.REPLY, id + (1 << 16));
         assertThat(connection().load()).isZero();
+    }
+
+    /** Nothing tells its subscriber until when they may not change. */
+    @Test
+    void aStreamThatGoesToAnotherConnectionTakesTheArgumentsThatItWasSubscribedWith() {
+        open();
+        byte[] bytes = {1, 2, 3};
+        Seen seen = new Seen(1);
+        remote.bringsOfBytes(bytes).subscribe(seen);
+        bytes[1] = 9;
+        // before a byte of the call has left
+        send(Wire.GOAWAY, 0);
+        expect(Wire.GOAWAY);
+        bytes[2] = 9;
+        openAgain();
+        byte[] request = expect(Wire.REQUEST).payload();
+        assertThat(java.util.Arrays.copyOfRange(request, request.length - 3, request.length))
+                .containsExactly(1, 2, 3);
+        send(Wire.REPLY, FIRST);
+        assertThat(seen.ends).isEqualTo(1);
+        assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
     }
 
     /** The buffer has what the server says by then, which is not what was called with. */

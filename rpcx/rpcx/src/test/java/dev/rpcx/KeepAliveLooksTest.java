@@ -139,6 +139,21 @@ class KeepAliveLooksTest {
         assertThat(account.held(Resource.TIMERS)).isZero();
     }
 
+    /** As behind a callback that holds the loop up: the timer is run first, and what has come is read behind it. */
+    @Test
+    void anAnswerThatIsReadBehindTheTimerOfTheLookIsHeard() {
+        look();
+        assertThat(pings()).isEqualTo(1);
+        clock.advance(LOOK, TimeUnit.NANOSECONDS);
+        channel.eventLoop().schedule(connection::hear, 0, TimeUnit.NANOSECONDS);
+        channel.runScheduledPendingTasks();
+        assertThat(closed).isEmpty();
+        look();
+        assertThat(pings()).isEqualTo(1);
+        look();
+        assertThat(closed).hasSize(1);
+    }
+
     @Test
     void aPeerThatSpeaksIsNotAskedAndOneThatAnswersIsAskedAgain() {
         say();

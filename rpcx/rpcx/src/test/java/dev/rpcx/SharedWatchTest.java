@@ -334,4 +334,35 @@ class SharedWatchTest {
         assertThat(second.heard).containsExactly("a");
         assertThat(logged).containsExactly(injected);
     }
+
+    @Test
+    void aLogThatFailsTakesNoNewsFromTheOthers() {
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord record) {
+                throw new IllegalStateException("by the test's log");
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        first.then = () -> {
+            throw new IllegalStateException("by the test");
+        };
+        watch(registry, first);
+        watch(registry, second);
+        Logger logger = Logger.getLogger(SharedWatch.class.getName());
+        logger.addHandler(handler);
+        logger.setUseParentHandlers(false);
+        try {
+            registry.found("a");
+        } finally {
+            logger.setUseParentHandlers(true);
+            logger.removeHandler(handler);
+        }
+        assertThat(second.heard).containsExactly("a");
+    }
 }

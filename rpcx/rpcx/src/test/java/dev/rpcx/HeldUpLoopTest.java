@@ -1,0 +1,137 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.netty.buffer.Unpooled;
+import io.netty.channel.EventLoop;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A callback that holds up the event loop of a client, whose other calls are under way meanwhile. */
+@Timeout(60)
+class HeldUpLoopTest {
+    private static final int CALLS = 20;
+    private static final int TIME_MILLIS = 500;
+
+    @RPCXServer("held")
+    static final class Held {
+        @Method
+        String after(int millis) throws InterruptedException {
+            Thread.sleep(millis);
+            return "after " + millis;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "held")
+    interface Calls {
+        CompletableFuture<String> after(int millis);
+
+        @Method(value = "after", timeoutMillis = TIME_MILLIS)
+        CompletableFuture<String> afterSoon(int millis);
+    }
+
+    private final Client client =
+            Client.builder().eventLoops(1).connections(1, 1).build();
+
+    @AfterEach
+    void stop() {
+        client.close();
+    }
+
+    private static void holdUp(int millis) {
+        long end = System.nanoTime() + Duration.ofMillis(millis).toNanos();
+        while (System.nanoTime() - end < 0) {
+            Thread.onSpinWait();
+        }
+    }
+
+    /** The reply that holds the loop up is read first, and the timers run before the sockets are looked at again. */
+    @Test
+    void repliesThatHaveComeInTimeAreReadBeforeAnyCallEndsAsLate() {
+        Server server =
+                Server.builder(RegistryServer.registry(new Held())).build().start();
+        try {
+            Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+            calls.after(0).join();
+            CompletableFuture<Void> holding = calls.after(100).thenRun(() -> holdUp(2 * TIME_MILLIS));
+            List<CompletableFuture<String>> made = new ArrayList<>();
+            for (int i = 0; i < CALLS; i++) {
+                made.add(calls.afterSoon(200));
+            }
+            holding.join();
+            made.forEach(call -> assertThat(call.join()).isEqualTo("after 200"));
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private static FakeServer silent() throws IOException {
+        return new FakeServer(new Settings(1 << 20, 100, 10_000_000), Unpooled.EMPTY_BUFFER, (request, peer) -> {});
+    }
+
+    private Stream<ClientAddress> instances() {
+        return Stream.of(client.clusters.values().iterator().next().chooser().all);
+    }
+
+    /** To two instances that answer nothing. */
+    private List<CompletableFuture<String>> unanswered(FakeServer one, FakeServer other) {
+        Calls calls = client.create(Calls.class, Endpoints.of(one.endpoint(), other.endpoint()));
+        await().until(() -> instances().allMatch(address -> address.ready() != null));
+        List<CompletableFuture<String>> made = new ArrayList<>();
+        for (int i = 0; i < CALLS; i++) {
+            made.add(calls.afterSoon(0));
+        }
+        return made;
+    }
+
+    @Test
+    void callsWhoseTimeGoesByMeanwhileSayNothingOfTheirInstance() throws Exception {
+        try (FakeServer one = silent();
+                FakeServer other = silent()) {
+            List<CompletableFuture<String>> made = unanswered(one, other);
+            EventLoop loop = instances()
+                    .map(ClientAddress::ready)
+                    .findFirst()
+                    .orElseThrow()
+                    .loop();
+            loop.execute(() -> holdUp(2 * TIME_MILLIS));
+            for (CompletableFuture<String> call : made) {
+                assertThatThrownBy(call::join)
+                        .isInstanceOf(CompletionException.class)
+                        .cause()
+                        .hasMessageContaining("while the event loop was held up for")
+                        .isInstanceOfSatisfying(
+                                RPCXException.class,
+                                e -> assertThat(e.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED));
+            }
+            assertThat(instances().anyMatch(address -> address.health().isOut()))
+                    .isFalse();
+        }
+    }
+
+    @Test
+    void callsThatGetNoReplyWhileTheLoopRunsCountAsFailed() throws Exception {
+        try (FakeServer one = silent();
+                FakeServer other = silent()) {
+            for (CompletableFuture<String> call : unanswered(one, other)) {
+                assertThatThrownBy(call::join)
+                        .isInstanceOf(CompletionException.class)
+                        .cause()
+                        .message()
+                        .endsWith("no reply in time");
+            }
+            assertThat(instances().anyMatch(address -> address.health().isOut()))
+                    .isTrue();
+        }
+    }
+}
