@@ -443,15 +443,18 @@ final class ServerCall extends Outbound
     /** The result comes later, or never. Afterwards this object may serve another call. */
     private void await(CompletionStage<?> stage) {
         Awaited result = new Awaited(this, stage, connection.lost);
+        CallContext its;
         boolean isGone;
         synchronized (this) {
+            // once the result is known to be awaited, the call may be given up and its object serve another one
+            its = context();
             awaited = result;
-            isGone = context().isCancelled();
+            isGone = its.isCancelled();
         }
         try {
             if (isGone) {
                 connection.awaitsForNobody(this);
-                result.cancel(context());
+                result.cancel(its);
             }
             result.begin();
         } catch (Throwable t) {
