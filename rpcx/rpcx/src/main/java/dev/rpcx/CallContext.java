@@ -287,8 +287,8 @@ public final class CallContext {
     }
 
     /**
-     * Runs the handler, behind the last interceptor. An interceptor may have it begin more than once, and on a thread of
-     * its own: such a thread is counted among those of the call.
+     * Runs the handler, behind the last interceptor. An interceptor may have it begin more than once, and on a thread
+     * of its own: such a thread is counted among those of the call.
      *
      * @throws RPCXException the call has ended, and the handler does not begin
      */

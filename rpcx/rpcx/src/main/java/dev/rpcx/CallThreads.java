@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
  * wants to be told of a call's end, the publishers and subscribers of its streams, and the rest of its chain where an
  * interceptor proceeds on an event loop. All of that runs where the method's handlers do, and may take as long as a
  * handler: so a call that is over keeps its place, and its handler counts, until these threads are done. A thread of an
- * interceptor that runs the handler is one of them. Their number is kept by the call's context, since a call's object may
- * serve another one.
+ * interceptor that runs the handler is one of them. Their number is kept by the call's context, since a call's object
+ * may serve another one.
  */
 final class CallThreads {
     /** A call that such threads belong to. */

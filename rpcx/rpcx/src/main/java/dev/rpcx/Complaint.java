@@ -43,7 +43,7 @@ final class Complaint {
         warn(logger, text + (before == 0 ? "" : " (" + before + " more since this was logged last)"), why);
     }
 
-    /** One warning, whatever was logged before. What the application's logging throws is no part of what is warned of. */
+    /** Logs one warning, whatever was logged before. What the application's logging throws goes no further. */
     static void warn(System.Logger logger, String text, @Nullable Throwable why) {
         try {
             logger.log(System.Logger.Level.WARNING, text, why);
