@@ -1,11 +1,16 @@
 package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
+import java.time.InstantSource;
 import org.jspecify.annotations.Nullable;
 
 /** Whoever waits for a call without blocking. Told on the event loop, once the slot is free. */
 abstract class AsyncCall {
     private static final RPCXException UNTOLD = RPCXException.noRoom("no memory was left when the call ended");
+
+    /** What a peer sends may have the same callback fail again and again. */
+    static final Complaint FAILURES =
+            new Complaint(System.getLogger(AsyncCall.class.getName()), InstantSource.system());
 
     final ClientMethod method;
 
@@ -102,16 +107,7 @@ abstract class AsyncCall {
 
     /** The user's code, told of the end of a call, has thrown this. */
     static void told(Throwable thrown) {
-        try {
-            System.getLogger(AsyncCall.class.getName())
-                    .log(
-                            System.Logger.Level.WARNING,
-                            "a callback has failed, which changes nothing for its call",
-                            thrown);
-        } catch (Throwable e) {
-            // what cannot be logged, as its text throws too, is no other call's affair either
-            Threads.report(e);
-        }
+        FAILURES.log("a callback has failed, which changes nothing for its call", thrown);
     }
 
     abstract void succeed(@Nullable Object value);

@@ -39,7 +39,7 @@ public final class CallContext {
     /** And the handler, or what stands before it, has brought a result. */
     private static final int DONE = 16;
 
-    /** The bits from here on count the threads that {@link CallThreads} runs for the call. */
+    /** The bits from here on count the threads that run for the call: see {@link CallThreads}. */
     private static final int THREAD = 32;
 
     private static final VarHandle HANDLER;
@@ -287,19 +287,46 @@ public final class CallContext {
     }
 
     /**
-     * The handler is about to begin, behind the last interceptor and on its thread. An interceptor may have it begin
-     * more than once.
+     * Runs the handler, behind the last interceptor. An interceptor may have it begin more than once, and on a thread
+     * of its own: such a thread is counted among those of the call.
+     *
+     * @throws RPCXException the call has ended, and the handler does not begin
+     */
+    @Nullable
+    Object handle(Interceptor.Invocation call, Interceptor.Next begins) throws Throwable {
+        CallThreads.Steps given = steps;
+        if (given != null && !given.isCounted()) {
+            return given.handle(call, begins);
+        }
+        if (!enterHandler()) {
+            throw hasEnded();
+        }
+        return begins.proceed(call);
+    }
+
+    /**
+     * The handler is about to begin, on a thread that the call keeps until it has ended.
      *
      * @return false if it may not begin
      */
     boolean enterHandler() {
+        return enterUnlessBarred(ENTERED, 0);
+    }
+
+    /** The handler is about to begin on another thread, which {@link #endThread} counts back. @return as above */
+    boolean enterHandlerOnThread() {
+        return enterUnlessBarred(ENTERED, THREAD);
+    }
+
+    /** In one step: the call may end, and its object serve another one, between two. */
+    private boolean enterUnlessBarred(int said, int threads) {
         int before;
         do {
             before = handler;
             if ((before & BARRED) != 0) {
                 return false;
             }
-        } while (!HANDLER.compareAndSet(this, before, before | ENTERED));
+        } while (!HANDLER.compareAndSet(this, before, (before | said) + threads));
         return true;
     }
 
@@ -338,14 +365,7 @@ public final class CallContext {
 
     /** The same for the rest of the call's chain. @return false if the call has ended: nothing of that may run */
     boolean beginStep() {
-        int before;
-        do {
-            before = handler;
-            if ((before & BARRED) != 0) {
-                return false;
-            }
-        } while (!HANDLER.compareAndSet(this, before, before + THREAD));
-        return true;
+        return enterUnlessBarred(0, THREAD);
     }
 
     /**

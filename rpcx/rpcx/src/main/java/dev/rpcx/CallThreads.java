@@ -13,8 +13,9 @@ import org.jspecify.annotations.Nullable;
  * Runs the code of others for the calls of one connection, on either wire, beside what their handlers run themselves: what
  * wants to be told of a call's end, the publishers and subscribers of its streams, and the rest of its chain where an
  * interceptor proceeds on an event loop. All of that runs where the method's handlers do, and may take as long as a
- * handler: so a call that is over keeps its place, and its handler counts, until these threads are done. The number of
- * them is kept by the call's context, since a call's object may serve another one.
+ * handler: so a call that is over keeps its place, and its handler counts, until these threads are done. A thread of an
+ * interceptor that runs the handler is one of them. Their number is kept by the call's context, since a call's object
+ * may serve another one.
  */
 final class CallThreads {
     /** A call that such threads belong to. */
@@ -22,6 +23,9 @@ final class CallThreads {
         ServerMethod method();
 
         CallContext context();
+
+        /** Whether this thread is the one that was given to the call, and runs its handler or what stands before it. */
+        boolean isRunner();
 
         /**
          * The handler counts no longer in the limit of its method. Any thread says so, one at a time; a second time
@@ -46,8 +50,21 @@ final class CallThreads {
         }
 
         @Override
+        public boolean isCounted() {
+            return false;
+        }
+
+        @Override
+        public @Nullable Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) {
+            throw CallContext.hasEnded();
+        }
+
+        @Override
         public void callEnded() {}
     };
+
+    /** Frames that the end of a thread may take: one whose stack is nearly at its end does not begin a handler. */
+    private static final int RESERVED_FRAMES = 100;
 
     private final EventLoop loop;
 
@@ -210,6 +227,17 @@ final class CallThreads {
          */
         CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step);
 
+        /** Whether the call does not end while this thread runs for it: it is the call's own, or counted. */
+        boolean isCounted();
+
+        /**
+         * Runs the handler on a thread of an interceptor, which is counted and which a cancel of the call interrupts.
+         *
+         * @throws RPCXException the call has ended
+         */
+        @Nullable
+        Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) throws Throwable;
+
         /** Takes back the steps that wait for a thread: the call has ended, and none of them may begin. Any thread. */
         void callEnded();
     }
@@ -222,6 +250,9 @@ final class CallThreads {
 
         /** Those that have not begun; null where there was none, as in most calls. Guarded by this. */
         private @Nullable Set<LaterStep> unbegun;
+
+        /** Threads that run a part of the chain and are counted; null where there was none. Guarded by this. */
+        private @Nullable Set<Thread> counted;
 
         StepsOfCall(CallThreads threads, Call call, CallContext context, RunOn.Place place) {
             this.threads = threads;
@@ -253,6 +284,51 @@ final class CallThreads {
         }
 
         @Override
+        public boolean isCounted() {
+            if (call.isRunner()) {
+                return true;
+            }
+            synchronized (this) {
+                return counted != null && counted.contains(Thread.currentThread());
+            }
+        }
+
+        @Override
+        public @Nullable Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) throws Throwable {
+            Threads.reserveStack(RESERVED_FRAMES);
+            if (!context.enterHandlerOnThread()) {
+                throw CallContext.hasEnded();
+            }
+            try {
+                return proceedCounted(invocation, handler);
+            } finally {
+                threads.ended(call, context);
+            }
+        }
+
+        /** Goes one step further on this thread, which is counted. A cancel of the call interrupts it meanwhile. */
+        @Nullable
+        Object proceedCounted(Interceptor.Invocation invocation, Interceptor.Next step) throws Throwable {
+            Thread here = Thread.currentThread();
+            Interruptible interruptible = new Interruptible(here);
+            synchronized (this) {
+                if (counted == null) {
+                    counted = new HashSet<>(2);
+                }
+                counted.add(here);
+            }
+            try {
+                context.onCancel(interruptible::interrupt);
+                return CallContext.proceed(invocation, step);
+            } finally {
+                synchronized (this) {
+                    counted.remove(here);
+                }
+                interruptible.end();
+            }
+        }
+
+        @Override
         public void callEnded() {
             List<LaterStep> all;
             synchronized (this) {
@@ -279,9 +355,6 @@ final class CallThreads {
         private final Interceptor.Next step;
         final Counted counted;
         final BoundFuture<@Nullable Object> result = new BoundFuture<>();
-
-        /** Guarded by this. */
-        private @Nullable Thread runner;
 
         LaterStep(StepsOfCall of, Interceptor.Invocation invocation, Interceptor.Next step) {
             this.of = of;
@@ -344,24 +417,38 @@ final class CallThreads {
         }
 
         private @Nullable Object proceed() throws Throwable {
-            synchronized (this) {
-                runner = Thread.currentThread();
-            }
             try {
-                context.onCancel(this::interrupt);
-                return CallContext.proceed(invocation, step);
+                return of.proceedCounted(invocation, step);
             } finally {
-                synchronized (this) {
-                    runner = null;
-                    // the interrupt was this call's: the thread's next task must not meet it
-                    Thread.interrupted();
-                }
+                // also one that the handler has made itself: the thread's next task must not meet it
+                Thread.interrupted();
+            }
+        }
+    }
+
+    /** A thread that a cancel of the call interrupts, for as long as it runs a part of the call's chain. */
+    private static final class Interruptible {
+        /** Guarded by this, as what follows. */
+        private @Nullable Thread thread;
+
+        private boolean isInterrupted;
+
+        Interruptible(Thread thread) {
+            this.thread = thread;
+        }
+
+        synchronized void interrupt() {
+            if (thread != null) {
+                isInterrupted = true;
+                thread.interrupt();
             }
         }
 
-        private synchronized void interrupt() {
-            if (runner != null) {
-                runner.interrupt();
+        /** On that thread. What it does next must not meet the call's interrupt, and has to meet that of its owner. */
+        synchronized void end() {
+            thread = null;
+            if (isInterrupted) {
+                Thread.interrupted();
             }
         }
     }

@@ -73,6 +73,9 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     private boolean reading;
 
+    /** More follows that leaves together. */
+    private boolean gathering;
+
     /** Whether this side reads at all, and since when it does not. */
     private boolean isPaused;
 
@@ -229,7 +232,23 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
                 SocketQueue.closeNow(channel);
             }
         }
-        if (!reading) {
+        flushUnlessMoreFollows();
+    }
+
+    /** Flushes once, behind all that {@code sends} writes. */
+    final void sendTogether(Runnable sends) {
+        boolean outer = gathering;
+        gathering = true;
+        try {
+            sends.run();
+        } finally {
+            gathering = outer;
+        }
+        flushUnlessMoreFollows();
+    }
+
+    private void flushUnlessMoreFollows() {
+        if (!reading && !gathering) {
             flush();
         }
     }

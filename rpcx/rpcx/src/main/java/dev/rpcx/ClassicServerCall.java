@@ -125,6 +125,12 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     }
 
     @Override
+    public boolean isRunner() {
+        // a thread that reads its own name here has written it, and no other thread reads that of this one
+        return runner == Thread.currentThread();
+    }
+
+    @Override
     public void threadsEnded(CallContext of) {
         connection.settleIfThreadsEnded(this);
     }

@@ -659,16 +659,18 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         if (late.size() < calls.size()) {
             watchDue(next);
         }
-        for (ClassicServerCall call : late) {
-            boolean mayHaveRun = abandon(call);
-            refuse(
-                    call.id(),
-                    new RPCXException(
-                            RPCXException.Code.DEADLINE_EXCEEDED,
-                            "not done in the " + text(callNanos) + " that a classic call has",
-                            mayHaveRun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED));
-        }
+        sendTogether(() -> late.forEach(this::endLateCall));
         closeIfDone();
+    }
+
+    private void endLateCall(ClassicServerCall call) {
+        boolean mayHaveRun = abandon(call);
+        refuse(
+                call.id(),
+                new RPCXException(
+                        RPCXException.Code.DEADLINE_EXCEEDED,
+                        "not done in the " + text(callNanos) + " that a classic call has",
+                        mayHaveRun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED));
     }
 
     private static String text(long nanos) {

@@ -20,6 +20,12 @@ final class Complaint {
         this.clock = clock;
     }
 
+    /** The next one is logged: for tests, which share what is one for the process. */
+    synchronized void forget() {
+        wasLogged = false;
+        silent = 0;
+    }
+
     void log(String text, @Nullable Throwable why) {
         long before;
         synchronized (this) {
@@ -34,13 +40,14 @@ final class Complaint {
             before = silent;
             silent = 0;
         }
+        warn(logger, text + (before == 0 ? "" : " (" + before + " more since this was logged last)"), why);
+    }
+
+    /** Logs one warning, whatever was logged before. What the application's logging throws goes no further. */
+    static void warn(System.Logger logger, String text, @Nullable Throwable why) {
         try {
-            logger.log(
-                    System.Logger.Level.WARNING,
-                    text + (before == 0 ? "" : " (" + before + " more since this was logged last)"),
-                    why);
+            logger.log(System.Logger.Level.WARNING, text, why);
         } catch (Throwable e) {
-            // the application's logging is no part of the call that is complained of
             Threads.report(e);
         }
     }

@@ -329,6 +329,18 @@ public final class Server implements AutoCloseable {
 
     /** Ends all that has been started, and waits for that. */
     private void end(long nanos) {
+        try {
+            endAll(nanos);
+            tellOfNotices();
+        } finally {
+            synchronized (this) {
+                listening = null;
+            }
+            stopped.countDown();
+        }
+    }
+
+    private void endAll(long nanos) {
         Loops group = leave();
         if (group != null) {
             if (!hasEnded(drained, nanos)) {
@@ -346,11 +358,6 @@ public final class Server implements AutoCloseable {
                 threads.awaitEnd(HEED_NANOS);
             }
         }
-        tellOfNotices();
-        synchronized (this) {
-            listening = null;
-        }
-        stopped.countDown();
     }
 
     /** Waits, whether it is interrupted or not. @return false if the time was over first */
@@ -471,11 +478,11 @@ public final class Server implements AutoCloseable {
         int unbegun = unbegunNotices.getAndSet(0);
         int interrupted = interruptedNotices.getAndSet(0);
         if (unbegun > 0 || interrupted > 0) {
-            System.getLogger(Server.class.getName())
-                    .log(
-                            System.Logger.Level.WARNING,
-                            "the time for stopping was over before all one-way calls that had been acknowledged were done: "
-                                    + unbegun + " were not executed, " + interrupted + " were interrupted");
+            Complaint.warn(
+                    System.getLogger(Server.class.getName()),
+                    "the time for stopping was over before all one-way calls that had been acknowledged were done: "
+                            + unbegun + " were not executed, " + interrupted + " were interrupted",
+                    null);
         }
     }
 

@@ -280,6 +280,12 @@ final class ServerCall extends Outbound
     }
 
     @Override
+    public boolean isRunner() {
+        // a thread that reads its own name here has written it, and no other thread reads that of this one
+        return runner == Thread.currentThread();
+    }
+
+    @Override
     public void threadsEnded(CallContext of) {
         // otherwise this object serves another call
         if (context == of && onLoop.isOverButThreads && !hasThreads()) {
@@ -437,15 +443,18 @@ final class ServerCall extends Outbound
     /** The result comes later, or never. Afterwards this object may serve another call. */
     private void await(CompletionStage<?> stage) {
         Awaited result = new Awaited(this, stage, connection.lost);
+        CallContext its;
         boolean isGone;
         synchronized (this) {
+            // once the result is known to be awaited, the call may be given up and its object serve another one
+            its = context();
             awaited = result;
-            isGone = context().isCancelled();
+            isGone = its.isCancelled();
         }
         try {
             if (isGone) {
                 connection.awaitsForNobody(this);
-                result.cancel(context());
+                result.cancel(its);
             }
             result.begin();
         } catch (Throwable t) {
@@ -712,10 +721,16 @@ final class ServerCall extends Outbound
 
     private void end(@Nullable Object result, @Nullable RPCXException error) {
         leave(error == null);
-        if (method().chain() != null) {
+        if (method().chain() == null) {
+            releaseObjects();
+        } else {
+            // behind this look no thread begins to run the handler, and those that run may use what the request was
+            // read into
             leaveStages();
+            if (!hasThreads()) {
+                releaseObjects();
+            }
         }
-        releaseObjects();
         clearBody();
         if (error == null) {
             encode(result);
@@ -842,7 +857,8 @@ final class ServerCall extends Outbound
      */
     boolean isSmall() {
         CallCharges charged = charges;
-        return (charged == null || charged.request.held() == 0 && charged.reply.held() == 0)
+        return (charged == null
+                        || charged.request.held() == 0 && charged.objects.held() == 0 && charged.reply.held() == 0)
                 && receiver == null
                 && sender == null
                 && !notice

@@ -1040,6 +1040,23 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             next = Math.min(next, left);
         }
+        long others = next;
+        // what many calls are told whose time is over together is one write
+        sendTogether(() -> {
+            long first = Math.min(others, endDue(now));
+            if (first < Long.MAX_VALUE / 2) {
+                watch(now + first, now);
+            }
+        });
+    }
+
+    /**
+     * Ends calls whose time is over.
+     *
+     * @return when the next is due, from now
+     */
+    private long endDue(long now) {
+        long next = Long.MAX_VALUE / 2;
         for (ServerCall call : calls) {
             if (call == null) {
                 continue;
@@ -1069,9 +1086,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 }
             }
         }
-        if (next < Long.MAX_VALUE / 2) {
-            watch(now + next, now);
-        }
+        return next;
     }
 
     /** Says what a call has run out of that is {@link #due}. */

@@ -47,11 +47,8 @@ record ServerMethod(
      * is: an interceptor may have gone on to a thread that knows of no call, or of another one.
      */
     static Interceptor.Next entering(MethodHandle handle) {
-        Interceptor.Next end = call -> {
+        Interceptor.Next handler = call -> {
             CallContext handled = call.handled;
-            if (handled != null && !handled.enterHandler()) {
-                throw CallContext.hasEnded();
-            }
             try {
                 Object result = (Object) handle.invokeExact(call.arguments());
                 return handled != null && result instanceof CompletionStage<?> stage ? handled.own(stage) : result;
@@ -61,6 +58,8 @@ record ServerMethod(
                         : new RPCXException(e.code(), String.valueOf(e.getMessage()));
             }
         };
+        Interceptor.Next end =
+                call -> call.handled == null ? handler.proceed(call) : call.handled.handle(call, handler);
         return call -> CallContext.proceed(call, end);
     }
 }

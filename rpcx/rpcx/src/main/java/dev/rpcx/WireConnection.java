@@ -127,7 +127,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private boolean greeted;
     private boolean reading;
 
-    /** What is queued is being taken from the queue. */
+    /** More follows that leaves together, such as where what is queued is being taken from the queue. */
     private boolean gathering;
 
     private volatile boolean closed;
@@ -344,6 +344,20 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
+    /** Flushes once, behind all that {@code sends} sends. On the event loop. */
+    final void sendTogether(Runnable sends) {
+        boolean outer = gathering;
+        gathering = true;
+        try {
+            sends.run();
+        } finally {
+            gathering = outer;
+        }
+        if (!gathering) {
+            flushGathered();
+        }
+    }
+
     /** On the event loop. While the peer does not read, the last of its pings alone is owed an answer: pings cost it nothing. */
     final void answerPing(int id) {
         if (channel.isWritable()) {
@@ -467,7 +481,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         try {
             abort("the connection failed by a fault of this side");
         } finally {
-            LOG.log(System.Logger.Level.WARNING, "a connection ends by a fault of this side", thrown);
+            Complaint.warn(LOG, "a connection ends by a fault of this side", thrown);
         }
     }
 

@@ -25,6 +25,11 @@ class CallThreadsTest {
             }
 
             @Override
+            public boolean isRunner() {
+                return false;
+            }
+
+            @Override
             public void leaveNow(boolean isDone) {
                 assertThat(context.hasThreads()).isTrue();
                 left.add(isDone);

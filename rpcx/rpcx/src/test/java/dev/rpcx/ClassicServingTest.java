@@ -19,6 +19,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -571,6 +572,27 @@ class ClassicServingTest {
         handle();
         assertThat(service.begun).isZero();
         assertThat(hasReply()).as("one reply").isFalse();
+    }
+
+    @Test
+    void callsWhoseTimeEndsTogetherAreAnsweredInOneWrite() {
+        for (int i = 1; i <= 3; i++) {
+            call(i, "laterHere");
+        }
+        AtomicInteger flushes = new AtomicInteger();
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void flush(ChannelHandlerContext ctx) {
+                flushes.incrementAndGet();
+                ctx.flush();
+            }
+        });
+        isStopped = true;
+        pass(Duration.ofSeconds(60));
+        for (int i = 1; i <= 3; i++) {
+            expectError(i, RPCXException.Code.DEADLINE_EXCEEDED, RPCXException.Executed.MAYBE, "60 s");
+        }
+        assertThat(flushes).hasValue(1);
     }
 
     @Test

@@ -17,8 +17,11 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
@@ -42,6 +45,7 @@ class InterceptedCallsTest {
     @RPCXServer("who")
     static final class Service {
         final AtomicInteger begun = new AtomicInteger();
+        final AtomicInteger interrupted = new AtomicInteger();
         final CompletableFuture<String> passed = new CompletableFuture<>();
         final CountDownLatch mayEnd = new CountDownLatch(1);
 
@@ -72,6 +76,19 @@ class InterceptedCallsTest {
             return block(text);
         }
 
+        /** Ends when it is interrupted. */
+        @Method
+        String heed(String text) throws InterruptedException {
+            begun.incrementAndGet();
+            try {
+                mayEnd.await();
+            } catch (InterruptedException e) {
+                interrupted.incrementAndGet();
+                throw e;
+            }
+            return text;
+        }
+
         @Method
         CompletableFuture<String> never(String text) {
             begun.incrementAndGet();
@@ -99,6 +116,8 @@ class InterceptedCallsTest {
         CompletableFuture<String> who(String text);
 
         CompletableFuture<String> block(String text);
+
+        CompletableFuture<String> heed(String text);
 
         CompletableFuture<String> never(String text);
 
@@ -497,6 +516,130 @@ class InterceptedCallsTest {
             await().until(() -> counted() == 0);
         } finally {
             service.mayEnd.countDown();
+        }
+    }
+
+    /** The codec charges for most of what so much is read into. */
+    private static final String LARGE = "x".repeat(200_000);
+
+    private long held(Resource resource) {
+        return server.ledger().held(resource);
+    }
+
+    private void nothingIsHeldOnceTheHandlerEnds() {
+        service.mayEnd.countDown();
+        await().until(() -> counted() == 0 && held(Resource.OBJECT_BYTES) == 0);
+        // a connection keeps places for its next calls
+        client.close();
+        await().until(() -> held(Resource.CALLS) == 0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void argumentsAreChargedUntilTheirHandlerHasEndedThoughAnInterceptorHasAnswered(boolean isClassic)
+            throws Exception {
+        AtomicReference<Asked> asked = new AtomicReference<>();
+        Map<String, CompletableFuture<Object>> answers = new ConcurrentHashMap<>();
+        Calls calls = serving(isClassic, Duration.ofSeconds(30), checking(asked::get, answers));
+        try (Client behind = client(isClassic)) {
+            asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
+            CompletableFuture<String> bob = calls.block(LARGE);
+            assertThat(waits.await(10, TimeUnit.SECONDS)).isTrue();
+            service.passed.complete("ok");
+            await().until(() -> service.begun.get() == 1);
+            answers.get(LARGE).complete("early");
+            assertThat(bob.join()).isEqualTo("early");
+            assertThat(held(Resource.OBJECT_BYTES)).isGreaterThan(LARGE.length() / 2);
+            service.mayEnd.countDown();
+            await().until(() -> counted() == 0 && held(Resource.OBJECT_BYTES) == 0);
+        } finally {
+            service.mayEnd.countDown();
+        }
+    }
+
+    /** As an interceptor with a time limit of its own does it. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aHandlerOnAThreadOfAnInterceptorCountsUntilItHasEnded(boolean isClassic) throws Exception {
+        ExecutorService own = Executors.newSingleThreadExecutor();
+        try {
+            Calls calls = serving(isClassic, Duration.ofSeconds(30), (call, next) -> {
+                try {
+                    return own.submit(() -> goOnHere(call, next)).get(200, TimeUnit.MILLISECONDS);
+                } catch (TimeoutException e) {
+                    assertThat(service.begun).hasValue(1);
+                    return "late";
+                }
+            });
+            assertThat(calls.block(LARGE).join()).isEqualTo("late");
+            assertThat(counted()).isEqualTo(1);
+            assertThat(held(Resource.CALLS)).isEqualTo(1);
+            assertThat(held(Resource.OBJECT_BYTES)).isGreaterThan(LARGE.length() / 2);
+            nothingIsHeldOnceTheHandlerEnds();
+        } finally {
+            service.mayEnd.countDown();
+            own.shutdown();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCancelInterruptsTheHandlerOnAThreadOfAnInterceptorAndNothingElseThere(boolean isClassic) throws Exception {
+        CompletableFuture<Boolean> isStillInterrupted = new CompletableFuture<>();
+        ExecutorService own = Executors.newSingleThreadExecutor();
+        try {
+            Calls calls = serving(isClassic, Duration.ofSeconds(30), (call, next) -> {
+                CompletableFuture<Object> result = new CompletableFuture<>();
+                own.execute(() -> {
+                    try {
+                        result.complete(goOnHere(call, next));
+                    } catch (Exception e) {
+                        result.completeExceptionally(e);
+                    } finally {
+                        isStillInterrupted.complete(Thread.currentThread().isInterrupted());
+                    }
+                });
+                return result;
+            });
+            CompletableFuture<String> bob = calls.heed("bob");
+            await().until(() -> service.begun.get() == 1);
+            client.close();
+            assertThat(failure(bob)).isNotNull();
+            await().until(() -> service.interrupted.get() == 1);
+            assertThat(isStillInterrupted.get(10, TimeUnit.SECONDS)).isFalse();
+            nothingIsHeldOnceTheHandlerEnds();
+        } finally {
+            service.mayEnd.countDown();
+            own.shutdown();
+        }
+    }
+
+    /** The interrupt of the thread's owner is not the call's. */
+    @Test
+    void aThreadThatItsOwnerHasInterruptedStaysInterrupted() throws Exception {
+        CompletableFuture<Boolean> isStillInterrupted = new CompletableFuture<>();
+        Calls calls = serving(false, Duration.ofSeconds(30), (call, next) -> {
+            CompletableFuture<Object> result = new CompletableFuture<>();
+            new Thread(() -> {
+                        Thread.currentThread().interrupt();
+                        result.complete(goOn(call, next));
+                        isStillInterrupted.complete(Thread.currentThread().isInterrupted());
+                    })
+                    .start();
+            return result;
+        });
+        CompletableFuture<String> never = calls.never("bob");
+        assertThat(isStillInterrupted.get(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(never).isNotDone();
+    }
+
+    private static Object goOnHere(Interceptor.Invocation call, Interceptor.Next next) throws Exception {
+        try {
+            return next.proceed(call);
+        } catch (Exception | Error e) {
+            throw e;
+        } catch (Throwable t) {
+            throw new IllegalStateException(t);
         }
     }
 

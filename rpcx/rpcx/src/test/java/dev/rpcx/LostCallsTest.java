@@ -300,6 +300,11 @@ class LostCallsTest {
             }
 
             @Override
+            public boolean isRunner() {
+                return false;
+            }
+
+            @Override
             public void leaveNow(boolean isDone) {}
 
             @Override

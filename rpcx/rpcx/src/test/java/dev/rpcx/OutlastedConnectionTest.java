@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -20,6 +21,71 @@ class OutlastedConnectionTest {
         @Method
         CompletableFuture<String> never() {
             return result;
+        }
+    }
+
+    @RPCXServer("deaf")
+    static final class Deaf {
+        final NeverCalls down;
+        final CountDownLatch mayEnd = new CountDownLatch(1);
+        final CompletableFuture<RPCXFuture<String>> made = new CompletableFuture<>();
+
+        Deaf(NeverCalls down) {
+            this.down = down;
+        }
+
+        /** Hears no interrupt, and returns the future of a call that was made for this one. */
+        @Method
+        CompletableFuture<String> late() {
+            RPCXFuture<String> never = down.never();
+            made.complete(never);
+            for (boolean isOver = false; !isOver; ) {
+                try {
+                    mayEnd.await();
+                    isOver = true;
+                } catch (InterruptedException e) {
+                    // its caller is gone
+                }
+            }
+            return never;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "never")
+    interface NeverCalls {
+        RPCXFuture<String> never();
+    }
+
+    @RPCXClient(remoteServerName = "deaf")
+    interface DeafCalls {
+        CompletableFuture<String> late();
+    }
+
+    /** The loops have ended by then, so that the call is given up while its handler's thread tells of the future. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aFutureThatAHandlerBringsBehindTheEndOfItsServerIsCancelled(boolean isClassic) throws Exception {
+        Server behind =
+                Server.builder(RegistryServer.registry(new Service())).build().start();
+        Client.Builder builder = Client.builder();
+        try (Client down = Client.standard();
+                Client client = (isClassic ? builder.classic() : builder).build()) {
+            Deaf deaf = new Deaf(down.create(NeverCalls.class, "127.0.0.1", behind.port()));
+            Server server = Server.builder(RegistryServer.registry(deaf))
+                    .classic(isClassic)
+                    .build()
+                    .start();
+            CompletableFuture<String> call =
+                    client.create(DeafCalls.class, "127.0.0.1", server.port()).late();
+            RPCXFuture<String> made = deaf.made.get();
+            server.stop(Duration.ZERO);
+            assertThat(made).isNotDone();
+            deaf.mayEnd.countDown();
+            await().until(made::isCancelled);
+            assertThat(call).isCompletedExceptionally();
+            await().until(() -> server.ledger().held(Resource.CALLS) == 0);
+        } finally {
+            behind.stop(Duration.ZERO);
         }
     }
 

@@ -236,6 +236,35 @@ class StopTest {
     }
 
     @Test
+    void aLoggerThatThrowsKeepsNobodyWaitingForTheEnd() {
+        server.start();
+        Handler failing = new Handler() {
+            @Override
+            public void publish(LogRecord line) {
+                throw new IllegalStateException("by the test");
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        Logger logger = Logger.getLogger(Server.class.getName());
+        logger.addHandler(failing);
+        logger.setUseParentHandlers(false);
+        try (Client client = Client.standard()) {
+            Place.VIRTUAL.note(of(client));
+            await().until(() -> service.begun.get() == 1);
+            server.stop(Duration.ofMillis(50));
+        } finally {
+            logger.removeHandler(failing);
+            logger.setUseParentHandlers(true);
+        }
+        elsewhere(() -> awaitStop(server)).orTimeout(10, TimeUnit.SECONDS).join();
+    }
+
+    @Test
     void oneWayCallsWhoseInterceptorHasNotGoneOnAreCountedAsNotExecuted() {
         Server held = Server.builder(RegistryServer.registry(service))
                 .host("127.0.0.1")

@@ -1252,6 +1252,38 @@ class WireFramesTest {
     }
 
     @Test
+    void aLoggerThatThrowsKeepsNothingFromBeingTold() {
+        greet();
+        java.util.logging.Handler failing = new java.util.logging.Handler() {
+            @Override
+            public void publish(java.util.logging.LogRecord entry) {
+                throw new IllegalStateException("by the test");
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        java.util.logging.Logger logger = java.util.logging.Logger.getLogger(WireConnection.class.getName());
+        logger.addHandler(failing);
+        try {
+            connection.send(new Message("a", 1) {
+                @Override
+                boolean leaving() {
+                    throw new IllegalStateException("a fault");
+                }
+            });
+            connection.send(new Message("b", 1));
+            channel.runPendingTasks();
+        } finally {
+            logger.removeHandler(failing);
+        }
+        assertThat(told).contains("b lost");
+    }
+
+    @Test
     void whatBecomesWritableWhileReadingLeavesWithTheReadsEnd() {
         greet();
         read(frame(Wire.PING, 1, 0));

@@ -7,6 +7,8 @@ import dev.rpcx.RPCXException.Executed;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -17,6 +19,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -800,6 +803,27 @@ class WireServingTest {
         handle();
         expectNothing();
         assertThat(service.begun).isZero();
+    }
+
+    /** What a timer ends, all of it may come at once. */
+    @Test
+    void callsWhoseTimeEndsTogetherAreAnsweredInOneWrite() {
+        for (int i = 0; i < MAX_CALLS; i++) {
+            call(FIRST + i, "laterHere");
+        }
+        AtomicInteger flushes = new AtomicInteger();
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void flush(ChannelHandlerContext ctx) {
+                flushes.incrementAndGet();
+                ctx.flush();
+            }
+        });
+        pass(Duration.ofSeconds(10));
+        for (int i = 0; i < MAX_CALLS; i++) {
+            expectError(FIRST + i, Code.DEADLINE_EXCEEDED, Executed.MAYBE, "time");
+        }
+        assertThat(flushes).hasValue(1);
     }
 
     @Test
