@@ -227,7 +227,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection");
             return false;
         }
+        // before the place is taken, which would be lost where this fails
+        if (account.isHalfTaken(Resource.CALLS)) {
+            server.placesAreFew(nanoTime());
+        }
         if (!places.add(1)) {
+            server.placesAreFew(nanoTime());
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way");
             return false;
         }
