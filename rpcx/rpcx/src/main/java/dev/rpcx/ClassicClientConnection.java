@@ -33,6 +33,9 @@ final class ClassicClientConnection extends ClassicConnection {
     /** A reply that is no larger is not charged while it arrives: a client has few connections. */
     private static final int UNCHARGED_BYTES = 4 * 1024;
 
+    /** What a request takes beside its bytes while it waits to leave: its buffer, its entry in the queue, and who is told. */
+    private static final int QUEUED_BYTES = 256;
+
     private final String peer;
     private final Platform platform;
     private final Map<Long, RPCXFuture<byte[]>> underWay = new ConcurrentHashMap<>();
@@ -54,7 +57,7 @@ final class ClassicClientConnection extends ClassicConnection {
     private volatile boolean isLeft;
 
     ClassicClientConnection(Channel channel, Account account, Platform platform, String peer, long keepAliveNanos) {
-        super(channel, account, Wire.MAX_MESSAGE_BYTES, MAX_PASSED_BYTES, keepAliveNanos, IDLE_NANOS);
+        super(channel, true, account, Wire.MAX_MESSAGE_BYTES, MAX_PASSED_BYTES, keepAliveNanos, IDLE_NANOS);
         this.account = account;
         this.platform = platform;
         this.peer = peer;
@@ -78,7 +81,7 @@ final class ClassicClientConnection extends ClassicConnection {
         try {
             send(request, deadlineNanos, reply);
         } catch (RejectedExecutionException e) {
-            reply.completeExceptionally(lost(RPCXException.Executed.NOT_EXECUTED));
+            reply.completeExceptionally(unsent());
         } catch (Throwable t) {
             reply.completeExceptionally(t);
         }
@@ -100,13 +103,13 @@ final class ClassicClientConnection extends ClassicConnection {
         ByteBuf frame = request.of(id);
         int bytes = frame.readableBytes();
         if (bytes - ClassicFrames.LENGTH_BYTES > Wire.MAX_MESSAGE_BYTES) {
-            reply.completeExceptionally(new RPCXException(
+            reply.completeExceptionally(RPCXException.unsent(
+                    RPCXException.Own.UNFIT,
                     RPCXException.Code.TOO_LARGE,
-                    "a request of " + bytes + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")",
-                    RPCXException.Executed.NOT_EXECUTED));
+                    "a request of " + bytes + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")"));
             return;
         }
-        long taken = HeapArray.taken(bytes);
+        long taken = charged(bytes);
         if (!account.take(Resource.REQUEST_BYTES, taken)) {
             reply.completeExceptionally(crowded("bytes of requests that the server has not taken"));
             return;
@@ -144,12 +147,31 @@ final class ClassicClientConnection extends ClassicConnection {
 
     private void write(byte[] frame, RPCXFuture<byte[]> reply) {
         if (reply.isDone()) {
-            account.give(Resource.REQUEST_BYTES, HeapArray.taken(frame.length));
+            account.give(Resource.REQUEST_BYTES, charged(frame.length));
         } else if (end != null || !channel.isActive()) {
-            account.give(Resource.REQUEST_BYTES, HeapArray.taken(frame.length));
-            reply.completeExceptionally(lost(RPCXException.Executed.NOT_EXECUTED));
+            account.give(Resource.REQUEST_BYTES, charged(frame.length));
+            reply.completeExceptionally(unsent());
         } else {
-            write(frame, left -> account.give(Resource.REQUEST_BYTES, left));
+            write(frame, new Waiting(HeapArray.taken(frame.length)));
+        }
+    }
+
+    private static long charged(int frameBytes) {
+        return HeapArray.taken(frameBytes) + QUEUED_BYTES;
+    }
+
+    /** Gives back what a request is charged, as its bytes leave. */
+    private final class Waiting implements Leaving {
+        private long bytes;
+
+        Waiting(long bytes) {
+            this.bytes = bytes;
+        }
+
+        @Override
+        public void left(long gone) {
+            bytes -= gone;
+            account.give(Resource.REQUEST_BYTES, bytes == 0 ? gone + QUEUED_BYTES : gone);
         }
     }
 
@@ -158,16 +180,34 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     private RPCXException crowded(String of) {
-        return new RPCXException(
-                RPCXException.Code.OVERLOADED, peer + ": too many " + of, RPCXException.Executed.NOT_EXECUTED);
+        return RPCXException.unsent(RPCXException.Own.FULL, RPCXException.Code.OVERLOADED, peer + ": too many " + of);
     }
 
     private RPCXException lost(RPCXException.Executed executed) {
+        return RPCXException.isNoRoom(end)
+                ? RPCXException.noRoom(whyLost(), executed)
+                : new RPCXException(codeOfEnd(), whyLost(), executed);
+    }
+
+    /** For a call of which no byte has left. */
+    private RPCXException unsent() {
+        return RPCXException.unsent(RPCXException.Own.LEFT, codeOfEnd(), whyLost());
+    }
+
+    private RPCXException.Code codeOfEnd() {
         RPCXException why = end;
-        return new RPCXException(
-                why == null ? RPCXException.Code.UNAVAILABLE : why.code(),
-                peer + ": the connection ended" + (why == null ? "" : ": " + why.getMessage()),
-                executed);
+        return why == null ? RPCXException.Code.UNAVAILABLE : why.code();
+    }
+
+    private String whyLost() {
+        RPCXException why = end;
+        return peer + ": the connection ended" + (why == null ? "" : ": " + why.getMessage());
+    }
+
+    /** The same end, which is no fault of the server's where this side had no memory for what it sent. */
+    private RPCXException orNoRoom(RPCXException why) {
+        String wanted = memoryWanted();
+        return wanted == null ? why : RPCXException.noRoom(wanted, why.executed());
     }
 
     @Override
@@ -251,7 +291,7 @@ final class ClassicClientConnection extends ClassicConnection {
     /** Whatever the server has answered has been read: what it says of the calls that are left is true of each. */
     @Override
     void onEnd(RPCXException why) {
-        end = why;
+        end = orNoRoom(why);
         endAll(why.executed());
         channel.close();
     }
@@ -260,7 +300,7 @@ final class ClassicClientConnection extends ClassicConnection {
     void onOver() {
         arrived();
         if (end == null) {
-            end = new RPCXException(RPCXException.Code.UNAVAILABLE, "closed", RPCXException.Executed.MAYBE);
+            end = orNoRoom(new RPCXException(RPCXException.Code.UNAVAILABLE, "closed", RPCXException.Executed.MAYBE));
         }
         endAll(RPCXException.Executed.MAYBE);
     }

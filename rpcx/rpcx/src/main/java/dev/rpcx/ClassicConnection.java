@@ -37,10 +37,19 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
      */
     private static final int CHUNK_BYTES = 16 * 1024;
 
+    /**
+     * A server that does not read reads once more each time that so many chunks have left. Each of them may take a
+     * server's keepAlive.
+     */
+    static final int CHUNKS_IN_PAUSE = 4;
+
+    static final int BYTES_IN_PAUSE = CHUNKS_IN_PAUSE * CHUNK_BYTES;
+
     /** Looks in the shortest of the times that are looked for. */
     private static final int LOOKS = 4;
 
     final Channel channel;
+    private final boolean isClient;
     private final EventLoop loop;
     private final ClassicFrames frames;
     private final long keepAliveNanos;
@@ -69,12 +78,19 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     private long waitingBytes;
 
-    private final SocketQueue queue;
+    /** Null at a client: its requests are charged until they have left, and no peer has chosen them. */
+    private final @Nullable SocketQueue queue;
 
     private boolean reading;
 
     /** More follows that leaves together. */
     private boolean gathering;
+
+    /** Counts up each time that something has arrived. */
+    private int reads;
+
+    /** What this side has no memory for, where the connection ends for that: it says nothing of the peer. */
+    private volatile @Nullable String memoryWanted;
 
     /** Whether this side reads at all, and since when it does not. */
     private boolean isPaused;
@@ -84,18 +100,23 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private boolean isEnding;
     private boolean isOver;
 
-    /** @param idleNanos a connection that nobody has used for so long ends */
+    /**
+     * @param isClient whether the peer is a server
+     * @param idleNanos a connection that nobody has used for so long ends
+     */
     ClassicConnection(
             Channel channel,
+            boolean isClient,
             Account account,
             int maxFrameBytes,
             int maxPassedBytes,
             long keepAliveNanos,
             long idleNanos) {
         this.channel = channel;
+        this.isClient = isClient;
         this.timers = account.charge(Resource.TIMERS);
         this.loop = channel.eventLoop();
-        this.queue = new SocketQueue(channel, account, this::replyBytes, () -> {}, this::endUnread);
+        this.queue = isClient ? null : new SocketQueue(channel, account, this::replyBytes, () -> {}, this::endUnread);
         this.frames = new ClassicFrames(maxFrameBytes, maxPassedBytes, this);
         this.keepAliveNanos = keepAliveNanos;
         this.silentNanos = Math.min(SILENT_NANOS, keepAliveNanos);
@@ -108,6 +129,12 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     /** A look is taken. */
     abstract void onLook(long nowNanos);
+
+    /** All that has arrived has been read, and what was written meanwhile has been flushed. */
+    void onReadComplete() {}
+
+    /** So many bytes have left, or never will. */
+    void onLeft(int bytes) {}
 
     /**
      * The peer did what ends the connection, which is this object's to close. At most once, and not after
@@ -139,6 +166,20 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         return waitingBytes;
     }
 
+    /** Another number each time that anything has arrived. On the event loop. */
+    final int reads() {
+        return reads;
+    }
+
+    final boolean isReading() {
+        return !isPaused;
+    }
+
+    /** What this side has no memory for, which ends or has ended the connection; null for any other end. Any thread. */
+    final @Nullable String memoryWanted() {
+        return memoryWanted;
+    }
+
     // ---- incoming
 
     @Override
@@ -163,7 +204,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         leftNanos = now;
         busyNanos = now;
         lookedNanos = now;
-        TcpKeepAlive.on(channel, keepAliveNanos);
+        // a server that pauses tells the kernel here to wait, and acknowledges nothing new meanwhile
+        TcpKeepAlive.on(channel, keepAliveNanos, isClient ? CHUNKS_IN_PAUSE * keepAliveNanos : keepAliveNanos);
         timers.add(1);
         timer = loop.scheduleWithFixedDelay(look, lookNanos, lookNanos, TimeUnit.NANOSECONDS);
     }
@@ -173,6 +215,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         ByteBuf in = (ByteBuf) message;
         heardNanos = nanoTime();
         busyNanos = heardNanos;
+        reads++;
         reading = true;
         try {
             if (!isEnding) {
@@ -183,6 +226,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
                     RPCXException.Code.PROTOCOL, String.valueOf(fault.getMessage()), RPCXException.Executed.MAYBE));
         } catch (Throwable t) {
             // no memory for the frame, or a fault of our own: this connection's end, and nobody else's
+            noteMemory(t);
             fail(new RPCXException(
                     RPCXException.Code.UNAVAILABLE, "a frame could not be read", RPCXException.Executed.MAYBE));
         } finally {
@@ -194,6 +238,22 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     public final void channelReadComplete(ChannelHandlerContext ctx) {
         reading = false;
         flush();
+        onReadComplete();
+    }
+
+    @Override
+    public final void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        if (event == WireConnection.NO_ROOM) {
+            memoryWanted = "no room for the begin of a record whose end has not come";
+        }
+        ctx.fireUserEventTriggered(event);
+    }
+
+    private void noteMemory(Throwable thrown) {
+        if (thrown instanceof OutOfMemoryError) {
+            MemoryReserve.use();
+            memoryWanted = RPCXException.message(thrown);
+        }
     }
 
     /** Ends the connection: nothing is read any more. */
@@ -266,13 +326,16 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             waitingBytes -= bytes;
             leftNanos = nanoTime();
             leaving.left(gone);
-            queue.shortened();
+            if (queue != null) {
+                queue.shortened();
+            }
+            onLeft(bytes);
         });
     }
 
     private void flush() {
         channel.flush();
-        if (waitingBytes != 0) {
+        if (waitingBytes != 0 && queue != null) {
             queue.look();
         }
     }
@@ -323,7 +386,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             return;
         }
         postponeIfLate(now);
-        if (waitingBytes > 0 && now - leftNanos >= keepAliveNanos) {
+        if (waitingBytes > 0 && now - leftNanos >= keepAliveNanos && !isHeard(now)) {
             abort(new RPCXException(
                     RPCXException.Code.UNAVAILABLE,
                     "the peer has read nothing for " + millis(keepAliveNanos) + " ms",
@@ -353,6 +416,14 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             return;
         }
         onLook(now);
+    }
+
+    /**
+     * Whether a server is there, though it takes nothing: it sends replies, and reads on when some of them have left
+     * it. A client that sends requests and takes no replies is not spared for that.
+     */
+    private boolean isHeard(long nowNanos) {
+        return isClient && nowNanos - heardNanos < keepAliveNanos;
     }
 
     /**
@@ -414,6 +485,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     @Override
     public final void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        noteMemory(cause);
         channel.close();
     }
 }

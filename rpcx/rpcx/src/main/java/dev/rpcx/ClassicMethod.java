@@ -132,7 +132,11 @@ final class ClassicMethod {
             } else {
                 RPCXException error = Health.named(error(thrown), route, service + "/" + name);
                 long left = deadline - route.ticker().nanoTime();
-                route.counted(Health.Outcome.of(error, times, deadline - sentNanos, left), permit);
+                // what this side says by itself, or has failed over before it sent anything, says nothing of the server
+                boolean isOwn = error.own() != null || !(thrown instanceof RPCXException);
+                Health.Outcome outcome =
+                        isOwn ? Health.Outcome.UNTOLD : Health.Outcome.of(error, times, deadline - sentNanos, left);
+                route.counted(outcome, permit);
                 future.fail(error);
             }
         });

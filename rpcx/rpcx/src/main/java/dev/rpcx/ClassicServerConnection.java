@@ -89,9 +89,16 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private boolean leaving;
 
+    /** {@link #reads} when the last pause ended; any other number where there was none. */
+    private int readsBeforeResume = -1;
+
+    /** Bytes that have left since this side does not read. */
+    private int leftInPause;
+
     ClassicServerConnection(Channel channel, Server server, Account account) {
         super(
                 channel,
+                false,
                 account,
                 server.settings().maxMessageBytes(),
                 Math.max(server.settings().maxMessageBytes(), Wire.MAX_MESSAGE_BYTES),
@@ -227,7 +234,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection");
             return false;
         }
+        // before the place is taken, which would be lost where this fails
+        if (account.isHalfTaken(Resource.CALLS)) {
+            server.placesAreFew(nanoTime());
+        }
         if (!places.add(1)) {
+            server.placesAreFew(nanoTime());
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way");
             return false;
         }
@@ -609,8 +621,43 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
-        // a client that does not read its replies may send no more requests until it does
-        setReading(isEnding() || channel.isWritable());
+        readUnlessFull();
+    }
+
+    @Override
+    void onReadComplete() {
+        readUnlessFull();
+    }
+
+    @Override
+    void onLeft(int bytes) {
+        if (!isReading()) {
+            leftInPause += bytes;
+            if (leftInPause >= BYTES_IN_PAUSE) {
+                resume();
+            }
+        }
+    }
+
+    /**
+     * A client that does not read its replies may send no more requests until it does. One that reads a large reply
+     * slowly takes some of it now and then: each time something is read before the next pause, or a large request would
+     * not leave its client while such replies follow each other.
+     */
+    private void readUnlessFull() {
+        if (isEnding() || channel.isWritable()) {
+            resume();
+        } else if (reads() != readsBeforeResume && isReading()) {
+            leftInPause = 0;
+            setReading(false);
+        }
+    }
+
+    private void resume() {
+        if (!isReading()) {
+            readsBeforeResume = reads();
+            setReading(true);
+        }
     }
 
     @Override

@@ -626,7 +626,8 @@ public final class Client implements AutoCloseable {
 
         /**
          * A server that is gone without a word is noticed within this time, and calls under way to it end as unavailable: 100 ms to 1 h;
-         * standard 10 s. A silent connection is asked for a sign of life, at most three times in it.
+         * standard 10 s. A silent connection is asked for a sign of life, at most three times in it. On the classic wire, which cannot ask,
+         * a host that is gone is noticed within four times this.
          */
         public Builder keepAlive(Duration time) {
             keepAlive =

@@ -691,7 +691,7 @@ final class ClientAddress extends Route {
      */
     private synchronized void endedClassic(Coming<ClassicClientConnection> attempt) {
         if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {
-            ended(ticker().nanoTime() - upNanos, null);
+            ended(ticker().nanoTime() - upNanos, attempt.join().memoryWanted());
         }
     }
 

@@ -85,7 +85,7 @@ public final class RPCXException extends RuntimeException {
     enum Own {
         /** The connection takes no new calls, or has ended; no byte of the request has left. */
         LEFT,
-        /** As many calls are under way on the connection as its server takes. */
+        /** As many calls are under way on the connection as its server takes, or this side keeps for it. */
         FULL,
         /** The server takes no such call: its messages are smaller, or its method has another shape. */
         UNFIT,

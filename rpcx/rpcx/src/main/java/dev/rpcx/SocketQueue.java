@@ -29,6 +29,9 @@ final class SocketQueue {
     /** The connection has been pushed out: its queue grows no more. */
     private boolean isCut;
 
+    /** The connection is over: what is still charged of its replies does not wait for the peer. */
+    private boolean isDropped;
+
     /** A mark stands in the queue, behind all that was there when it came. */
     private boolean isMarked;
 
@@ -55,12 +58,13 @@ final class SocketQueue {
         this.unread = unread;
         channel.closeFuture().addListener(closed -> {
             claim.close();
-            replies.close();
+            dropReplies();
         });
     }
 
     /** The connection is over: no replies wait any more, though the queue may. */
     void dropReplies() {
+        isDropped = true;
         replies.close();
     }
 
@@ -94,7 +98,7 @@ final class SocketQueue {
 
     /** Whose peer takes nothing lets all wait that has been made for it, whenever that came. */
     private void lookAtReplies() {
-        long waiting = isCut || channel.isWritable() ? 0 : replyBytes.getAsLong();
+        long waiting = isCut || isDropped || channel.isWritable() ? 0 : replyBytes.getAsLong();
         if (waiting != replies.bytes() && !replies.set(waiting, loop.ticker().nanoTime())) {
             loop.execute(this::cut);
         }

@@ -18,6 +18,7 @@ import java.lang.reflect.Proxy;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -459,5 +460,103 @@ class ClassicClientConnectionTest {
                     }
                     return method.invoke(loop, arguments);
                 });
+    }
+
+    // ---- what says nothing of the server
+
+    @Test
+    void wantOfRoomForARecordIsThisSidesOwn() {
+        RPCXFuture<byte[]> reply = send(HOUR_NANOS);
+        channel.pipeline().fireUserEventTriggered(WireConnection.NO_ROOM);
+        channel.close();
+        RPCXException why = failure(reply);
+        assertThat(why.own()).isEqualTo(RPCXException.Own.NO_ROOM);
+        assertThat(why.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+        assertThat(why.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        assertThat(why).hasMessageContaining("no room");
+        assertThat(failure(send(HOUR_NANOS)).own()).isNotNull();
+    }
+
+    @Test
+    void wantOfMemoryInThePipelineIsThisSidesOwn() {
+        RPCXFuture<byte[]> reply = send(HOUR_NANOS);
+        channel.pipeline().fireExceptionCaught(new OutOfMemoryError("of this test"));
+        assertThat(failure(reply).own()).isEqualTo(RPCXException.Own.NO_ROOM);
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void aCallThatNeverLeftHasThisSidesReason() {
+        channel.close();
+        assertThat(failure(send(HOUR_NANOS)).own()).isEqualTo(RPCXException.Own.LEFT);
+    }
+
+    // ---- a server that reads late
+
+    /** What is written stands in the channel's queue. */
+    private void takeNothing() {
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void flush(ChannelHandlerContext ctx) {
+                // nothing leaves
+            }
+        });
+    }
+
+    @Test
+    void aServerThatSendsRepliesIsThereThoughItTakesNothing() {
+        send(HOUR_NANOS);
+        long first = id.get();
+        takeNothing();
+        send(HOUR_NANOS);
+        for (int i = 0; i < 5; i++) {
+            pass(KEEP_ALIVE_NANOS / 2);
+            assertThat(channel.isOpen()).isTrue();
+            reply(first, i);
+        }
+        pass(KEEP_ALIVE_NANOS - TimeUnit.SECONDS.toNanos(1));
+        assertThat(channel.isOpen()).isTrue();
+        pass(TimeUnit.SECONDS.toNanos(4));
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void requestsThatWaitForTheirServerAreChargedAsRequestsAlone() {
+        Ledger small = new Ledger("small", Map.of(Resource.QUEUE_BYTES, 64L * 1024), Map.of(), Integer.MAX_VALUE);
+        Account held = Objects.requireNonNull(small.open(null));
+        EmbeddedChannel other = EmbeddedChannel.builder().ticker(clock).build();
+        other.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void flush(ChannelHandlerContext ctx) {
+                // nothing leaves
+            }
+        });
+        ClassicClientConnection burst =
+                new ClassicClientConnection(other, held, Platform.MACHINE, "there", KEEP_ALIVE_NANOS);
+        other.pipeline().addLast(burst);
+        for (int i = 0; i < 10; i++) {
+            burst.send(
+                    taken -> ClassicWire.request(taken, "service", "method", List.of("x"), List.of(new byte[50_000])),
+                    clock.nanoTime() + HOUR_NANOS);
+            other.runPendingTasks();
+        }
+        assertThat(other.isOpen()).isTrue();
+        assertThat(burst.callsUnderWay()).isEqualTo(10);
+        assertThat(held.held(Resource.REQUEST_BYTES)).isGreaterThan(500_000);
+        other.unsafe().close(other.newPromise());
+        other.runPendingTasks();
+        held.close();
+        assertThat(small.audit()).isEmpty();
+    }
+
+    /** Small ones take more beside their bytes than these. */
+    @Test
+    void aRequestThatWaitsIsChargedForItsPlaceInTheQueueToo() {
+        takeNothing();
+        for (int i = 0; i < 100; i++) {
+            send(HOUR_NANOS).cancel(false);
+        }
+        assertThat(account.held(Resource.REQUEST_BYTES))
+                .isGreaterThan(channel.unsafe().outboundBuffer().totalPendingWriteBytes() + 100 * 128);
     }
 }

@@ -200,7 +200,8 @@ class ClassicClientTest {
             assertThat(channel.config().getOption(EpollChannelOption.TCP_KEEPCNT))
                     .isEqualTo(2);
             assertThat(channel.config().getOption(EpollChannelOption.TCP_USER_TIMEOUT))
-                    .isEqualTo(30_000);
+                    .as("a server that pauses until replies have left it")
+                    .isEqualTo(120_000);
         } finally {
             server.stop(Duration.ofMillis(200));
         }

@@ -49,7 +49,7 @@ class ClassicConnectionTest {
 
     private final class Connection extends ClassicConnection {
         Connection(EmbeddedChannel of, Account by, long keepAliveNanos) {
-            super(of, by, 4 << 20, 8 << 20, keepAliveNanos, IDLE);
+            super(of, false, by, 4 << 20, 8 << 20, keepAliveNanos, IDLE);
         }
 
         @Override
@@ -371,6 +371,21 @@ class ClassicConnectionTest {
         assertThat(channel.isOpen()).isFalse();
         deaf.kept.forEach(Runnable::run);
         assertThat(left).containsExactly(10, 10);
+    }
+
+    /** A server is spared for its replies; see ClassicClientConnectionTest. */
+    @Test
+    void aClientThatSendsAndTakesNothingLosesItsConnection() {
+        Deaf deaf = new Deaf();
+        channel.pipeline().addFirst(deaf);
+        write(10);
+        for (int i = 0; i < 4; i++) {
+            assertThat(ends).isEmpty();
+            begin(0);
+            passLooks(1);
+        }
+        expectEnd(Code.UNAVAILABLE, Executed.MAYBE, "read nothing for 8000 ms");
+        deaf.kept.forEach(Runnable::run);
     }
 
     @Test

@@ -153,4 +153,42 @@ class ClassicMethodTest {
                     assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
                 }));
     }
+
+    /** A call that its connection refuses. */
+    private RPCXException refusedHere(String text) {
+        CompletableFuture<String> call = remote.echo(text);
+        calls.add(call);
+        assertThat(call).isCompletedExceptionally();
+        return (RPCXException) RPCXException.cause(
+                Objects.requireNonNull(call.handle((value, thrown) -> thrown).join()));
+    }
+
+    /** A server that is not asked has not failed. */
+    @Test
+    void callsForWhichThisSideHasNoRoomSayNothing() {
+        call();
+        for (int i = 1; i < Wire.MAX_SLOTS; i++) {
+            calls.add(remote.echo("a"));
+            hand.settle(Objects.requireNonNull(channel));
+        }
+        for (int i = 0; i < 30; i++) {
+            RPCXException refused = refusedHere("a");
+            assertThat(refused.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+            assertThat(refused).hasMessageContaining("calls under way");
+        }
+    }
+
+    /** Nor has it answered. */
+    @Test
+    void aCallThatThisSideRefusesDoesNotCloseTheCircuit() {
+        for (int i = 0; i < 20; i++) {
+            failed();
+        }
+        assertThatThrownBy(() -> remote.echo("a").join()).hasMessageContaining("circuit");
+        hand.pass(Objects.requireNonNull(channel), 2, TimeUnit.SECONDS);
+        assertThat(refusedHere("x".repeat(Wire.MAX_MESSAGE_BYTES - 20)).code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+        failed();
+        // a call that is made waits for its answer
+        assertThatThrownBy(() -> remote.echo("a").getNow("made")).hasMessageContaining("circuit");
+    }
 }

@@ -6,10 +6,12 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.concurrent.MockTicker;
 import io.netty.util.concurrent.Ticker;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -307,5 +309,44 @@ class ClassicServerConnectionTest {
         assertThat(channel.<ByteBuf>readOutbound()).isNull();
         pass(Duration.ofSeconds(1));
         assertThat(error().code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+    }
+
+    /** A client that reads slowly what it has asked for, and sends a large request meanwhile, gets on with that too. */
+    @Test
+    void somethingIsReadEachTimeThatSomethingHasLeft() {
+        ArrayDeque<Runnable> waiting = new ArrayDeque<>();
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+                waiting.add(() -> ctx.writeAndFlush(message, promise));
+            }
+        });
+        ByteBuf value = RawPeer.text("x".repeat(1 << 20));
+        send(ClassicWire.request(
+                1, "slow", "hello", List.of("text"), List.of(io.netty.buffer.ByteBufUtil.getBytes(value))));
+        assertThat(waiting).hasSizeGreaterThan(60);
+        channel.unsafe().outboundBuffer().setUserDefinedWritability(1, false);
+        channel.runPendingTasks();
+        ByteBuf upload = request(2, "later");
+        for (int i = 0; i < 5; i++) {
+            assertThat(channel.config().isAutoRead()).isFalse();
+            waiting.remove().run();
+            assertThat(channel.config().isAutoRead()).as("for a little alone").isFalse();
+            for (int chunk = 0; chunk < 4; chunk++) {
+                waiting.remove().run();
+            }
+            channel.runPendingTasks();
+            assertThat(channel.config().isAutoRead()).as("once some has left").isTrue();
+            send(upload.readRetainedSlice(2));
+        }
+        assertThat(channel.config().isAutoRead()).isFalse();
+        channel.unsafe().outboundBuffer().setUserDefinedWritability(1, true);
+        channel.runPendingTasks();
+        assertThat(channel.config().isAutoRead()).isTrue();
+        send(upload);
+        assertThat(slow.waiting).hasSize(1);
+        while (!waiting.isEmpty()) {
+            waiting.remove().run();
+        }
     }
 }

@@ -9,9 +9,11 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -48,6 +50,7 @@ class IdlePlacesTest {
     private final Service service = new Service();
     private final Server server = Server.builder(RegistryServer.registry(service))
             .platform(hand)
+            .classic(true)
             .keepAlive(Duration.ofHours(1))
             .build()
             .start();
@@ -166,5 +169,71 @@ class IdlePlacesTest {
         assertThat(connection.bufferBytes()).isZero();
         service.waiting.get(0).complete("late");
         hand.settle(channel);
+    }
+
+    /** The answer to a call of the classic wire, which comes on a connection of its own. */
+    private @Nullable RPCXException classicAnswer() {
+        EmbeddedChannel channel = hand.accept();
+        channels.add(channel);
+        send(
+                channel,
+                ClassicWire.request(
+                        1, "idle", "here", List.of("text"), List.of(ByteBufUtil.getBytes(RawPeer.text("a")))));
+        ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        return ClassicWire.readReply(in.skipBytes(ClassicFrames.LENGTH_BYTES)).error();
+    }
+
+    /** So many places are kept by connections that have no call, and none of them has asked for those of the others. */
+    private long keepHalf() {
+        long half = server.ledger().most(Resource.CALLS) / 2;
+        for (long kept = BURST; kept <= half; kept += BURST) {
+            burst(connect(), 1);
+        }
+        channels.forEach(hand::settle);
+        hand.pass(channels.get(0), 1, TimeUnit.SECONDS);
+        return places();
+    }
+
+    @Test
+    void aCallOfTheClassicWireAsksForIdlePlacesWhereHalfAreTaken() {
+        long idle = keepHalf();
+        List<Account> others = new ArrayList<>();
+        List<Charge> taken = take(server.ledger().most(Resource.CALLS) / 2 + 1 - idle, others);
+        assertThat(classicAnswer()).isNull();
+        channels.forEach(hand::settle);
+        taken.forEach(Charge::release);
+        others.forEach(Account::close);
+        assertThat(places()).isZero();
+    }
+
+    @Test
+    void aCallOfTheClassicWireThatFindsNoPlaceMakesRoomForTheNext() {
+        long idle = keepHalf();
+        List<Account> others = new ArrayList<>();
+        List<Charge> taken = take(server.ledger().most(Resource.CALLS) - idle, others);
+        assertThat(Objects.requireNonNull(classicAnswer()).code()).isEqualTo(RPCXException.Code.OVERLOADED);
+        channels.forEach(hand::settle);
+        assertThat(classicAnswer()).isNull();
+        taken.forEach(Charge::release);
+        others.forEach(Account::close);
+        assertThat(places()).isZero();
+    }
+
+    /** Each of the others has a share of what is left, so the very last ones are nobody's. */
+    private List<Charge> take(long count, List<Account> others) {
+        List<Charge> taken = new ArrayList<>();
+        long left = count;
+        long before = -1;
+        while (left > 0 && left != before) {
+            before = left;
+            Account other = Objects.requireNonNull(server.ledger().open(null));
+            others.add(other);
+            Charge charge = other.charge(Resource.CALLS);
+            taken.add(charge);
+            while (left > 0 && charge.add(1)) {
+                left--;
+            }
+        }
+        return taken;
     }
 }

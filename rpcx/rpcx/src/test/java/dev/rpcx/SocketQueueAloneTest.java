@@ -433,4 +433,17 @@ class SocketQueueAloneTest {
         assertThat(queue.isStandingStill()).isFalse();
         assertThat(queue.isStandingStill()).isTrue();
     }
+
+    /** A call that is over but for threads of its own stays charged, and its connection is over already. */
+    @Test
+    void repliesThatAreDroppedDoNotCutOffTheLastWords() {
+        replyBytes = 20_000;
+        queue.dropReplies();
+        write(LARGE);
+        queue.look();
+        socket.runPendingTasks();
+        assertThat(cuts).isZero();
+        assertThat(socket.isOpen()).isTrue();
+        assertThat(unread()).isZero();
+    }
 }
