@@ -782,6 +782,9 @@ final class ClientConnection extends WireConnection {
         }
         if (longestOver >= 0 && !isEndDue) {
             endBehindSockets(now, longestOver);
+        } else if (longestOver >= 0) {
+            // what is about to be ended was found before the time of this one was over
+            next = Math.min(next, TICK_NANOS);
         }
         if (next != Long.MAX_VALUE) {
             sweepAt(now + next);

@@ -274,6 +274,7 @@ public final class Server implements AutoCloseable {
         if (channel.closeFuture().isDone()) {
             // what was written to greet it has met a socket that was reset, and whoever forgets it has been here before
             connections.remove(channel);
+            ended(channel);
         }
         if (stopping) {
             connection.leave();

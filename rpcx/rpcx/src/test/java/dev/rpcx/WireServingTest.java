@@ -187,7 +187,7 @@ class WireServingTest {
         assertThat(server.connections()).isEqualTo(1);
         server.greeted(reset, connection);
         assertThat(server.connections()).isEqualTo(1);
-        server.ended(reset);
+        assertThat(server.served()).isEqualTo(1);
         reset.releaseOutbound();
     }
 

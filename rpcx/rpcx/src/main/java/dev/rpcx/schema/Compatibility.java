@@ -105,7 +105,24 @@ public final class Compatibility {
                             : "was a field of a message, is a message of its own");
             return;
         }
+        if (before.type().endsWith(".reply")
+                && wasVoid(before) != wasVoid(after)
+                && !wasWhole
+                && Framing.kind(now, 1) != Framing.WHOLE) {
+            // an empty body is read as what absent stands for, and the other way round a body is passed over
+            add(
+                    wasVoid(after) ? Direction.FORWARD : Direction.BACKWARD,
+                    before.type(),
+                    wasVoid(after)
+                            ? "brings nothing any more, and old peers read 0, false, null or what is empty"
+                            : "brings a value now, and new peers read 0, false, null or what is empty from old ones");
+            return;
+        }
         compare(before, after, old, now);
+    }
+
+    private static boolean wasVoid(Lock.Entry reply) {
+        return reply.lines().values().stream().allMatch(Lock.Line::removed);
     }
 
     /** Whether a name stands at another number: two that change places would change their values. */

@@ -112,6 +112,10 @@ public final class Lock {
 
         Union add(Lock lock, String source) {
             for (Entry entry : lock.entries.values()) {
+                if (entry.type.contains("/")) {
+                    // no lock gives numbers to parameters and results, so what one says of a call binds no other
+                    continue;
+                }
                 String other = sources.putIfAbsent(entry.type, source);
                 String where = other + " and " + source + ": " + entry.type;
                 entries.merge(entry.type, entry, (one, next) -> union(one, next, where));

@@ -64,6 +64,21 @@ class CompatibilityTest {
                 .isEmpty();
     }
 
+    @Test
+    void aResultThatComesOrGoesIsReadAsWhatAbsentStandsFor() {
+        String nothing = "message Bank/transfer.reply\n";
+        String gone = nothing + "  removed 1 value bool\n";
+        String something = nothing + "  1 value bool\n";
+        assertThat(breaks(something, gone))
+                .containsExactly("FORWARD Bank/transfer.reply: brings nothing any more, and old peers read 0, false,"
+                        + " null or what is empty");
+        assertThat(breaks(nothing, something))
+                .containsExactly(
+                        "BACKWARD Bank/transfer.reply: brings a value now, and new peers read 0, false, null or"
+                                + " what is empty from old ones");
+        assertThat(breaks(nothing, gone)).isEmpty();
+    }
+
     private static String pet(String lines) {
         return "oneof a.Pet\n" + lines;
     }

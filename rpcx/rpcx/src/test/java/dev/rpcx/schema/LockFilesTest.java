@@ -68,6 +68,15 @@ class LockFilesTest {
         }
     }
 
+    /** No lock gives numbers to them: they are those of the method, whatever its parameters are called. */
+    @Test
+    void whatFilesSayOfCallsBindsNobody() throws IOException {
+        String call = "message greeter/hello.request\n";
+        assertThat(locks(call + "  1 name string\n", call + "  1 who string\n", HEAD + "  1 name string\n")
+                        .entries())
+                .containsOnlyKeys("com.acme.Greeting");
+    }
+
     @Test
     void filesThatContradictEachOtherAreRefusedByName() {
         String one = HEAD + "  1 name string\n  2 mood int32\n";
