@@ -133,6 +133,9 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     /** All that has arrived has been read, and what was written meanwhile has been flushed. */
     void onReadComplete() {}
 
+    /** Something has been read, and the socket may have more for this pass. */
+    void onRead() {}
+
     /** So many bytes have left, or never will. */
     void onLeft(int bytes) {}
 
@@ -232,6 +235,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         } finally {
             in.release();
         }
+        onRead();
     }
 
     @Override

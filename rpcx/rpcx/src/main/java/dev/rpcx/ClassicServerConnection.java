@@ -629,6 +629,14 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         readUnlessFull();
     }
 
+    /** A pass may bring sixteen buffers of the largest size: what they ask for is looked at behind each. */
+    @Override
+    void onRead() {
+        if (!channel.isWritable()) {
+            readUnlessFull();
+        }
+    }
+
     @Override
     void onLeft(int bytes) {
         if (!isReading()) {

@@ -337,7 +337,9 @@ class ClassicServerConnectionTest {
             }
             channel.runPendingTasks();
             assertThat(channel.config().isAutoRead()).as("once some has left").isTrue();
-            send(upload.readRetainedSlice(2));
+            channel.pipeline().fireChannelRead(upload.readRetainedSlice(2));
+            assertThat(channel.config().isAutoRead()).as("one buffer alone").isFalse();
+            channel.pipeline().fireChannelReadComplete();
         }
         assertThat(channel.config().isAutoRead()).isFalse();
         channel.unsafe().outboundBuffer().setUserDefinedWritability(1, true);

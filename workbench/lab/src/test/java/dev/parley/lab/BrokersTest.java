@@ -72,7 +72,7 @@ class BrokersTest {
         TinyRun.needPackages();
         Lab.Ending ending;
         try {
-            ending = TinyRun.lab(listener).run(TinyRun.study(List.of(name), 1, Duration.ofMillis(600)), out, "a test");
+            ending = TinyRun.lab(listener).run(TinyRun.study(List.of(name), 1, Duration.ofSeconds(2)), out, "a test");
         } catch (LabException e) {
             Assumptions.abort(e.getMessage());
             throw e;
