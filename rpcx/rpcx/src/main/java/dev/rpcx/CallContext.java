@@ -69,7 +69,7 @@ public final class CallContext {
     private volatile @Nullable Principal principal;
     private volatile boolean cancelled;
 
-    /** Of a call that is over and was not cancelled: it takes nothing more, and nobody will be told. */
+    /** The list of a call that is over and was not cancelled. It takes nothing more, and nobody will be told. */
     private static final List<Runnable> NOBODY = List.of();
 
     /**

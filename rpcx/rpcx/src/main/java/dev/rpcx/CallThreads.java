@@ -345,7 +345,8 @@ final class CallThreads {
     }
 
     /**
-     * The rest of a chain, on a thread of its own. A cancel of the call interrupts that thread as it does the handler's.
+     * The rest of a chain, on a thread of its own. A cancel of the call interrupts that thread as it does the
+     * handler's.
      * While it waits for that thread the end of the call takes it back.
      */
     private static final class LaterStep implements Runnable {

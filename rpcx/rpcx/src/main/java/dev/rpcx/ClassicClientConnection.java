@@ -33,7 +33,10 @@ final class ClassicClientConnection extends ClassicConnection {
     /** A reply that is no larger is not charged while it arrives: a client has few connections. */
     private static final int UNCHARGED_BYTES = 4 * 1024;
 
-    /** What a request takes beside its bytes while it waits to leave: its buffer, its entry in the queue, and who is told. */
+    /**
+     * What a request takes beside its bytes while it waits to leave: its buffer, its entry in the queue, and
+     * who is told.
+     */
     private static final int QUEUED_BYTES = 256;
 
     private final String peer;

@@ -31,7 +31,8 @@ final class ClassicWire {
 
     /**
      * Most fields of a message, those of its parameters and of its error among them: a request that says all that this
-     * wire knows has 768. A field of two bytes costs its reader as much as a long one, and a frame has room for millions.
+     * wire knows has 768. A field of two bytes costs its reader as much as a long one, and a frame has room for
+     * millions.
      */
     static final int MAX_FIELDS = 4096;
 

@@ -181,7 +181,8 @@ public final class Client implements AutoCloseable {
 
     /**
      * The same for a service of several instances, which may come and go: each call goes to one of them, as {@link Builder#choice} says.
-     * Proxies made with an equal {@code endpoints} share their connections, which stay until the client closes. Connects
+     * Proxies made with an equal {@code endpoints} share their connections, which stay until the client closes.
+     * Connects
      * at once, in the background.
      *
      * <p>A call that its instance refuses with {@link RPCXException.Code#NOT_FOUND} or {@link
@@ -626,7 +627,8 @@ public final class Client implements AutoCloseable {
 
         /**
          * A server that is gone without a word is noticed within this time, and calls under way to it end as unavailable: 100 ms to 1 h;
-         * standard 10 s. A silent connection is asked for a sign of life, at most three times in it. On the classic wire, which cannot ask,
+         * standard 10 s. A silent connection is asked for a sign of life, at most three times in it. On the classic
+         * wire, which cannot ask,
          * a host that is gone is noticed within four times this.
          */
         public Builder keepAlive(Duration time) {

@@ -30,7 +30,8 @@ final class ClientConnection extends WireConnection {
     private static final int OTHER_SHAPE = -2;
 
     /**
-     * A call ends unheard where the look at its deadline is late by more than one part in so many of its time: the event
+     * A call ends unheard where the look at its deadline is late by more than one part in so many of its time: the
+     * event
      * loop was held up, and may have kept the request as long. Source: {@link AnswerTimes}, to which nine parts are
      * enough.
      */

@@ -287,8 +287,10 @@ final class ClientMethod {
     }
 
     /**
-     * As {@link #prepare}. Where others have filled the connection since it was chosen, the call goes on to the one that
-     * is chosen then. Who chooses has the connection, and may have the only trial of its instance with it: so it is used
+     * As {@link #prepare}. Where others have filled the connection since it was chosen, the call goes on to the one
+     * that
+     * is chosen then. Who chooses has the connection, and may have the only trial of its instance with it: so it is
+     * used
      * or waited for here, and nobody asks for less.
      *
      * @return null where no other connection is there yet, and the call has to wait for one

@@ -26,10 +26,12 @@ public record PublishedMethod(String name, Method method) {
     /**
      * All of a type: the abstract methods of an interface; the methods of a class and its superclasses that are
      * annotated with {@link dev.rpcx.Method}, whatever their access. The order is the same in every process. A class
-     * has each name once. An interface may have one method in several forms, such as one that waits and one that gives a
+     * has each name once. An interface may have one method in several forms, such as one that waits and one that
+     * gives a
      * future: their parameters are the same.
      *
-     * @throws IllegalArgumentException two methods of a class have one name, or two of an interface that differ in their
+     * @throws IllegalArgumentException two methods of a class have one name, or two of an interface that differ in
+     *     their
      *     parameters; a name is not 1 to 255 bytes without NUL; or a static method is annotated
      */
     public static List<PublishedMethod> of(Class<?> type) {

@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  * The result of an asynchronous call: what a client's method gets when it is declared to return {@code CompletionStage},
  * {@code CompletableFuture} or {@code RPCXFuture}. Ends with the result or an {@link RPCXException}. It is completed on the
  * connection's event loop: what depends on it and blocks or takes long belongs behind one of the {@code …Async} methods.
- * To wait there for another future, such as by {@code CompletableFuture.allOf(…).join()}, blocks the loop, and nothing
+ * To wait there for another future, such as by {@code CompletableFuture.allOf(…).join()}, blocks the loop, and
+ * nothing
  * refuses it where that future is none of RPCX's. {@link #cancel} reaches the server.
  *
  * <p>The arguments are read within the call of the method, and once more where it is made again before this future has

@@ -61,7 +61,8 @@ final class Streams {
     }
 
     /**
-     * Gives credit that waits for its frame, however often it is given meanwhile: a peer may take many frames for a flood.
+     * Gives credit that waits for its frame, however often it is given meanwhile: a peer may take many frames for a
+     * flood.
      *
      * @param unsent what waits; who makes the frame takes all of it as that leaves
      * @return whether a frame has to be made for it

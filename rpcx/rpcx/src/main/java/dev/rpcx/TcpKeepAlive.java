@@ -12,7 +12,8 @@ import jdk.net.ExtendedSocketOptions;
 
 /**
  * Has the kernel find a peer whose host is gone, for a wire that cannot ask: a silent connection is probed twice in the
- * keepalive time, and bytes that nobody acknowledges or has room for end it in a time of their own. A process that stands still on a host that is
+ * keepalive time, and bytes that nobody acknowledges or has room for end it in a time of their own. A process that
+ * stands still on a host that is
  * well is not found this way. Times are in whole seconds, one at least. On Linux; elsewhere probing is asked for, with
  * the times that the system gives it.
  */

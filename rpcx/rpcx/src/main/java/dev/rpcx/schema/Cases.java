@@ -1,7 +1,8 @@
 package dev.rpcx.schema;
 
 /**
- * How the cases of a sealed type are named in its message. For {@link Schema}, which has classes, and for the annotation
+ * How the cases of a sealed type are named in its message. For {@link Schema}, which has classes, and for the
+ * annotation
  * processor, which has the compiler's.
  */
 public final class Cases {

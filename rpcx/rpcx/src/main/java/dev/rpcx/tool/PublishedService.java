@@ -32,9 +32,9 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         Map<String, Rpc> rpcs = new TreeMap<>();
         for (PublishedMethod each : published) {
             if (each.name().contains("/")) {
-                throw new SchemaException(
-                        name + ": its method \"" + each.name()
-                                + "\" has a slash, and would be part of the service's name in a lock (expected: a name without)");
+                throw new SchemaException(name + ": its method \"" + each.name()
+                        + "\" has a slash, and would be part of the service's name in a lock"
+                        + " (expected: a name without)");
             }
             rpcs.put(each.name(), rpc(each, schema));
         }

@@ -29,7 +29,7 @@ import java.util.Map;
  */
 public final class SchemaTool {
     private static final String USAGE = """
-            rpcx lock FILE CLASS...            writes or extends the lock of these services' numbers, beside the class path's locks
+            rpcx lock FILE CLASS...            writes or extends these services' lock, beside those of the class path
             rpcx check FILE CLASS...           fails (3) where the services break with the lock, or are not in it
             rpcx compare OLD NEW               fails (3) where one lock breaks with the other
             rpcx proto PACKAGE CLASS...        prints the services as a .proto; numbers from the class path's locks
@@ -144,7 +144,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Writes beside the file, and puts that in its place as a whole: whoever reads it meanwhile, or after a crash, finds
+     * Writes beside the file, and puts that in its place as a whole: whoever reads it meanwhile, or after a crash,
+     * finds
      * what was there or what is new.
      */
     private static void write(Path file, String text) throws IOException {

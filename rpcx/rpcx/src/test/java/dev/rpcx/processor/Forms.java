@@ -744,8 +744,8 @@ final class Forms {
                     "java.lang.Object " + NOT_MAPPED),
             client("CLIENT Calls { void a(int x); void b(int x); void a(String x, int y); }", "a is published twice"),
             client(
-                    "CLIENT Calls { void a(int x); void b(int x); @Method(\"a\") Future c(int y); interface Future extends"
-                            + " CompletionStage<Void> {} }",
+                    "CLIENT Calls { void a(int x); void b(int x); @Method(\"a\") Future c(int y);"
+                            + " interface Future extends CompletionStage<Void> {} }",
                     STAGES),
             client("CLIENT Calls { void a(int x); @Method(\"a\") CompletionStage<Void> b(int y); }"),
             client("public CLIENT Calls { int a(R x); List<R> b(); CompletionStage<R> c(); } record R(int i) {}"),

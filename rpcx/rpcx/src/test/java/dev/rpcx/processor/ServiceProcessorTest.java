@@ -414,8 +414,10 @@ class ServiceProcessorTest {
         Source client = Source.of(
                 "Client",
                 "@RPCXClient(remoteServerName = \"x\") interface Client { void call(Lower lower);"
-                        + " class Upper<A> { private A a; public A getA() { return a; } public void setA(A v) { a = v; } }"
-                        + " class Lower extends Upper<String> { @Override @Field(7) public String getA() { return \"\"; } } }");
+                        + " class Upper<A> { private A a; public A getA() { return a; }"
+                        + " public void setA(A v) { a = v; } }"
+                        + " class Lower extends Upper<String> {"
+                        + " @Override @Field(7) public String getA() { return \"\"; } } }");
         assertThat(compile(withProcessor(), client)).isEmpty();
         inClassPathOfOut(() -> {
             Class<?> type =

@@ -52,7 +52,10 @@ class LockCommandTest {
         }
     }
 
-    /** Its library has locked it in another order than it is declared in, without a component that it has not any more. */
+    /**
+     * Its library has locked it in another order than it is declared in, without a component that it has not
+     * any more.
+     */
     public record Point(String x, String y) {}
 
     interface Points {
@@ -280,9 +283,9 @@ class LockCommandTest {
 
     @Test
     void commentsStayWhereTheyStand() throws IOException {
-        String head =
-                "# Owned by the team of points.\n# Licence: none.\n# Numbers and types of RPCX messages. Lines are added, never taken"
-                        + " away: `rpcx lock`.\n";
+        String head = "# Owned by the team of points.\n# Licence: none.\n"
+                + "# Numbers and types of RPCX messages. Lines are added, never taken"
+                + " away: `rpcx lock`.\n";
         String before = head + "\n# Of the library.\n# Ask first.\n" + POINT + "  1 y string\n# Was z.\n  2 x string\n"
                 + "# The end.\n";
         Files.writeString(file, before.replace("# Licence", "\n# Licence"));
