@@ -21,8 +21,12 @@ record BoundPublisher(
             Flow.Subscriber<? super Object> subscriber,
             @Nullable CallContext context) implements Flow.Subscriber<Object> {
         @Override
-        public void onSubscribe(Flow.Subscription subscription) {
-            Objects.requireNonNull(subscription);
+        public void onSubscribe(Flow.@Nullable Subscription subscription) {
+            if (subscription == null) {
+                // a publisher may hear nothing of what is thrown here: the call ends by it
+                subscriber.onSubscribe(null);
+                throw new NullPointerException("no subscription (expected: one)");
+            }
             subscriber.onSubscribe(new Flow.Subscription() {
                 @Override
                 public void request(long items) {

@@ -1,6 +1,5 @@
 package dev.rpcx;
 
-import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -33,15 +32,9 @@ final class ClassicClientConnection extends ClassicConnection {
     /** A reply that is no larger is not charged while it arrives: a client has few connections. */
     private static final int UNCHARGED_BYTES = 4 * 1024;
 
-    /**
-     * What a request takes beside its bytes while it waits to leave: its buffer, its entry in the queue, and
-     * who is told.
-     */
-    private static final int QUEUED_BYTES = 256;
-
     private final String peer;
     private final Platform platform;
-    private final Map<Long, RPCXFuture<byte[]>> underWay = new ConcurrentHashMap<>();
+    private final Map<Long, Call> underWay = new ConcurrentHashMap<>();
 
     /** Charged for requests that have not left, those of calls that are over among them. */
     private final Account account;
@@ -72,6 +65,19 @@ final class ClassicClientConnection extends ClassicConnection {
         return end == null && !isLeft && channel.isOpen();
     }
 
+    /** From any thread. */
+    boolean isOver() {
+        return end != null || !channel.isOpen();
+    }
+
+    /** Ends with its calls. From any thread. */
+    void endLeft() {
+        loop().execute(() -> fail(new RPCXException(
+                RPCXException.Code.UNAVAILABLE,
+                "too many connections of this server are left with calls under way",
+                RPCXException.Executed.MAYBE)));
+    }
+
     int callsUnderWay() {
         return underWay.size();
     }
@@ -80,9 +86,10 @@ final class ClassicClientConnection extends ClassicConnection {
 
     /** From any thread. The future ends with the bytes of the result, or an {@link RPCXException}; cancelling it forgets the call. */
     RPCXFuture<byte[]> send(Request request, long deadlineNanos) {
-        RPCXFuture<byte[]> reply = new RPCXFuture<>();
+        Call call = new Call();
+        RPCXFuture<byte[]> reply = call.reply;
         try {
-            send(request, deadlineNanos, reply);
+            send(request, deadlineNanos, call);
         } catch (RejectedExecutionException e) {
             reply.completeExceptionally(unsent());
         } catch (Throwable t) {
@@ -91,7 +98,8 @@ final class ClassicClientConnection extends ClassicConnection {
         return reply;
     }
 
-    private void send(Request request, long deadlineNanos, RPCXFuture<byte[]> reply) {
+    private void send(Request request, long deadlineNanos, Call call) {
+        RPCXFuture<byte[]> reply = call.reply;
         long left = deadlineNanos - nanoTime();
         if (left <= 0) {
             reply.completeExceptionally(late(RPCXException.Executed.NOT_EXECUTED));
@@ -101,8 +109,8 @@ final class ClassicClientConnection extends ClassicConnection {
             reply.completeExceptionally(crowded("calls under way"));
             return;
         }
-        long id = register(reply);
-        reply.whenComplete((result, thrown) -> underWay.remove(id, reply));
+        long id = register(call);
+        reply.whenComplete((result, thrown) -> underWay.remove(id, call));
         ByteBuf frame = request.of(id);
         int bytes = frame.readableBytes();
         if (bytes - ClassicFrames.LENGTH_BYTES > Wire.MAX_MESSAGE_BYTES) {
@@ -112,7 +120,7 @@ final class ClassicClientConnection extends ClassicConnection {
                     "a request of " + bytes + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")"));
             return;
         }
-        long taken = charged(bytes);
+        long taken = queuedBytes(bytes);
         if (!account.take(Resource.REQUEST_BYTES, taken)) {
             reply.completeExceptionally(crowded("bytes of requests that the server has not taken"));
             return;
@@ -121,13 +129,11 @@ final class ClassicClientConnection extends ClassicConnection {
         try {
             byte[] whole = new byte[bytes];
             frame.readBytes(whole);
-            Future<?> timer = loop().schedule(
-                            () -> reply.completeExceptionally(late(RPCXException.Executed.MAYBE)),
-                            left,
-                            TimeUnit.NANOSECONDS);
+            Future<?> timer =
+                    loop().schedule(() -> expireBehindSockets(call, deadlineNanos, left), left, TimeUnit.NANOSECONDS);
             // which would keep the reply until then
             reply.whenComplete((result, thrown) -> timer.cancel(false));
-            loop().execute(() -> write(whole, reply));
+            loop().execute(() -> writeUnlessOver(whole, call));
             isQueued = true;
         } finally {
             if (!isQueued) {
@@ -137,45 +143,50 @@ final class ClassicClientConnection extends ClassicConnection {
         }
     }
 
-    private long register(RPCXFuture<byte[]> reply) {
+    private long register(Call call) {
         long id;
         do {
             // 0 is the connection's own
             id = platform.random().nextLong();
-        } while (id == 0 || underWay.putIfAbsent(id, reply) != null);
+        } while (id == 0 || underWay.putIfAbsent(id, call) != null);
         return id;
     }
 
     // ---- the event loop
 
-    private void write(byte[] frame, RPCXFuture<byte[]> reply) {
-        if (reply.isDone()) {
-            account.give(Resource.REQUEST_BYTES, charged(frame.length));
+    private void writeUnlessOver(byte[] frame, Call call) {
+        if (call.reply.isDone()) {
+            account.give(Resource.REQUEST_BYTES, queuedBytes(frame.length));
         } else if (end != null || !channel.isActive()) {
-            account.give(Resource.REQUEST_BYTES, charged(frame.length));
-            reply.completeExceptionally(unsent());
+            account.give(Resource.REQUEST_BYTES, queuedBytes(frame.length));
+            call.reply.completeExceptionally(unsent());
         } else {
-            write(frame, new Waiting(HeapArray.taken(frame.length)));
+            write(frame, call);
         }
     }
 
-    private static long charged(int frameBytes) {
-        return HeapArray.taken(frameBytes) + QUEUED_BYTES;
+    /**
+     * Its time is over. The reply may lie in the socket, where the event loop was held up: a timer that is due at once
+     * is not run before the sockets are looked at.
+     */
+    private void expireBehindSockets(Call call, long deadlineNanos, long givenNanos) {
+        try {
+            loop().schedule(() -> expire(call, deadlineNanos, givenNanos), 0, TimeUnit.NANOSECONDS);
+        } catch (Throwable t) {
+            expire(call, deadlineNanos, givenNanos);
+            throw t;
+        }
     }
 
-    /** Gives back what a request is charged, as its bytes leave. */
-    private final class Waiting implements Leaving {
-        private long bytes;
-
-        Waiting(long bytes) {
-            this.bytes = bytes;
-        }
-
-        @Override
-        public void left(long gone) {
-            bytes -= gone;
-            account.give(Resource.REQUEST_BYTES, bytes == 0 ? gone + QUEUED_BYTES : gone);
-        }
+    private void expire(Call call, long deadlineNanos, long givenNanos) {
+        long lateNanos = nanoTime() - deadlineNanos;
+        call.reply.completeExceptionally(
+                ClientConnection.isHeldUp(lateNanos, givenNanos)
+                        ? RPCXException.unheard(
+                                peer + ": no reply in time, while the event loop was held up for "
+                                        + TimeUnit.NANOSECONDS.toMillis(lateNanos) + " ms or more",
+                                RPCXException.Executed.MAYBE)
+                        : late(RPCXException.Executed.MAYBE));
     }
 
     private RPCXException late(RPCXException.Executed executed) {
@@ -190,6 +201,11 @@ final class ClassicClientConnection extends ClassicConnection {
         return RPCXException.isNoRoom(end)
                 ? RPCXException.noRoom(whyLost(), executed)
                 : new RPCXException(codeOfEnd(), whyLost(), executed);
+    }
+
+    /** For a call whose request has not left whole. */
+    private RPCXException lostUnsent() {
+        return RPCXException.isNoRoom(end) ? lost(RPCXException.Executed.NOT_EXECUTED) : unsent();
     }
 
     /** For a call of which no byte has left. */
@@ -247,9 +263,9 @@ final class ClassicClientConnection extends ClassicConnection {
     public void passed(byte[] begin, int bytes, int length) {
         arrived();
         Long id = ClassicWire.id(Unpooled.wrappedBuffer(begin, 0, bytes));
-        RPCXFuture<byte[]> waiting = id == null ? null : underWay.get(id);
+        Call waiting = id == null ? null : underWay.get(id);
         if (waiting != null) {
-            waiting.completeExceptionally(
+            waiting.reply.completeExceptionally(
                     length <= Wire.MAX_MESSAGE_BYTES
                             ? RPCXException.noRoom(
                                     "too many bytes of replies on their way to this client (expected: fewer calls with large results at once)")
@@ -274,19 +290,19 @@ final class ClassicClientConnection extends ClassicConnection {
             return;
         }
         // none: its call is over, and the reply is late
-        RPCXFuture<byte[]> waiting = underWay.get(reply.id());
+        Call waiting = underWay.get(reply.id());
         if (waiting == null) {
             return;
         }
         if (error == null) {
-            waiting.complete(reply.result());
+            waiting.reply.complete(reply.result());
         } else {
             // before the caller hears of it: its next call goes elsewhere. A server that has taken this connection a
             // moment ago does not stop, and means this call alone
             isLeft |= error.code() == RPCXException.Code.UNAVAILABLE
                     && error.executed() == RPCXException.Executed.NOT_EXECUTED
                     && upNanos() >= ClientAddress.KEPT_NANOS;
-            waiting.completeExceptionally(error);
+            waiting.reply.completeExceptionally(error);
         }
         closeIfLeft();
     }
@@ -309,8 +325,26 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     private void endAll(RPCXException.Executed executed) {
-        for (RPCXFuture<byte[]> waiting : new ArrayList<>(underWay.values())) {
-            waiting.completeExceptionally(lost(executed));
+        for (Call waiting : new ArrayList<>(underWay.values())) {
+            waiting.reply.completeExceptionally(waiting.hasLeft ? lost(executed) : lostUnsent());
+        }
+    }
+
+    /** Its reply ends with the bytes of the result. Gives back what the request is charged, as its bytes leave. */
+    private final class Call implements Leaving {
+        final RPCXFuture<byte[]> reply = new RPCXFuture<>();
+
+        /** The whole request has left, so that the server may execute it. Event loop only. */
+        private boolean hasLeft;
+
+        @Override
+        public void left(long bytes) {
+            account.give(Resource.REQUEST_BYTES, bytes);
+        }
+
+        @Override
+        public void leftWhole() {
+            hasLeft = true;
         }
     }
 }

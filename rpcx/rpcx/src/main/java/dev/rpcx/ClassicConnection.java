@@ -37,6 +37,9 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
      */
     private static final int CHUNK_BYTES = 16 * 1024;
 
+    /** What a frame takes beside its bytes while it waits to leave: its buffer, its entry in the queue, who is told. */
+    private static final int QUEUED_BYTES = 256;
+
     /**
      * A server that does not read reads once more each time that so many chunks have left. Each of them may take a
      * server's keepAlive.
@@ -249,6 +252,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     public final void userEventTriggered(ChannelHandlerContext ctx, Object event) {
         if (event == WireConnection.NO_ROOM) {
             memoryWanted = "no room for the begin of a record whose end has not come";
+        } else if (event == WireConnection.PART) {
+            heardNanos = nanoTime();
         }
         ctx.fireUserEventTriggered(event);
     }
@@ -274,11 +279,19 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     /** Told as the bytes of a frame leave, or when they never will. */
     interface Leaving {
         void left(long bytes);
+
+        /** The whole frame has left. */
+        default void leftWhole() {}
+    }
+
+    /** What a frame of so many bytes takes of the heap while it waits to leave. */
+    static long queuedBytes(int frameBytes) {
+        return HeapArray.taken(frameBytes) + QUEUED_BYTES;
     }
 
     /**
      * Sends a frame, in chunks. Each byte is told of once, whether it leaves or not, and with the last one what the
-     * frame's array takes of the heap beside them.
+     * frame takes of the heap beside them: {@link #queuedBytes} in all.
      */
     final void write(byte[] frame, Leaving leaving) {
         if (waitingBytes == 0) {
@@ -320,7 +333,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private void writeChunk(byte[] frame, int at, Leaving leaving) {
         int bytes = Math.min(CHUNK_BYTES, frame.length - at);
         boolean isLast = at + bytes == frame.length;
-        long gone = isLast ? bytes + HeapArray.taken(frame.length) - frame.length : bytes;
+        long gone = isLast ? bytes + queuedBytes(frame.length) - frame.length : bytes;
         ChannelFuture leaves = channel.write(Unpooled.wrappedBuffer(frame, at, bytes));
         if (leaves.cause() != null && !(leaves.cause() instanceof IOException)) {
             // no memory for it, while the socket is well: what came behind would be taken for the rest of its frame
@@ -330,6 +343,9 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             waitingBytes -= bytes;
             leftNanos = nanoTime();
             leaving.left(gone);
+            if (isLast && written.isSuccess()) {
+                leaving.leftWhole();
+            }
             if (queue != null) {
                 queue.shortened();
             }

@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
+import dev.rpcx.codec.Memory;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.ArrayList;
@@ -313,11 +314,25 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         List<ByteBuf> values = Objects.requireNonNull(request).values();
         List<Codec<Object>> codecs = method.arguments();
         Object[] arguments = new Object[values.size()];
+        ShareOfUnasked memory = new ShareOfUnasked(objectBytes, Math.max(1, arguments.length));
         for (int i = 0; i < arguments.length; i++) {
             requestLength += values.get(i).readableBytes();
-            arguments[i] = codecs.get(i).read(values.get(i), objectBytes);
+            arguments[i] = codecs.get(i).read(values.get(i), memory);
         }
         return arguments;
+    }
+
+    /** What a call has without being charged is for all of its arguments together. */
+    private record ShareOfUnasked(Charge charge, int arguments) implements Memory {
+        @Override
+        public boolean take(long bytes) {
+            return charge.take(bytes);
+        }
+
+        @Override
+        public int unasked() {
+            return charge.unasked() / arguments;
+        }
     }
 
     /** From here on {@link #cancel} interrupts this thread. @return false if it came already */

@@ -1,6 +1,5 @@
 package dev.rpcx;
 
-import dev.rpcx.codec.HeapArray;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
@@ -326,7 +325,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         if (frame.length > unchargedBytes) {
             Charge charge = account.charge(Resource.REPLY_BYTES);
             call.replyBytes = charge;
-            isKept = charge.add(HeapArray.taken(frame.length));
+            isKept = charge.add(queuedBytes(frame.length));
         }
         byte[] kept = isKept ? frame : unkept(call.id(), call.executed());
         inLoopOrHere(() -> answer(call, kept));
@@ -594,7 +593,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             charge = frame.length <= unchargedBytes ? smallReplies : account.charge(Resource.REPLY_BYTES);
         }
         Charge paid = charge;
-        if (charged != null || charge.add(HeapArray.taken(frame.length))) {
+        if (charged != null || charge.add(queuedBytes(frame.length))) {
             write(frame, left -> {
                 // all of it with the last byte: a part gives back whole steps only
                 paid.set(Math.max(0, paid.held() - left));

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import java.util.ArrayDeque;
 import java.util.List;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -35,6 +36,10 @@ final class ClientAddress extends Route {
     final Endpoint endpoint;
     private final @Nullable ClientCluster cluster;
     private @Nullable Attempt<ClassicClientConnection> classic;
+
+    /** Connections on the classic wire that were left with calls under way, the oldest first. Guarded by this. */
+    private final ArrayDeque<ClassicClientConnection> leftClassic = new ArrayDeque<>(1);
+
     private final AtomicReferenceArray<@Nullable Attempt<ClientConnection>> connections;
 
     /**
@@ -663,6 +668,9 @@ final class ClientAddress extends Route {
         if (pause > WAITED_OUT_NANOS) {
             return inPause(pause);
         }
+        if (found != null && !found.isCompletedExceptionally()) {
+            leftClassic(found.join());
+        }
         Attempt<ClassicClientConnection> attempt = new Attempt<>(0) {
             @Override
             void open() {
@@ -671,6 +679,15 @@ final class ClientAddress extends Route {
         };
         classic = attempt;
         return attempt.asked();
+    }
+
+    /** As on the native wire only so many stay, one of which may be in use. */
+    private void leftClassic(ClassicClientConnection connection) {
+        leftClassic.removeIf(ClassicClientConnection::isOver);
+        leftClassic.add(connection);
+        if (leftClassic.size() > 1 + MORE_LEFT) {
+            leftClassic.remove().endLeft();
+        }
     }
 
     private void openClassic(Coming<ClassicClientConnection> attempt) {

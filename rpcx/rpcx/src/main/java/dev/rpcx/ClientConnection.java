@@ -825,13 +825,18 @@ final class ClientConnection extends WireConnection {
             if (call == null || !call.isWaiting() || call.deadlineNanos - seenNanos > 0) {
                 continue;
             }
-            if (longestOver <= Math.max(MIN_HELD_UP_NANOS, call.givenNanos / HELD_UP_PART)) {
-                call.expire(peer + ": no reply in time");
-            } else {
+            if (isHeldUp(longestOver, call.givenNanos)) {
                 call.expireUnheard(peer + ": no reply in time, while the event loop was held up for "
                         + TimeUnit.NANOSECONDS.toMillis(longestOver) + " ms or more");
+            } else {
+                call.expire(peer + ": no reply in time");
             }
         }
+    }
+
+    /** Whether an end so late says that the event loop was held up. @param givenNanos the call's whole time */
+    static boolean isHeldUp(long lateNanos, long givenNanos) {
+        return lateNanos > Math.max(MIN_HELD_UP_NANOS, givenNanos / HELD_UP_PART);
     }
 
     /** Has the event loop give slots back whose callers could not. From any thread. */

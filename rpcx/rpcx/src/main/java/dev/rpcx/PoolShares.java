@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -33,8 +34,9 @@ import org.jspecify.annotations.Nullable;
  * that have found less of it differ by what runs, so that there are fewer of them than threads.
  *
  * <p>Nothing that may begin waits while a thread is free, but where no thread can be started. Then it waits for the end
- * of what runs, and is refused where nothing does. The same holds where there is no memory: what takes some comes
- * before what counts and before what moves from one queue to another.
+ * of what runs, and where nothing does it is refused, or waits until a thread is tried again: see {@link #patient}. The
+ * same holds where there is no memory: what takes some comes before what counts and before what moves from one queue to
+ * another.
  */
 final class PoolShares {
     /** The threads that are shared. */
@@ -52,7 +54,10 @@ final class PoolShares {
         void refused(Throwable noThread);
     }
 
+    private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
     private final int most;
+    private final boolean isPatient;
     private final Pool pool;
     private final Function<Ledger.Address, LeftBehind> leftAt;
 
@@ -79,6 +84,9 @@ final class PoolShares {
     /** Something waits although it may begin: no thread could be started for it. */
     private boolean isShortOfThreads;
 
+    /** A timer is set to try a thread again. */
+    private boolean isRetryPlanned;
+
     private boolean isClosed;
 
     /**
@@ -87,7 +95,20 @@ final class PoolShares {
      *     what waits here
      */
     PoolShares(int most, Pool pool, Function<Ledger.Address, LeftBehind> leftAt) {
+        this(most, false, pool, leftAt);
+    }
+
+    /**
+     * One whose tasks cannot be refused, and that may be waited for. What finds no thread waits also where nothing
+     * runs, and a thread is tried again each time that a moment has passed. Parameters as above.
+     */
+    static PoolShares patient(int most, Pool pool, Function<Ledger.Address, LeftBehind> leftAt) {
+        return new PoolShares(most, true, pool, leftAt);
+    }
+
+    private PoolShares(int most, boolean isPatient, Pool pool, Function<Ledger.Address, LeftBehind> leftAt) {
         this.most = most;
+        this.isPatient = isPatient;
         this.pool = pool;
         this.leftAt = leftAt;
     }
@@ -197,14 +218,47 @@ final class PoolShares {
 
     private void waitOn(Turn turn, Throwable noThread) {
         Task task = Objects.requireNonNull(turn.task);
+        Share share = Objects.requireNonNull(turn.share);
         try {
             synchronized (this) {
-                Objects.requireNonNull(turn.share).add(task);
+                share.add(task);
             }
         } catch (Throwable noMemory) {
             refuse(task, noThread);
         }
-        beginLater(noThread);
+        if (!isPatient || !retryLater(share.loop)) {
+            beginLater(noThread);
+        }
+    }
+
+    /** @return false if there is nothing that would try again */
+    private boolean retryLater(EventLoop loop) {
+        synchronized (this) {
+            isShortOfThreads = true;
+            if (isClosed) {
+                return false;
+            }
+            if (running > 0 || isRetryPlanned) {
+                return true;
+            }
+            isRetryPlanned = true;
+        }
+        try {
+            loop.schedule(this::retry, RETRY_NANOS, TimeUnit.NANOSECONDS);
+            return true;
+        } catch (Throwable noTimer) {
+            synchronized (this) {
+                isRetryPlanned = false;
+            }
+            return false;
+        }
+    }
+
+    private void retry() {
+        synchronized (this) {
+            isRetryPlanned = false;
+        }
+        beginWaiting(null);
     }
 
     /** Whoever runs comes to what waits and has found no thread; where nobody does, nobody would. */
@@ -562,7 +616,8 @@ final class PoolShares {
          * Runs a task on a thread of the pool, now or when there is one for it. A task waits once at a time.
          *
          * @throws RejectedExecutionException the pool is closed
-         * @throws OutOfMemoryError no thread can be started now; or what else the pool throws
+         * @throws OutOfMemoryError no thread can be started now, where this is not {@link #patient}; or what else the
+         *     pool throws
          */
         void run(Task task) {
             Turn turn = null;
@@ -582,6 +637,10 @@ final class PoolShares {
                 isShort = isShortOfThreads;
             }
             Throwable noThread = turn == null ? null : turn.begin();
+            if (turn != null && noThread != null && isPatient && !(noThread instanceof RejectedExecutionException)) {
+                waitOn(turn, noThread);
+                return;
+            }
             if (noThread != null || isShort) {
                 // what has come to wait for this thread, or could not be begun before
                 beginWaiting(null);

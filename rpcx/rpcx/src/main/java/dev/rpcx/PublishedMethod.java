@@ -1,7 +1,9 @@
 package dev.rpcx;
 
+import dev.rpcx.schema.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.lang.reflect.Parameter;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -45,7 +47,7 @@ public record PublishedMethod(String name, Method method) {
             if (owner != null && !(type.isInterface() && takeTheSame(owner, method))) {
                 throw new IllegalArgumentException(
                         type.getName() + ": " + name + " is published twice (expected: names that differ"
-                                + (type.isInterface() ? ", or the same parameters)" : ")"));
+                                + (type.isInterface() ? ", or the same parameters in one order)" : ")"));
             }
             published.add(new PublishedMethod(name, method));
         }
@@ -82,8 +84,42 @@ public record PublishedMethod(String name, Method method) {
         return methods;
     }
 
+    /** The same types under the same numbers, and no name at another place: those two would have changed places. */
     private static boolean takeTheSame(Method one, Method other) {
-        return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes());
+        return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes())
+                && numbers(one).equals(numbers(other))
+                && !haveCrossed(names(one), names(other));
+    }
+
+    /** Whether two lists of names of one length have a name at two places. */
+    public static boolean haveCrossed(List<String> names, List<String> others) {
+        for (int i = 0; i < names.size(); i++) {
+            int other = others.indexOf(names.get(i));
+            if (other >= 0 && other != i) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static List<Integer> numbers(Method method) {
+        List<Integer> numbers = new ArrayList<>();
+        for (Parameter parameter : method.getParameters()) {
+            Field field = parameter.getAnnotation(Field.class);
+            numbers.add(field == null ? 0 : field.value());
+        }
+        return numbers;
+    }
+
+    /** Empty where the class was compiled without them. */
+    private static List<String> names(Method method) {
+        List<String> names = new ArrayList<>();
+        for (Parameter parameter : method.getParameters()) {
+            if (parameter.isNamePresent()) {
+                names.add(parameter.getName());
+            }
+        }
+        return names;
     }
 
     /** The virtual machine gives methods in no order: numbers are to be the same in every process. */

@@ -50,7 +50,7 @@ class Threads {
         pool = new WorkerPool("rpcx-handler-", TimeUnit.MILLISECONDS.toNanos(idleMillis));
         PoolShares.Pool begin = (loop, turn) -> run(loop, RunOn.Place.POOL, turn);
         handlers = new PoolShares(poolSize, begin, address -> address.handlerThreads);
-        signals = new PoolShares(MOST_SIGNALS, begin, address -> address.signalThreads);
+        signals = PoolShares.patient(MOST_SIGNALS, begin, address -> address.signalThreads);
     }
 
     /** What a connection has of the pool for its handlers. */

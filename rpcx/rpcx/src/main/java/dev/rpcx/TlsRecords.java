@@ -96,8 +96,11 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** The record that the engine has been given last has brought data. */
     private boolean hasOpened;
 
-    /** When what is kept of the record became more than a little, as {@link #owed} goes. */
+    /** When the record of which a part is kept began, as {@link #owed} goes. */
     private long sinceNanos;
+
+    /** A part of a record has come since those behind this were told. */
+    private boolean hasPart;
 
     private @Nullable ScheduledFuture<?> timer;
     private boolean isOver;
@@ -267,11 +270,13 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         if (before == 0 && bytes >= HEADER_BYTES) {
             room = length(in, in.readerIndex());
         }
+        hasPart = true;
+        if (before == 0) {
+            sinceNanos = owed.at(nanoTime());
+        }
         if (kept > Outbound.SMALL_BYTES) {
             if (before <= Outbound.SMALL_BYTES) {
-                long now = nanoTime();
-                sinceNanos = owed.at(now);
-                claim.renew(now);
+                claim.renew(nanoTime());
             }
             if (!charge(room)) {
                 return;
@@ -314,8 +319,21 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
             } else {
                 claim.release();
             }
+            tellPart(ctx);
         }
         ctx.fireChannelReadComplete();
+    }
+
+    /**
+     * Those behind this, which get whole records only, hear of a peer whose record is on its way. It has a record's
+     * time for that: one that sends a byte now and then would be alive for ever.
+     */
+    private void tellPart(ChannelHandlerContext ctx) {
+        boolean isTold = hasPart && begin.isReadable() && owed.left(sinceNanos + recordNanos, nanoTime()) > 0;
+        hasPart = false;
+        if (isTold) {
+            ctx.fireUserEventTriggered(WireConnection.PART);
+        }
     }
 
     private long nanoTime() {

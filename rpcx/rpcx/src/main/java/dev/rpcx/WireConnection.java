@@ -70,6 +70,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     static final Object NO_ROOM = new Object();
 
+    /** Another one: a part of a record has come, and its end may still come in time. */
+    static final Object PART = new Object();
+
     private static final VarHandle SCHEDULED;
 
     static {
@@ -1090,6 +1093,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
         if (event == NO_ROOM) {
             memoryWanted = "no room for the begin of a record whose end has not come";
+        } else if (event == PART) {
+            hear();
         }
         ctx.fireUserEventTriggered(event);
     }

@@ -504,6 +504,17 @@ class ClassicClientConnectionTest {
     }
 
     @Test
+    void requestsThatHaveNotLeftWhenTheConnectionEndsAreNotExecuted() {
+        RPCXFuture<byte[]> left = send(HOUR_NANOS);
+        takeNothing();
+        RPCXFuture<byte[]> waits = send(HOUR_NANOS);
+        channel.close();
+        assertThat(failure(left).executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        assertThat(failure(waits).executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(failure(waits).own()).isEqualTo(RPCXException.Own.LEFT);
+    }
+
+    @Test
     void aServerThatSendsRepliesIsThereThoughItTakesNothing() {
         send(HOUR_NANOS);
         long first = id.get();

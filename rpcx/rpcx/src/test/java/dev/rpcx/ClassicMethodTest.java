@@ -73,6 +73,21 @@ class ClassicMethodTest {
     }
 
     @Test
+    void callsWhoseTimeGoesByWhileTheEventLoopIsHeldUpSayNothingOfTheServer() {
+        for (int i = 0; i < 20; i++) {
+            call();
+        }
+        hand.ticker.advance(1, TimeUnit.HOURS);
+        hand.settle(Objects.requireNonNull(channel));
+        assertThat(calls)
+                .allSatisfy(call ->
+                        assertThatThrownBy(call::join).hasMessageContaining("while the event loop was held up for"));
+        calls.add(remote.echo("a"));
+        hand.settle(hand.opened.get(hand.opened.size() - 1));
+        assertThat(calls.get(20)).as("no circuit is open").isNotDone();
+    }
+
+    @Test
     void aServerMostOfWhoseLatestCallsHaveFailedIsNotCalled() {
         for (int i = 0; i < 20; i++) {
             failed();

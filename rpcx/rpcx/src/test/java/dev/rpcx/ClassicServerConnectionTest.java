@@ -244,7 +244,7 @@ class ClassicServerConnectionTest {
             requests.writeBytes(request(i, "nowhere"));
         }
         send(requests);
-        assertThat(account.held(Resource.REPLY_BYTES)).isBetween(refusals * 20L, refusals * 200L);
+        assertThat(account.held(Resource.REPLY_BYTES)).isBetween(refusals * 270L, refusals * 500L);
         setReading(true);
         for (int i = 1; i <= refusals; i++) {
             assertThat(error().executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);

@@ -12,6 +12,7 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -119,6 +120,11 @@ class ClassicServingTest {
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         CompletionStage<String> laterHere() {
+            return later();
+        }
+
+        @Method
+        CompletionStage<String> laterOfThree(List<Integer> a, List<Integer> b, List<Integer> c) {
             return later();
         }
 
@@ -501,6 +507,27 @@ class ClassicServingTest {
         assertThat(account.held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(50_000);
         service.waiting.get(0).complete("over");
         assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
+    }
+
+    /** Each of them would be free as the only one. */
+    @Test
+    void whatACallHasWithoutBeingChargedIsForAllItsArguments() {
+        call(1, "laterOfThree", sevens(5), sevens(5), sevens(5));
+        handle();
+        assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
+        call(2, "laterOfThree", sevens(20), sevens(20), sevens(20));
+        handle();
+        assertThat(account.held(Resource.OBJECT_BYTES)).isPositive();
+        service.waiting.forEach(waiting -> waiting.complete("over"));
+        assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
+    }
+
+    private static byte[] sevens(int count) {
+        byte[] list = new byte[2 + count];
+        Arrays.fill(list, (byte) 7);
+        list[0] = 1 << 3 | 2;
+        list[1] = (byte) count;
+        return list;
     }
 
     @Test

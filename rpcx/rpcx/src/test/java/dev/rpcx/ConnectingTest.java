@@ -152,6 +152,35 @@ class ConnectingTest {
     }
 
     @Test
+    void classicConnectionsThatAreLeftWithCallsUnderWayAreBounded() {
+        Client client = builder().classic().build();
+        clients.add(client);
+        Remote remote = client.create(Remote.class, "picky", 1);
+        List<CompletableFuture<String>> calls = new ArrayList<>();
+        int rounds = 12;
+        for (int i = 0; i < rounds; i++) {
+            calls.add(remote.echoPatiently("x"));
+            pass(0);
+            EmbeddedChannel newest = hand.opened.get(hand.opened.size() - 1);
+            assertThat(HandPlatform.written(newest)).isNotEmpty();
+            pass(1_500);
+            CompletableFuture<String> refused = remote.echo("x");
+            refuseClassic(newest);
+            assertThat(refused).isCompletedExceptionally();
+        }
+        assertThat(hand.opened).hasSize(rounds);
+        calls.add(remote.echoPatiently("x"));
+        pass(0);
+        pass(0);
+        // five that are left, and one in use
+        assertThat(calls.subList(0, rounds - 5))
+                .allSatisfy(call -> assertThatThrownBy(call::join)
+                        .hasMessageContaining("too many connections of this server are left"));
+        assertThat(calls.subList(rounds - 5, rounds + 1)).noneMatch(CompletableFuture::isDone);
+        assertThat(hand.opened).filteredOn(EmbeddedChannel::isActive).hasSize(6);
+    }
+
+    @Test
     void callsToAServerThatGreetsAndEndsEachConnectionSeldomMakeAConnection() throws Exception {
         AtomicInteger accepted = new AtomicInteger();
         try (RawServer server = new RawServer();

@@ -75,6 +75,27 @@ class HeldUpLoopTest {
         }
     }
 
+    @Test
+    void repliesOfTheClassicWireThatHaveComeInTimeAreReadToo() {
+        Server server = Server.builder(RegistryServer.registry(new Held()))
+                .classic(true)
+                .build()
+                .start();
+        try (Client classic = Client.builder().classic().eventLoops(1).build()) {
+            Calls calls = classic.create(Calls.class, "127.0.0.1", server.port());
+            calls.after(0).join();
+            CompletableFuture<Void> holding = calls.after(100).thenRun(() -> holdUp(2 * TIME_MILLIS));
+            List<CompletableFuture<String>> made = new ArrayList<>();
+            for (int i = 0; i < CALLS; i++) {
+                made.add(calls.afterSoon(200));
+            }
+            holding.join();
+            made.forEach(call -> assertThat(call.join()).isEqualTo("after 200"));
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
     private static FakeServer silent() throws IOException {
         return new FakeServer(new Settings(1 << 20, 100, 10_000_000), Unpooled.EMPTY_BUFFER, (request, peer) -> {});
     }

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.sun.management.ThreadMXBean;
 import io.netty.channel.EventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.concurrent.MockTicker;
+import io.netty.util.concurrent.Ticker;
 import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -18,6 +20,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,7 +30,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 class PoolSharesTest {
     private static final int MOST = 8;
 
-    private final EventLoop loop = new EmbeddedChannel().eventLoop();
+    private final MockTicker ticker = Ticker.newMockTicker();
+    private final EmbeddedChannel channel =
+            EmbeddedChannel.builder().ticker(ticker).build();
+    private final EventLoop loop = channel.eventLoop();
     private final Ledger ledger = new Ledger("ledger under test", Map.of(), Map.of(), Integer.MAX_VALUE);
     private final ArrayDeque<Runnable> threads = new ArrayDeque<>();
     private final List<String> begun = new ArrayList<>();
@@ -395,6 +401,43 @@ class PoolSharesTest {
         give(two, "two", 1);
         runOne();
         assertThat(begun).containsExactly("two");
+    }
+
+    /** What has to be told is told by no event loop: it may block. */
+    @Test
+    void whatCannotBeRefusedWaitsForWhatRunsOrUntilAThreadIsTriedAgain() {
+        PoolShares patient = PoolShares.patient(MOST, (at, turn) -> start(turn), address -> address.signalThreads);
+        PoolShares.Share share = patient.share(loop, Objects.requireNonNull(ledger.open(null)));
+        hasNoThread = true;
+        give(share, "waits", 3);
+        assertThat(begun).isEmpty();
+        advance(9);
+        assertThat(begun).as("no sooner").isEmpty();
+        advance(1);
+        assertThat(begun).as("there is no thread still").isEmpty();
+        hasNoThread = false;
+        advance(10);
+        assertThat(threads).hasSize(3);
+        runOne();
+        assertThat(begun).containsExactly("waits");
+        hasNoThread = true;
+        give(share, "another", 1);
+        advance(100);
+        assertThat(begun).as("two run").hasSize(1);
+        runOne();
+        assertThat(begun).containsExactly("waits", "waits", "another");
+        runOne();
+        assertThat(refused).isEmpty();
+        assertThat(patient.waitingConnections()).isZero();
+        give(share, "left", 1);
+        assertThat(patient.close()).hasSize(1);
+        advance(100);
+        assertThat(begun).hasSize(4);
+    }
+
+    private void advance(int millis) {
+        ticker.advance(millis, TimeUnit.MILLISECONDS);
+        channel.runScheduledPendingTasks();
     }
 
     private PoolShares single() {

@@ -185,6 +185,22 @@ class StreamSenderTest {
         assertThat(seen()).containsExactly("request 1");
     }
 
+    /** Also one that hears nothing of what its subscriber throws. */
+    @Test
+    @SuppressWarnings("NullAway") // what a publisher may do all the same
+    void aPublisherOfACallThatGivesNoSubscriptionHasFailedToo() {
+        Flow.Publisher<Object> quiet = subscriber -> {
+            try {
+                subscriber.onSubscribe(null);
+            } catch (NullPointerException e) {
+                // which nobody sees
+            }
+        };
+        sender.subscribeTo(new BoundPublisher(quiet, null), () -> {});
+        channel.runPendingTasks();
+        assertThat(seen()).contains("failed a publisher gave no subscription (expected: one)");
+    }
+
     @Test
     @SuppressWarnings("NullAway") // what a publisher may do all the same
     void aPublisherThatGivesNoSubscriptionHasFailed() {

@@ -54,6 +54,7 @@ class TlsRecordsTest {
     private final List<Throwable> thrown = new ArrayList<>();
     private final List<Object> told = new ArrayList<>();
     private int rounds;
+    private int parts;
     private int opened;
 
     /** What was charged when those behind heard of the end; -1 before that. */
@@ -90,7 +91,11 @@ class TlsRecordsTest {
                     @Override
                     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
                         assertThat(ctx.channel().isActive()).isTrue();
-                        told.add(event);
+                        if (event == WireConnection.PART) {
+                            parts++;
+                        } else {
+                            told.add(event);
+                        }
                     }
 
                     @Override
@@ -160,6 +165,27 @@ class TlsRecordsTest {
     private void pass(long seconds) {
         ticker.advance(seconds, TimeUnit.SECONDS);
         channel.runPendingTasks();
+    }
+
+    // ---- what those behind hear of a record on its way
+
+    @Test
+    void aRecordThatIsOnItsWayIsHeardOf() {
+        records.handshaken();
+        ByteBuf record = data(100);
+        for (int second = 0; second < RECORD_SECONDS; second++) {
+            read(record, 1);
+            assertThat(parts).isEqualTo(second + 1);
+            pass(1);
+        }
+        int before = parts;
+        read(record, 1);
+        assertThat(parts).as("no peer is alive for a byte now and then").isEqualTo(before);
+        read(record);
+        assertThat(opened).isEqualTo(1);
+        assertThat(parts).as("whole").isEqualTo(before);
+        read(data(100), HEADER + 1);
+        assertThat(parts).as("another one").isEqualTo(before + 1);
     }
 
     // ---- where a record begins and ends

@@ -367,7 +367,9 @@ public abstract class FieldCodec {
             if (soFar instanceof Counted counted) {
                 counted.add(in, each, bytes, made, within);
             } else {
-                ((Set<Object>) soFar).add(each);
+                Set<Object> set = (Set<Object>) soFar;
+                in.ordered(set.size());
+                set.add(each);
             }
         }
 
@@ -503,6 +505,8 @@ public abstract class FieldCodec {
                 KeyHashes known = hashes;
                 if (known != null) {
                     known.beforeAdding(in, k, map.size(), bytes, made, within);
+                } else {
+                    in.ordered(map.size());
                 }
                 if (map.put(k, v) == null && known != null) {
                     known.added(map.size());

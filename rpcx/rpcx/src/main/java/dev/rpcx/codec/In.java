@@ -45,6 +45,9 @@ public final class In {
 
     private static final long MAX_COMPARED_PER_BYTE = 32;
 
+    /** What one step of looking up an element of a set costs, beside its bytes, as comparisons are counted. */
+    private static final long LOOKUP_BYTES = 16;
+
     /** A message takes so much without a question, unless its memory says otherwise. */
     static final int FREE_BYTES = 16 << 10;
 
@@ -72,6 +75,9 @@ public final class In {
     private int room;
     private long memory;
     private long comparisons;
+
+    /** What looking up elements of sets and maps within keys would cost, each once. */
+    private long lookups;
 
     /** Memory of the messages within this one that have been read, without what their references lead to. */
     private long made;
@@ -395,13 +401,23 @@ public final class In {
     /** A key of a set or map begins: to be given to {@link #endKey}. */
     long beginKey() {
         keys++;
-        return comparisons;
+        return comparisons - lookups;
     }
 
-    /** What comparisons within the key have cost. */
+    /** What comparisons within the key have cost, and what looking up each element of its sets would. */
     long endKey(long begin) {
         keys--;
-        return begin - comparisons;
+        return begin - (comparisons - lookups);
+    }
+
+    /**
+     * An element comes to a set or map, with so many others, that finds it by its hash or its order. It costs nothing
+     * yet, but where the set is part of a key, comparing that key looks up each of its elements.
+     */
+    void ordered(int others) {
+        if (keys > 0) {
+            lookups += LOOKUP_BYTES * (Integer.SIZE - Integer.numberOfLeadingZeros(others + 1));
+        }
     }
 
     /** Whether what is read now is part of a key of a set or map. */

@@ -1,8 +1,10 @@
 package dev.rpcx.processor;
 
 import dev.rpcx.OneWay;
+import dev.rpcx.PublishedMethod;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
+import dev.rpcx.schema.Field;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.Writer;
@@ -194,7 +196,7 @@ public final class ServiceProcessor extends AbstractProcessor {
             refuse(
                     method,
                     binaryName(type) + ": " + methodName + " is published twice (expected: names that differ"
-                            + (isClient ? ", or the same parameters)" : ")"));
+                            + (isClient ? ", or the same parameters in one order)" : ")"));
         }
     }
 
@@ -206,7 +208,22 @@ public final class ServiceProcessor extends AbstractProcessor {
                         .allMatch(i -> processingEnv
                                 .getTypeUtils()
                                 .isSameType(
-                                        ofOne.get(i).asType(), ofOther.get(i).asType()));
+                                        ofOne.get(i).asType(), ofOther.get(i).asType()))
+                && numbers(ofOne).equals(numbers(ofOther))
+                && !PublishedMethod.haveCrossed(names(ofOne), names(ofOther));
+    }
+
+    private static List<Integer> numbers(List<? extends VariableElement> parameters) {
+        return parameters.stream()
+                .map(parameter -> parameter.getAnnotation(Field.class))
+                .map(field -> field == null ? 0 : field.value())
+                .toList();
+    }
+
+    private static List<String> names(List<? extends VariableElement> parameters) {
+        return parameters.stream()
+                .map(parameter -> parameter.getSimpleName().toString())
+                .toList();
     }
 
     /** Where the method is declared, as reflection finds it. */

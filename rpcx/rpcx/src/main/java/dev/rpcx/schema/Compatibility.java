@@ -1,8 +1,13 @@
 package dev.rpcx.schema;
 
 import dev.rpcx.schema.LineType.Label;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** What a change of schema breaks, and for whom. Two schemas are held against each other as locks. */
@@ -16,6 +21,9 @@ public final class Compatibility {
         /** Neither reads the other. */
         BOTH
     }
+
+    /** What is gone from a type, and what is new in it and takes the same: perhaps the same under another name. */
+    public record Renaming(String type, String gone, String come) {}
 
     /** One break. */
     public record Break(Direction direction, String where, String what) {
@@ -33,9 +41,40 @@ public final class Compatibility {
     private final Lock older;
     private final Lock newer;
 
+    /** Types of which two that are equal are one for the side of each lock. */
+    private final Set<String> comparedBefore;
+
+    private final Set<String> comparedNow;
+
     private Compatibility(Lock older, Lock newer) {
         this.older = older;
         this.newer = newer;
+        this.comparedBefore = compared(older);
+        this.comparedNow = compared(newer);
+    }
+
+    /** Types of a map's keys and of a set's elements, and all that these consist of. */
+    private static Set<String> compared(Lock lock) {
+        Set<String> compared = new HashSet<>();
+        Deque<String> open = new ArrayDeque<>();
+        for (Lock.Entry entry : lock.entries().values()) {
+            for (Lock.Line line : entry.lines().values()) {
+                if (!line.removed()) {
+                    open.addAll(LineType.of(line.type()).compared());
+                }
+            }
+        }
+        while (!open.isEmpty()) {
+            Lock.Entry entry = lock.entries().get(open.remove());
+            if (entry != null && compared.add(entry.type())) {
+                for (Lock.Line line : entry.lines().values()) {
+                    if (!line.removed()) {
+                        open.addAll(LineType.of(line.type()).names());
+                    }
+                }
+            }
+        }
+        return compared;
     }
 
     /** Empty where both versions read each other. */
@@ -62,6 +101,36 @@ public final class Compatibility {
             }
         }
         return List.copyOf(compatibility.breaks);
+    }
+
+    /**
+     * What may have been renamed between two locks, of which the second keeps what is gone. The parameters of a call
+     * keep their numbers under another name.
+     */
+    public static List<Renaming> perhapsRenamed(Lock older, Lock newer) {
+        List<Renaming> renamed = new ArrayList<>();
+        for (Lock.Entry before : older.entries().values()) {
+            Lock.Entry after = newer.entries().get(before.type());
+            if (after == null || isCall(before)) {
+                continue;
+            }
+            List<Lock.Line> come = new ArrayList<>(after.lines().values());
+            come.removeIf(line -> line.removed() || at(line.number(), before) != null);
+            for (Lock.Line old : before.lines().values()) {
+                Lock.Line now = at(old.number(), after);
+                if (old.removed() || now == null || !now.removed()) {
+                    continue;
+                }
+                come.stream()
+                        .filter(line -> line.type().equals(old.type()))
+                        .findFirst()
+                        .ifPresent(line -> {
+                            come.remove(line);
+                            renamed.add(new Renaming(before.type(), old.name(), line.name()));
+                        });
+            }
+        }
+        return List.copyOf(renamed);
     }
 
     /** What goes one way in a call of a method that is not published any more. */
@@ -96,7 +165,8 @@ public final class Compatibility {
         int old = Framing.of(before, older);
         int now = Framing.of(after, newer);
         boolean wasWhole = Framing.kind(old, 1) == Framing.WHOLE;
-        if (Framing.isWholeForOne(old, now)) {
+        boolean isWhole = Framing.kind(now, 1) == Framing.WHOLE;
+        if (wasWhole != isWhole && !isEmpty(wasWhole ? after : before)) {
             add(
                     Direction.BOTH,
                     before.type(),
@@ -105,15 +175,12 @@ public final class Compatibility {
                             : "was a field of a message, is a message of its own");
             return;
         }
-        if (before.type().endsWith(".reply")
-                && wasVoid(before) != wasVoid(after)
-                && !wasWhole
-                && Framing.kind(now, 1) != Framing.WHOLE) {
+        if (before.type().endsWith(".reply") && isEmpty(before) != isEmpty(after) && !wasWhole) {
             // an empty body is read as what absent stands for, and the other way round a body is passed over
             add(
-                    wasVoid(after) ? Direction.FORWARD : Direction.BACKWARD,
+                    isEmpty(after) ? Direction.FORWARD : Direction.BACKWARD,
                     before.type(),
-                    wasVoid(after)
+                    isEmpty(after)
                             ? "brings nothing any more, and old peers read 0, false, null or what is empty"
                             : "brings a value now, and new peers read 0, false, null or what is empty from old ones");
             return;
@@ -121,8 +188,9 @@ public final class Compatibility {
         compare(before, after, old, now);
     }
 
-    private static boolean wasVoid(Lock.Entry reply) {
-        return reply.lines().values().stream().allMatch(Lock.Line::removed);
+    /** Whether it carries nothing: no parameters, or no result. */
+    private static boolean isEmpty(Lock.Entry call) {
+        return call.lines().values().stream().allMatch(Lock.Line::removed);
     }
 
     /** Whether a name stands at another number: two that change places would change their values. */
@@ -175,6 +243,8 @@ public final class Compatibility {
                             Direction.BACKWARD,
                             where,
                             "is gone, old peers still send it, and nothing stands for the unknown");
+                } else if (comparedNow.contains(after.type())) {
+                    add(Direction.BACKWARD, where, "is gone, and new peers" + takeForOne(choice));
                 }
             } else if (old.removed() || isMoved(before.lines().get(now.name()), now)) {
                 // kept as it was, or told with what has moved
@@ -189,16 +259,22 @@ public final class Compatibility {
             }
         }
         for (Lock.Line now : after.lines().values()) {
-            if (!choice || now.removed() || at(now.number(), before) != null) {
+            if (now.removed() || at(now.number(), before) != null) {
                 continue;
             }
             String where = after.type() + "." + now.name();
-            if (isUnknown(now)) {
+            if (!choice) {
+                if (comparedBefore.contains(before.type())) {
+                    add(Direction.FORWARD, where, "is new, and old peers" + takeForOne(false));
+                }
+            } else if (isUnknown(now)) {
                 add(Direction.FORWARD, where, "is new, and where it is sent old peers read null, or refuse it");
             } else if (isZeroConstant(now)) {
                 add(Direction.BOTH, where, "is new" + otherThanNull(now.name()));
             } else if (!hasUnknown(before)) {
                 add(Direction.FORWARD, where, "is new, and old peers have nothing that stands for the unknown");
+            } else if (comparedBefore.contains(before.type())) {
+                add(Direction.FORWARD, where, "is new, and old peers" + takeForOne(true));
             }
         }
     }
@@ -228,6 +304,13 @@ public final class Compatibility {
                 where,
                 "was number " + was.number() + ", is number " + now.number() + " (expected: the number that it had)");
         return true;
+    }
+
+    /** What a side does with keys that differ in nothing but what it does not know. */
+    private static String takeForOne(boolean choice) {
+        return choice
+                ? " take it for the unknown, as which keys of maps and elements of sets become one"
+                : " take keys of maps and elements of sets that differ in it alone for one";
     }
 
     /** Whether something stands for what is not known: a constant that has number 0 for itself does not. */
@@ -327,6 +410,26 @@ public final class Compatibility {
             }
         }
         return names.stream().sorted().toList();
+    }
+
+    /** Classes whose numbers a lock gives, or would give. */
+    public static List<Class<?>> numberedByLocks(Schema schema) {
+        List<Class<?>> classes = new ArrayList<>();
+        for (Shape shape : schema.shapes()) {
+            if (shape instanceof MessageType type && isByLock(type.source())) {
+                classes.add(type.javaClass());
+            } else if (shape instanceof EnumType type && isByLock(type.source())) {
+                classes.add(type.javaClass());
+            }
+        }
+        return classes.stream()
+                .distinct()
+                .sorted(Comparator.comparing(Class::getName))
+                .toList();
+    }
+
+    private static boolean isByLock(NumberSource source) {
+        return source == NumberSource.LOCK || source == NumberSource.ORDER;
     }
 
     /** Enums and sealed types in which nothing stands for what a newer peer may send. */

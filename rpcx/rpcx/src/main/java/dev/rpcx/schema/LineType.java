@@ -1,6 +1,10 @@
 package dev.rpcx.schema;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
 
 /**
  * What a line of a lock says of its number: {@code stream list string}.
@@ -10,6 +14,9 @@ import java.util.Locale;
  */
 record LineType(boolean isStream, Label label, String element) {
     private static final String STREAM = "stream ";
+
+    /** Containers within others, by the names that they have there, which compare what their first argument is. */
+    private static final List<String> COMPARING = List.of(Set.class.getName() + "<", Map.class.getName() + "<");
 
     /** How a field holds its values. */
     enum Label {
@@ -63,6 +70,45 @@ record LineType(boolean isStream, Label label, String element) {
     /** The same of each item of a stream. */
     LineType ofStream() {
         return new LineType(true, label, element);
+    }
+
+    /** Names of the types in it, those within the names of containers among them. */
+    List<String> names() {
+        return names(element);
+    }
+
+    /** The same of a map's keys and of a set's elements, of which two that are equal are one. */
+    List<String> compared() {
+        List<String> compared = new ArrayList<>();
+        if (label == Label.SET) {
+            compared.addAll(names(element));
+        } else if (label == Label.MAP) {
+            compared.addAll(names(element.substring(0, Math.max(0, element.indexOf(' ')))));
+        }
+        for (String container : COMPARING) {
+            for (int at = element.indexOf(container); at >= 0; at = element.indexOf(container, at + 1)) {
+                compared.addAll(names(firstArgument(element.substring(at + container.length()))));
+            }
+        }
+        return compared;
+    }
+
+    private static String firstArgument(String text) {
+        int depth = 0;
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (depth == 0 && (c == ',' || c == '>')) {
+                return text.substring(0, i);
+            }
+            depth += c == '<' ? 1 : c == '>' ? -1 : 0;
+        }
+        return text;
+    }
+
+    private static List<String> names(String text) {
+        List<String> names = new ArrayList<>(List.of(text.split(" ")));
+        names.addAll(List.of(text.split("[^\\w.$]+")));
+        return names;
     }
 
     /** As it stands in a lock. */

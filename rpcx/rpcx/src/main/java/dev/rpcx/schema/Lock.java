@@ -181,15 +181,10 @@ public final class Lock {
                 if (words.size() != 2 || !List.of("message", "enum", "oneof").contains(words.get(0))) {
                     throw new SchemaException(where + raw + " (expected: message, enum or oneof and a class)");
                 }
-                if (!type.isEmpty()) {
-                    entries.put(type, new Entry(kind, type, lines));
-                }
+                put(entries, kind, type, lines, source);
                 kind = words.get(0);
                 type = words.get(1);
                 lines = new LinkedHashMap<>();
-                if (entries.containsKey(type)) {
-                    throw new SchemaException(where + type + " is locked twice");
-                }
                 above = keep(comments, type, above);
                 continue;
             }
@@ -210,11 +205,17 @@ public final class Lock {
             }
             above = keep(comments, type + " " + number, above);
         }
-        if (!type.isEmpty()) {
-            entries.put(type, new Entry(kind, type, lines));
-        }
+        put(entries, kind, type, lines, source);
         keep(comments, END, above);
         return new Lock(entries, comments);
+    }
+
+    /** A type may stand in a file more than once: a build that makes one jar of many appends their locks. */
+    private static void put(
+            Map<String, Entry> entries, String kind, String type, Map<String, Line> lines, String source) {
+        if (!type.isEmpty()) {
+            entries.merge(type, new Entry(kind, type, lines), (one, next) -> union(one, next, source + ": " + type));
+        }
     }
 
     /** @return what stands above what comes next: nothing yet */

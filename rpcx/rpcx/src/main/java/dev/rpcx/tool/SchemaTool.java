@@ -11,17 +11,25 @@ import dev.rpcx.schema.ProtoFile;
 import dev.rpcx.schema.Schema;
 import dev.rpcx.schema.SchemaException;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
+import java.net.URISyntaxException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.security.CodeSource;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipFile;
+import org.jspecify.annotations.Nullable;
 
 /**
  * {@code lock}, {@code check}, {@code compare} and {@code proto}, for a build. Exit code 0 good, 1 a mistake, 2 nothing to hold it against, 3
@@ -114,10 +122,46 @@ public final class SchemaTool {
         }
     }
 
-    private static Map<String, Lock.Sent> calls(List<PublishedService> services) {
+    /**
+     * A service's own type says what goes in its calls, and another one, such as a client's interface, what that does
+     * not have.
+     *
+     * @throws SchemaException where two types of one service do not read each other's calls
+     */
+    private static Map<String, Lock.Sent> calls(List<PublishedService> services, Schema schema) {
         Map<String, Lock.Sent> calls = new LinkedHashMap<>();
-        services.forEach(service -> calls.putAll(service.calls()));
+        Map<String, PublishedService> owners = new HashMap<>();
+        List<PublishedService> ordered = new ArrayList<>(services);
+        ordered.sort(Comparator.comparing(service -> !service.isServed()));
+        for (PublishedService service : ordered) {
+            service.calls().forEach((name, sent) -> {
+                Lock.Sent known = calls.putIfAbsent(name, sent);
+                PublishedService owner = owners.putIfAbsent(name, service);
+                if (known != null && owner != null) {
+                    refuseStrangers(schema, name, owner, known, service, sent);
+                }
+            });
+        }
         return calls;
+    }
+
+    private static void refuseStrangers(
+            Schema schema,
+            String name,
+            PublishedService owner,
+            Lock.Sent known,
+            PublishedService other,
+            Lock.Sent sent) {
+        Lock one = Lock.none().extended(schema, Map.of(name, known));
+        Lock two = Lock.none().extended(schema, Map.of(name, sent));
+        for (Compatibility.Break broken : Compatibility.between(one, two)) {
+            if (broken.direction() == Compatibility.Direction.BOTH) {
+                throw new SchemaException(owner.type().getName() + " and "
+                        + other.type().getName() + " are both the service " + owner.name()
+                        + ", and do not read each other (expected: the same parameters in one order): from the one to the"
+                        + " other " + broken.where() + " " + broken.what());
+            }
+        }
     }
 
     /** Types of libraries keep the numbers of their locks, as client and server read them at their start. */
@@ -125,12 +169,65 @@ public final class SchemaTool {
         return Schema.extending(Lock.of(loader, own, file.toString()));
     }
 
+    /**
+     * Tells of types that come in a jar which has no lock for them: who else uses that jar, such as the other side of a
+     * call, has no part in the numbers that this lock gives.
+     */
+    private void noteForeign(Schema schema) throws IOException {
+        Map<Path, Lock> locks = new HashMap<>();
+        for (Class<?> type : Compatibility.numberedByLocks(schema)) {
+            Path jar = jarOf(type);
+            if (jar == null) {
+                continue;
+            }
+            Lock known = locks.get(jar);
+            if (known == null) {
+                known = lockIn(jar);
+                locks.put(jar, known);
+            }
+            if (!known.entries().containsKey(type.getName())) {
+                err.println(
+                        "note: " + type.getName() + " comes from " + jar.getFileName() + ", which has no lock for it,"
+                                + " so others who use that jar may give its components other numbers (expected: "
+                                + Lock.RESOURCE + " in the jar, or @Field)");
+            }
+        }
+    }
+
+    private static @Nullable Path jarOf(Class<?> type) {
+        CodeSource source = type.getProtectionDomain().getCodeSource();
+        if (source == null
+                || source.getLocation() == null
+                || !source.getLocation().getProtocol().equals("file")) {
+            return null;
+        }
+        try {
+            Path path = Path.of(source.getLocation().toURI());
+            return Files.isRegularFile(path) ? path : null;
+        } catch (URISyntaxException e) {
+            return null;
+        }
+    }
+
+    private static Lock lockIn(Path jar) throws IOException {
+        try (ZipFile file = new ZipFile(jar.toFile())) {
+            ZipEntry entry = file.getEntry(Lock.RESOURCE);
+            if (entry == null) {
+                return Lock.none();
+            }
+            try (InputStream in = file.getInputStream(entry)) {
+                return Lock.parse(new String(in.readAllBytes(), StandardCharsets.UTF_8), jar + "!/" + Lock.RESOURCE);
+            }
+        }
+    }
+
     private int lock(Path file, List<String> classes) throws IOException {
         Lock before = Files.exists(file) ? read(file.toString()) : Lock.none();
         Schema schema = extending(before, file);
         List<PublishedService> services = services(classes, schema);
-        Lock after = before.extended(schema, calls(services));
-        int status = report(breaks(before, after, services));
+        Map<String, Lock.Sent> calls = calls(services, schema);
+        Lock after = before.extended(schema, calls);
+        int status = report(breaks(before, after, services, calls));
         if (status == 0) {
             Path folder = file.toAbsolutePath().getParent();
             if (folder != null && !Files.isDirectory(folder)) {
@@ -138,6 +235,7 @@ public final class SchemaTool {
                 err.println("note: made the folder " + folder);
             }
             write(file, after.text());
+            noteForeign(schema);
             out.println(file + ": " + after.entries().size() + " types");
         }
         return status;
@@ -163,8 +261,9 @@ public final class SchemaTool {
         Lock locked = read(file.toString());
         Schema schema = extending(locked, file);
         List<PublishedService> services = services(classes, schema);
-        Lock now = locked.extended(schema, calls(services));
-        int status = report(breaks(locked, now, services));
+        Map<String, Lock.Sent> calls = calls(services, schema);
+        Lock now = locked.extended(schema, calls);
+        int status = report(breaks(locked, now, services, calls));
         for (String type : Compatibility.unlocked(schema)) {
             err.println(type
                     + ": neither @Field nor lock, so its numbers hang on the order of declaration; run `rpcx lock`");
@@ -174,6 +273,7 @@ public final class SchemaTool {
             err.println(file + ": behind the classes, though nothing breaks; run `rpcx lock` and commit it");
             status = 3;
         }
+        noteForeign(schema);
         for (String type : Compatibility.withoutUnknown(schema)) {
             err.println("note: " + type + " has nothing that stands for what a newer peer sends (@Unknown)");
         }
@@ -181,9 +281,14 @@ public final class SchemaTool {
     }
 
     /** Those between two locks, of which the second keeps what is gone, and what its services have no longer. */
-    private List<Compatibility.Break> breaks(Lock before, Lock after, List<PublishedService> services) {
+    private List<Compatibility.Break> breaks(
+            Lock before, Lock after, List<PublishedService> services, Map<String, Lock.Sent> calls) {
         List<Compatibility.Break> breaks = new ArrayList<>(Compatibility.between(before, after));
-        Map<String, Lock.Sent> calls = calls(services);
+        for (Compatibility.Renaming each : Compatibility.perhapsRenamed(before, after)) {
+            err.println("note: " + each.type() + ": " + each.gone() + " is gone and " + each.come()
+                    + " is new; if that is a new name for the same, old and new versions do not read it from each other"
+                    + " (expected then: the new name by hand in the lock's line, or @Field)");
+        }
         for (PublishedService service : services) {
             for (String method : service.unnamed()) {
                 err.println("note: " + method

@@ -198,6 +198,63 @@ class KeyOrderTest {
                 .hasMessageContaining("the same hash");
     }
 
+    record Numbers(Set<Set<Integer>> all) {}
+
+    record NumbersInLists(List<List<Integer>> all) {}
+
+    record Named(Map<Map<String, Integer>, Integer> all) {}
+
+    record Name(String key, int value) {}
+
+    record Names(List<Name> all) {}
+
+    record NamedEntry(Names key, int value) {}
+
+    record NamedInLists(List<NamedEntry> all) {}
+
+    /** So many sets of so many numbers, all of one sum, which is a set's hash. */
+    private static NumbersInLists numbers(int sets, int each) {
+        List<List<Integer>> all = new ArrayList<>();
+        for (int set = 1; set <= sets; set++) {
+            List<Integer> one = new ArrayList<>(IntStream.range(2, each).boxed().toList());
+            one.add(1_000_000 + set);
+            one.add(1_000_000 - set);
+            all.add(one);
+        }
+        return new NumbersInLists(all);
+    }
+
+    /** So many maps of so many names, in each of which other ones of the first eight have another name of one hash. */
+    private static NamedInLists names(int maps, int each) {
+        List<NamedEntry> all = new ArrayList<>();
+        for (int map = 0; map < maps; map++) {
+            List<Name> one = new ArrayList<>();
+            for (int i = 0; i < each; i++) {
+                one.add(new Name((map >> i & 1) == 0 || i >= Byte.SIZE ? "Aa" + i : "BB" + i, 1));
+            }
+            all.add(new NamedEntry(new Names(one), 1));
+        }
+        return new NamedInLists(all);
+    }
+
+    /** Looking up each element of a set costs more than its byte or two. */
+    @Test
+    void keysOfSetsThatAreFoundByTheirOrderAreCountedToo() {
+        assertIsRefused(Numbers.class, numbers(200, 100));
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(NumbersInLists.class).write(numbers(20, 20), out);
+        Numbers read = (Numbers) codecs.value(Numbers.class).read(out);
+        assertThat(read.all()).hasSize(20);
+        assertThat(read.all().stream().map(Set::hashCode).distinct()).hasSize(1);
+        assertIsRefused(Named.class, names(200, 100));
+        out.clear();
+        codecs.value(NamedInLists.class).write(names(20, 20), out);
+        Named named = (Named) codecs.value(Named.class).read(out);
+        assertThat(named.all()).hasSize(20);
+        assertThat(named.all().keySet().stream().map(Map::hashCode).distinct()).hasSize(1);
+    }
+
     record Line(int amount, int price) {}
 
     record Cart(int a, int b, List<Line> lines) {}

@@ -32,6 +32,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -887,11 +888,18 @@ public class ReviewTest {
         public String who(Colour colour) {
             return name;
         }
+
+        @Method
+        public String any() {
+            return name;
+        }
     }
 
     @RPCXClient(remoteServerName = "routed")
     public interface Who {
         String who(@RouteBy Colour colour);
+
+        String any();
     }
 
     /** Which of these servers has each colour; for a process, or a class loader, of its own. */
@@ -900,14 +908,14 @@ public class ReviewTest {
         try (Client client = Client.builder().choice(Choice.CONSISTENT_HASH).build()) {
             Who who = client.create(
                     Who.class, Endpoints.of(new Endpoint("127.0.0.1", ports[0]), new Endpoint("127.0.0.1", ports[1])));
-            String before = "";
-            while (all.length() == 0 || !all.toString().equals(before)) {
-                // an instance that is not connected yet may be passed over
-                before = all.toString();
-                all.setLength(0);
-                for (Colour colour : Colour.values()) {
-                    all.append(who.who(colour));
-                }
+            // one that is not connected yet is passed over; calls without a key go to all that are
+            Set<String> connected = new HashSet<>();
+            long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+            while (connected.size() < ports.length && System.nanoTime() < until) {
+                connected.add(who.any());
+            }
+            for (Colour colour : Colour.values()) {
+                all.append(who.who(colour));
             }
         }
         return all.toString();

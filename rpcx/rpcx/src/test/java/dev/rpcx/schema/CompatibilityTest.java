@@ -1,6 +1,7 @@
 package dev.rpcx.schema;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -77,6 +78,79 @@ class CompatibilityTest {
                         "BACKWARD Bank/transfer.reply: brings a value now, and new peers read 0, false, null or"
                                 + " what is empty from old ones");
         assertThat(breaks(nothing, gone)).isEmpty();
+    }
+
+    @Test
+    void aResultThatComesAsAMessageOfItsOwnIsReadAsOneWithoutFields() {
+        String receipt = "message a.Receipt\n  1 id string\n";
+        assertThat(breaks("message Bank/pay.reply\n" + receipt, "message Bank/pay.reply\n  0 is a.Receipt\n" + receipt))
+                .containsExactly("BACKWARD Bank/pay.reply: brings a value now, and new peers read 0, false, null or"
+                        + " what is empty from old ones");
+    }
+
+    /** Beyond the fields that have a kind. */
+    @Test
+    void aMessageOfItsOwnIsNoFieldOfAnyNumber() {
+        String old = "message Bank/pay.request\n  7 amount int\n";
+        String now = "message Bank/pay.request\n  0 is a.Order\n  removed 7 amount int\nmessage a.Order\n  7 sum int\n";
+        assertThat(breaks(old, now))
+                .containsExactly("BOTH Bank/pay.request: was a field of a message, is a message of its own");
+    }
+
+    private static final String KEY = "message a.Key\n  1 id int\n";
+
+    private static List<String> breaksOfKey(String field) {
+        String user = "message a.User\n  1 all " + field + "\n";
+        return breaks(user + KEY, user + KEY + "  2 region string\n");
+    }
+
+    @Test
+    void keysThatDifferInWhatOneSideDoesNotKnowAreOneForIt() {
+        String line = "FORWARD a.Key.region: is new, and old peers take keys of maps and elements of sets that differ"
+                + " in it alone for one";
+        for (String field : List.of(
+                "map a.Key long",
+                "set a.Key",
+                "stream set a.Key",
+                "list java.util.Set<a.Key>",
+                "map string java.util.Map<a.Key,java.lang.String>",
+                "map a.Pair<a.Key,a.Other> long")) {
+            String pair = "message a.Pair<a.Key,a.Other>\n  1 left a.Key\n  2 right a.Other\n";
+            String user = "message a.User\n  1 all " + field + "\n" + pair;
+            assertThat(breaks(user + KEY, user + KEY + "  2 region string\n"))
+                    .as(field)
+                    .containsExactly(line);
+            assertThat(breaks(user + KEY + "  2 region string\n", user + KEY + "  removed 2 region string\n"))
+                    .as(field)
+                    .containsExactly("BACKWARD a.Key.region: is gone, and new peers take keys of maps and elements of"
+                            + " sets that differ in it alone for one");
+        }
+        for (String field : List.of("map string a.Key", "list a.Key", "a.Key", "repeated a.Key")) {
+            assertThat(breaksOfKey(field)).as(field).isEmpty();
+        }
+    }
+
+    @Test
+    void keysThatAreTheUnknownForOneSideAreOneForIt() {
+        String user = "message a.User\n  1 all map a.Role long\n";
+        String old = user + role("  0 OTHER unknown\n");
+        assertThat(breaks(old, old + "  2 ADMIN constant\n"))
+                .containsExactly("FORWARD a.Role.ADMIN: is new, and old peers take it for the unknown, as which keys of"
+                        + " maps and elements of sets become one");
+        assertThat(breaks(old + "  2 ADMIN constant\n", old + "  removed 2 ADMIN constant\n"))
+                .containsExactly("BACKWARD a.Role.ADMIN: is gone, and new peers take it for the unknown, as which keys"
+                        + " of maps and elements of sets become one");
+    }
+
+    @Test
+    void aTypeThatStandsInAFileTwiceHasTheLinesOfBoth() {
+        Lock lock = Lock.parse(KEY + "message a.B\n  1 b int\n" + KEY + "  2 region string\n", "appended");
+        assertThat(lock.text())
+                .isEqualTo(Lock.parse(KEY + "  2 region string\nmessage a.B\n  1 b int\n", "one")
+                        .text());
+        assertThatThrownBy(() -> Lock.parse(KEY + "message a.Key\n  2 id int\n", "appended"))
+                .hasMessageContaining("appended: a.Key")
+                .hasMessageContaining("(expected: one number for ever)");
     }
 
     private static String pet(String lines) {
