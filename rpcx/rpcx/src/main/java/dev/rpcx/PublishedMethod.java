@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.schema.Compatibility;
 import dev.rpcx.schema.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
@@ -88,18 +89,7 @@ public record PublishedMethod(String name, Method method) {
     private static boolean takeTheSame(Method one, Method other) {
         return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes())
                 && numbers(one).equals(numbers(other))
-                && !haveCrossed(names(one), names(other));
-    }
-
-    /** Whether two lists of names of one length have a name at two places. */
-    public static boolean haveCrossed(List<String> names, List<String> others) {
-        for (int i = 0; i < names.size(); i++) {
-            int other = others.indexOf(names.get(i));
-            if (other >= 0 && other != i) {
-                return true;
-            }
-        }
-        return false;
+                && !Compatibility.haveCrossed(names(one), names(other));
     }
 
     private static List<Integer> numbers(Method method) {

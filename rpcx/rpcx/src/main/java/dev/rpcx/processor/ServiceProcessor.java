@@ -1,9 +1,9 @@
 package dev.rpcx.processor;
 
 import dev.rpcx.OneWay;
-import dev.rpcx.PublishedMethod;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
+import dev.rpcx.schema.Compatibility;
 import dev.rpcx.schema.Field;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -210,7 +210,7 @@ public final class ServiceProcessor extends AbstractProcessor {
                                 .isSameType(
                                         ofOne.get(i).asType(), ofOther.get(i).asType()))
                 && numbers(ofOne).equals(numbers(ofOther))
-                && !PublishedMethod.haveCrossed(names(ofOne), names(ofOther));
+                && !Compatibility.haveCrossed(names(ofOne), names(ofOther));
     }
 
     private static List<Integer> numbers(List<? extends VariableElement> parameters) {

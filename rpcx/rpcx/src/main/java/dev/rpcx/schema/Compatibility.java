@@ -412,6 +412,17 @@ public final class Compatibility {
         return names.stream().sorted().toList();
     }
 
+    /** Whether a name of one list of parameters stands at another place in the other list. */
+    public static boolean haveCrossed(List<String> names, List<String> others) {
+        for (int i = 0; i < names.size(); i++) {
+            int other = others.indexOf(names.get(i));
+            if (other >= 0 && other != i) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Classes whose numbers a lock gives, or would give. */
     public static List<Class<?>> numberedByLocks(Schema schema) {
         List<Class<?>> classes = new ArrayList<>();
