@@ -46,6 +46,9 @@ final class ClassicClientConnection extends ClassicConnection {
 
     private volatile @Nullable RPCXException end;
 
+    /** Of calls whose requests have left whole. Event loop only. */
+    private RPCXException.Executed executedAtEnd = RPCXException.Executed.MAYBE;
+
     /**
      * The server has said that it takes no more calls here, or that of one of them, which reads the same: those under
      * way are waited for.
@@ -311,8 +314,8 @@ final class ClassicClientConnection extends ClassicConnection {
     @Override
     void onEnd(RPCXException why) {
         end = orNoRoom(why);
-        endAll(why.executed());
-        channel.close();
+        executedAtEnd = why.executed();
+        endAll();
     }
 
     @Override
@@ -321,10 +324,16 @@ final class ClassicClientConnection extends ClassicConnection {
         if (end == null) {
             end = orNoRoom(new RPCXException(RPCXException.Code.UNAVAILABLE, "closed", RPCXException.Executed.MAYBE));
         }
-        endAll(RPCXException.Executed.MAYBE);
+        endAll();
     }
 
-    private void endAll(RPCXException.Executed executed) {
+    /**
+     * Behind the close of the socket: what waits to leave would go on leaving for some seconds over TLS, while its calls
+     * are told that they are not executed.
+     */
+    private void endAll() {
+        SocketQueue.closeNow(channel);
+        RPCXException.Executed executed = executedAtEnd;
         for (Call waiting : new ArrayList<>(underWay.values())) {
             waiting.reply.completeExceptionally(waiting.hasLeft ? lost(executed) : lostUnsent());
         }

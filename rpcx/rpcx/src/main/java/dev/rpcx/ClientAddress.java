@@ -684,7 +684,9 @@ final class ClientAddress extends Route {
     /** As on the native wire only so many stay, one of which may be in use. */
     private void leftClassic(ClassicClientConnection connection) {
         leftClassic.removeIf(ClassicClientConnection::isOver);
-        leftClassic.add(connection);
+        if (!connection.isOver()) {
+            leftClassic.add(connection);
+        }
         if (leftClassic.size() > 1 + MORE_LEFT) {
             leftClassic.remove().endLeft();
         }

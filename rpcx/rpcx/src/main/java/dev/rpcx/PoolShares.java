@@ -231,14 +231,14 @@ final class PoolShares {
         }
     }
 
-    /** @return false if there is nothing that would try again */
+    /** Also where something runs, which may block for long. @return false if there is nothing that would try again */
     private boolean retryLater(EventLoop loop) {
         synchronized (this) {
             isShortOfThreads = true;
             if (isClosed) {
                 return false;
             }
-            if (running > 0 || isRetryPlanned) {
+            if (isRetryPlanned) {
                 return true;
             }
             isRetryPlanned = true;

@@ -1,6 +1,5 @@
 package dev.rpcx;
 
-import dev.rpcx.schema.Compatibility;
 import dev.rpcx.schema.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
@@ -48,7 +47,7 @@ public record PublishedMethod(String name, Method method) {
             if (owner != null && !(type.isInterface() && takeTheSame(owner, method))) {
                 throw new IllegalArgumentException(
                         type.getName() + ": " + name + " is published twice (expected: names that differ"
-                                + (type.isInterface() ? ", or the same parameters in one order)" : ")"));
+                                + (type.isInterface() ? ", or the same parameters by the same names)" : ")"));
             }
             published.add(new PublishedMethod(name, method));
         }
@@ -85,11 +84,14 @@ public record PublishedMethod(String name, Method method) {
         return methods;
     }
 
-    /** The same types under the same numbers, and no name at another place: those two would have changed places. */
+    /**
+     * The same types under the same numbers and names: what changes places in one form would be seen by no lock, which
+     * has the names of one.
+     */
     private static boolean takeTheSame(Method one, Method other) {
         return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes())
                 && numbers(one).equals(numbers(other))
-                && !Compatibility.haveCrossed(names(one), names(other));
+                && haveTheSameNames(one, other);
     }
 
     private static List<Integer> numbers(Method method) {
@@ -101,15 +103,18 @@ public record PublishedMethod(String name, Method method) {
         return numbers;
     }
 
-    /** Empty where the class was compiled without them. */
-    private static List<String> names(Method method) {
-        List<String> names = new ArrayList<>();
-        for (Parameter parameter : method.getParameters()) {
-            if (parameter.isNamePresent()) {
-                names.add(parameter.getName());
+    /** Of several; or one of the two was compiled without names. */
+    private static boolean haveTheSameNames(Method one, Method other) {
+        Parameter[] ofOne = one.getParameters();
+        Parameter[] ofOther = other.getParameters();
+        for (int i = 0; ofOne.length > 1 && i < ofOne.length; i++) {
+            if (ofOne[i].isNamePresent()
+                    && ofOther[i].isNamePresent()
+                    && !ofOne[i].getName().equals(ofOther[i].getName())) {
+                return false;
             }
         }
-        return names;
+        return true;
     }
 
     /** The virtual machine gives methods in no order: numbers are to be the same in every process. */

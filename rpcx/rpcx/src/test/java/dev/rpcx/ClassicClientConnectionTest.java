@@ -7,6 +7,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.buffer.UnpooledHeapByteBuf;
+import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
@@ -301,16 +302,16 @@ class ClassicClientConnectionTest {
     @Test
     void requestsThatAreNotTakenAreBoundedAndEndTheConnection() {
         List<ChannelPromise> kept = new ArrayList<>();
-        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+        channel.pipeline().addFirst(new ChannelDuplexHandler() {
             @Override
             public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
                 kept.add(promise);
             }
 
             @Override
-            public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
+            public void channelInactive(ChannelHandlerContext ctx) {
                 kept.forEach(one -> one.tryFailure(new ClosedChannelException()));
-                ctx.close(promise);
+                ctx.fireChannelInactive();
             }
         });
         List<RPCXFuture<byte[]>> all = new ArrayList<>();
@@ -512,6 +513,25 @@ class ClassicClientConnectionTest {
         assertThat(failure(left).executed()).isEqualTo(RPCXException.Executed.MAYBE);
         assertThat(failure(waits).executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
         assertThat(failure(waits).own()).isEqualTo(RPCXException.Own.LEFT);
+    }
+
+    /** As over TLS, whose end waits for what it has queued before. */
+    @Test
+    void nothingLeavesOfACallThatIsToldThatItIsNotExecuted() {
+        takeNothing();
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
+                throw new AssertionError("by way of the pipeline");
+            }
+        });
+        RPCXFuture<byte[]> waits = send(HOUR_NANOS);
+        List<Boolean> openWhenTold = new ArrayList<>();
+        waits.whenComplete((reply, thrown) -> openWhenTold.add(channel.isOpen()));
+        connection.endLeft();
+        channel.runPendingTasks();
+        assertThat(failure(waits).executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(openWhenTold).containsExactly(false);
     }
 
     @Test

@@ -227,7 +227,7 @@ class DefinitionsTest {
                         .isInstanceOf(IllegalArgumentException.class)
                         .hasMessageContaining(type.getName()
                                 + ": find is published twice (expected: names that differ, or the same"
-                                + " parameters in one order)");
+                                + " parameters by the same names)");
             }
             assertThat(client.create(Inherits.class, "localhost", 1)).isNotNull();
         }

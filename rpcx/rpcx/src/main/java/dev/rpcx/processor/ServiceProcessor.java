@@ -3,7 +3,6 @@ package dev.rpcx.processor;
 import dev.rpcx.OneWay;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
-import dev.rpcx.schema.Compatibility;
 import dev.rpcx.schema.Field;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -196,7 +195,7 @@ public final class ServiceProcessor extends AbstractProcessor {
             refuse(
                     method,
                     binaryName(type) + ": " + methodName + " is published twice (expected: names that differ"
-                            + (isClient ? ", or the same parameters in one order)" : ")"));
+                            + (isClient ? ", or the same parameters by the same names)" : ")"));
         }
     }
 
@@ -210,7 +209,7 @@ public final class ServiceProcessor extends AbstractProcessor {
                                 .isSameType(
                                         ofOne.get(i).asType(), ofOther.get(i).asType()))
                 && numbers(ofOne).equals(numbers(ofOther))
-                && !Compatibility.haveCrossed(names(ofOne), names(ofOther));
+                && (ofOne.size() < 2 || names(ofOne).equals(names(ofOther)));
     }
 
     private static List<Integer> numbers(List<? extends VariableElement> parameters) {

@@ -6,7 +6,9 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -412,31 +414,37 @@ public final class Compatibility {
         return names.stream().sorted().toList();
     }
 
-    /** Whether a name of one list of parameters stands at another place in the other list. */
-    public static boolean haveCrossed(List<String> names, List<String> others) {
-        for (int i = 0; i < names.size(); i++) {
-            int other = others.indexOf(names.get(i));
-            if (other >= 0 && other != i) {
-                return true;
-            }
+    /** A class whose numbers a lock gives, or would give, with the lines that it has then. */
+    public record Numbered(Class<?> type, Lock.Entry entry) {
+        /** Whether a lock gives the same numbers. */
+        public boolean isIn(Lock lock) {
+            Lock.Entry locked = lock.entries().get(entry.type());
+            return locked != null
+                    && entry.lines().values().stream().allMatch(line -> {
+                        Lock.Line known = locked.lines().get(line.name());
+                        return known != null && known.number() == line.number();
+                    });
         }
-        return false;
     }
 
-    /** Classes whose numbers a lock gives, or would give. */
-    public static List<Class<?>> numberedByLocks(Schema schema) {
-        List<Class<?>> classes = new ArrayList<>();
+    /** In the order of their names. */
+    public static List<Numbered> numberedByLocks(Schema schema) {
+        List<Numbered> all = new ArrayList<>();
         for (Shape shape : schema.shapes()) {
             if (shape instanceof MessageType type && isByLock(type.source())) {
-                classes.add(type.javaClass());
+                all.add(numbered(type.javaClass(), type.javaName(), LockLines.of(type)));
             } else if (shape instanceof EnumType type && isByLock(type.source())) {
-                classes.add(type.javaClass());
+                all.add(numbered(type.javaClass(), type.javaClass().getName(), LockLines.of(type)));
             }
         }
-        return classes.stream()
-                .distinct()
-                .sorted(Comparator.comparing(Class::getName))
-                .toList();
+        all.sort(Comparator.comparing(each -> each.entry().type()));
+        return List.copyOf(all);
+    }
+
+    private static Numbered numbered(Class<?> type, String name, Map<Integer, Lock.Line> lines) {
+        Map<String, Lock.Line> byName = new LinkedHashMap<>();
+        lines.values().forEach(line -> byName.put(line.name(), line));
+        return new Numbered(type, new Lock.Entry("", name, byName));
     }
 
     private static boolean isByLock(NumberSource source) {

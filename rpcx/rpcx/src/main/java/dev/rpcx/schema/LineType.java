@@ -87,17 +87,18 @@ record LineType(boolean isStream, Label label, String element) {
         }
         for (String container : COMPARING) {
             for (int at = element.indexOf(container); at >= 0; at = element.indexOf(container, at + 1)) {
-                compared.addAll(names(firstArgument(element.substring(at + container.length()))));
+                compared.addAll(names(first(element.substring(at + container.length()))));
             }
         }
         return compared;
     }
 
-    private static String firstArgument(String text) {
+    /** The type with which the text begins, with its own arguments. */
+    private static String first(String text) {
         int depth = 0;
         for (int i = 0; i < text.length(); i++) {
             char c = text.charAt(i);
-            if (depth == 0 && (c == ',' || c == '>')) {
+            if (depth == 0 && (c == ',' || c == '>' || c == ' ')) {
                 return text.substring(0, i);
             }
             depth += c == '<' ? 1 : c == '>' ? -1 : 0;
@@ -106,8 +107,12 @@ record LineType(boolean isStream, Label label, String element) {
     }
 
     private static List<String> names(String text) {
-        List<String> names = new ArrayList<>(List.of(text.split(" ")));
-        names.addAll(List.of(text.split("[^\\w.$]+")));
+        List<String> names = new ArrayList<>();
+        for (int i = 0; i < text.length(); i++) {
+            if (i == 0 || "<, ".indexOf(text.charAt(i - 1)) >= 0) {
+                names.add(first(text.substring(i)));
+            }
+        }
         return names;
     }
 

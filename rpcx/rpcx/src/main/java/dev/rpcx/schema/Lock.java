@@ -44,7 +44,12 @@ public final class Lock {
      *
      * @param isStream whether many of them may go
      */
-    public record Sent(MessageType type, boolean isStream) {}
+    public record Sent(MessageType type, boolean isStream) {
+        /** Whether a lock says the same of both. */
+        public boolean isLike(Sent other) {
+            return LockLines.of(this).equals(LockLines.of(other));
+        }
+    }
 
     private static final String HEADER =
             "# Numbers and types of RPCX messages. Lines are added, never taken away: `rpcx lock`.";
@@ -210,11 +215,17 @@ public final class Lock {
         return new Lock(entries, comments);
     }
 
-    /** A type may stand in a file more than once: a build that makes one jar of many appends their locks. */
+    /**
+     * A type may stand in a file more than once: a build that makes one jar of many appends their locks. What they say
+     * of one call binds no other, and the first stays.
+     */
     private static void put(
             Map<String, Entry> entries, String kind, String type, Map<String, Line> lines, String source) {
         if (!type.isEmpty()) {
-            entries.merge(type, new Entry(kind, type, lines), (one, next) -> union(one, next, source + ": " + type));
+            entries.merge(
+                    type,
+                    new Entry(kind, type, lines),
+                    (one, next) -> type.contains("/") ? one : union(one, next, source + ": " + type));
         }
     }
 

@@ -36,7 +36,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                         + "\" has a slash, and would be part of the service's name in a lock"
                         + " (expected: a name without)");
             }
-            rpcs.put(each.name(), rpc(each, schema));
+            rpcs.merge(each.name(), rpc(each, schema), (one, next) -> ofForms(type, one, next));
         }
         if (rpcs.isEmpty()) {
             throw new SchemaException(
@@ -50,6 +50,27 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                 .toList();
         return new PublishedService(
                 type, name, type.isAnnotationPresent(RPCXServer.class), List.copyOf(rpcs.values()), unnamed);
+    }
+
+    /** Of two forms of one method, of which one may leave the result out. */
+    private static Rpc ofForms(Class<?> type, Rpc one, Rpc other) {
+        if (isVoid(other)) {
+            return one;
+        }
+        if (!isVoid(one) && !reply(one).isLike(reply(other))) {
+            throw new SchemaException(type.getName() + ": forms of " + one.name()
+                    + " bring different results (expected: one result, or none)");
+        }
+        return isVoid(one) ? other : one;
+    }
+
+    private static Lock.Sent reply(Rpc rpc) {
+        return new Lock.Sent(rpc.reply(), rpc.streamsOut());
+    }
+
+    private static boolean isVoid(Rpc rpc) {
+        return rpc.reply().kind() == MessageType.Kind.WRAPPER
+                && rpc.reply().fields().isEmpty();
     }
 
     /** Whether nothing but the simple name of its class says which service it is. */
@@ -93,7 +114,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         Map<String, Lock.Sent> calls = new LinkedHashMap<>();
         for (Rpc rpc : rpcs) {
             calls.put(name + "/" + rpc.name() + ".request", new Lock.Sent(rpc.request(), rpc.streamsIn()));
-            calls.put(name + "/" + rpc.name() + ".reply", new Lock.Sent(rpc.reply(), rpc.streamsOut()));
+            calls.put(name + "/" + rpc.name() + ".reply", reply(rpc));
         }
         return calls;
     }

@@ -128,7 +128,7 @@ public final class SchemaTool {
      *
      * @throws SchemaException where two types of one service do not read each other's calls
      */
-    private static Map<String, Lock.Sent> calls(List<PublishedService> services, Schema schema) {
+    private Map<String, Lock.Sent> calls(List<PublishedService> services, Schema schema) {
         Map<String, Lock.Sent> calls = new LinkedHashMap<>();
         Map<String, PublishedService> owners = new HashMap<>();
         List<PublishedService> ordered = new ArrayList<>(services);
@@ -138,14 +138,15 @@ public final class SchemaTool {
                 Lock.Sent known = calls.putIfAbsent(name, sent);
                 PublishedService owner = owners.putIfAbsent(name, service);
                 if (known != null && owner != null) {
-                    refuseStrangers(schema, name, owner, known, service, sent);
+                    compareTypes(schema, name, owner, known, service, sent);
                 }
             });
         }
         return calls;
     }
 
-    private static void refuseStrangers(
+    /** Both are of one version: what only one of them has is neither new nor gone. */
+    private void compareTypes(
             Schema schema,
             String name,
             PublishedService owner,
@@ -153,13 +154,20 @@ public final class SchemaTool {
             PublishedService other,
             Lock.Sent sent) {
         Lock one = Lock.none().extended(schema, Map.of(name, known));
-        Lock two = Lock.none().extended(schema, Map.of(name, sent));
-        for (Compatibility.Break broken : Compatibility.between(one, two)) {
-            if (broken.direction() == Compatibility.Direction.BOTH) {
-                throw new SchemaException(owner.type().getName() + " and "
-                        + other.type().getName() + " are both the service " + owner.name()
-                        + ", and do not read each other (expected: the same parameters in one order): from the one to the"
-                        + " other " + broken.where() + " " + broken.what());
+        Lock two = one.extended(schema, Map.of(name, sent));
+        boolean isOfClient = owner.isServed() && !other.isServed();
+        Compatibility.Direction read =
+                name.endsWith(".reply") ? Compatibility.Direction.BACKWARD : Compatibility.Direction.FORWARD;
+        for (Compatibility.Break each : Compatibility.between(one, two)) {
+            String types =
+                    owner.type().getName() + " and " + other.type().getName() + " are both the service " + owner.name();
+            String change = "from the one to the other " + each.where() + " " + each.what();
+            if (each.direction() == Compatibility.Direction.BOTH) {
+                throw new SchemaException(types + ", and do not read each other (expected: the same parameters in one"
+                        + " order, and the same result): " + change);
+            }
+            if (isOfClient && each.direction() == read) {
+                err.println("note: " + types + ": " + change);
             }
         }
     }
@@ -170,13 +178,13 @@ public final class SchemaTool {
     }
 
     /**
-     * Tells of types that come in a jar which has no lock for them: who else uses that jar, such as the other side of a
+     * Tells of types that come in a jar which has no lock for all of them: who else uses that jar, such as the other side of a
      * call, has no part in the numbers that this lock gives.
      */
     private void noteForeign(Schema schema) throws IOException {
         Map<Path, Lock> locks = new HashMap<>();
-        for (Class<?> type : Compatibility.numberedByLocks(schema)) {
-            Path jar = jarOf(type);
+        for (Compatibility.Numbered each : Compatibility.numberedByLocks(schema)) {
+            Path jar = jarOf(each.type());
             if (jar == null) {
                 continue;
             }
@@ -185,11 +193,10 @@ public final class SchemaTool {
                 known = lockIn(jar);
                 locks.put(jar, known);
             }
-            if (!known.entries().containsKey(type.getName())) {
-                err.println(
-                        "note: " + type.getName() + " comes from " + jar.getFileName() + ", which has no lock for it,"
-                                + " so others who use that jar may give its components other numbers (expected: "
-                                + Lock.RESOURCE + " in the jar, or @Field)");
+            if (!each.isIn(known)) {
+                err.println("note: " + each.entry().type() + " comes from " + jar.getFileName()
+                        + ", which has no lock for all of it, so others who use that jar may give other numbers"
+                        + " (expected: " + Lock.RESOURCE + " in the jar, or @Field)");
             }
         }
     }

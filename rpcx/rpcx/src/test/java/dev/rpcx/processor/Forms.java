@@ -751,13 +751,16 @@ final class Forms {
             client(
                     "CLIENT Calls { void a(int x, int y); @Method(\"a\") CompletionStage<Void> b(int y, int x); }",
                     "a is published twice"),
-            client("CLIENT Calls { void a(int x, int y); @Method(\"a\") CompletionStage<Void> b(int v, int w); }"),
+            client(
+                    "CLIENT Calls { void a(int x, int y); @Method(\"a\") CompletionStage<Void> b(int v, int w); }",
+                    "a is published twice"),
+            client("CLIENT Calls { void a(int x, int y); @Method(\"a\") CompletionStage<Void> b(int x, int y); }"),
             client(
                     "CLIENT Calls { void a(@Field(2) int x, @Field(1) int y);"
-                            + " @Method(\"a\") CompletionStage<Void> b(int v, int w); }",
+                            + " @Method(\"a\") CompletionStage<Void> b(int x, int y); }",
                     "a is published twice"),
             client("CLIENT Calls { void a(@Field(2) int x, @Field(1) int y);"
-                    + " @Method(\"a\") CompletionStage<Void> b(@Field(2) int v, @Field(1) int w); }"),
+                    + " @Method(\"a\") CompletionStage<Void> b(@Field(2) int x, @Field(1) int y); }"),
             client("public CLIENT Calls { int a(R x); List<R> b(); CompletionStage<R> c(); } record R(int i) {}"),
             client("public CLIENT Calls { R a(); } record R(int i) {}", "is not public, and the interface is"),
             client("public CLIENT Calls extends A {} interface A { R a(); } record R(int i) {}", "is not public"),

@@ -114,7 +114,8 @@ class CompatibilityTest {
                 "stream set a.Key",
                 "list java.util.Set<a.Key>",
                 "map string java.util.Map<a.Key,java.lang.String>",
-                "map a.Pair<a.Key,a.Other> long")) {
+                "map a.Pair<a.Key,a.Other> long",
+                "set java.util.List<a.Pair<a.Key,a.Other>>")) {
             String pair = "message a.Pair<a.Key,a.Other>\n  1 left a.Key\n  2 right a.Other\n";
             String user = "message a.User\n  1 all " + field + "\n" + pair;
             assertThat(breaks(user + KEY, user + KEY + "  2 region string\n"))
@@ -148,6 +149,11 @@ class CompatibilityTest {
         assertThat(lock.text())
                 .isEqualTo(Lock.parse(KEY + "  2 region string\nmessage a.B\n  1 b int\n", "one")
                         .text());
+        // what one says of a call binds no other
+        String call = "message a/b.request\n";
+        assertThat(Lock.parse(call + "  1 id int\n" + call + "  1 arg0 int\n", "appended")
+                        .text())
+                .isEqualTo(Lock.parse(call + "  1 id int\n", "one").text());
         assertThatThrownBy(() -> Lock.parse(KEY + "message a.Key\n  2 id int\n", "appended"))
                 .hasMessageContaining("appended: a.Key")
                 .hasMessageContaining("(expected: one number for ever)");

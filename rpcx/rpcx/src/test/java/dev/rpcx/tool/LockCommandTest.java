@@ -3,6 +3,7 @@ package dev.rpcx.tool;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.rpcx.Method;
+import dev.rpcx.OneWay;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.schema.Lock;
@@ -163,6 +164,47 @@ class LockCommandTest {
     @RPCXClient(remoteServerName = "ways")
     interface CrossedWays {
         String way(String to, String from);
+    }
+
+    @RPCXClient(remoteServerName = "ways")
+    interface OlderWays {
+        @OneWay
+        void way(String from);
+    }
+
+    @RPCXServer("quiet")
+    static class Quiet {
+        @Method
+        public void put(String text) {}
+
+        @Method
+        public List<String> all() {
+            return List.of();
+        }
+    }
+
+    @RPCXClient(remoteServerName = "quiet")
+    interface Loud {
+        boolean put(String text);
+
+        Set<String> all();
+    }
+
+    @RPCXClient(remoteServerName = "forms")
+    interface Forms {
+        String place(String item);
+
+        @Method("place")
+        @OneWay
+        void placeQuietly(String item);
+    }
+
+    @RPCXClient(remoteServerName = "forms")
+    interface OtherForms {
+        String place(String item);
+
+        @Method("place")
+        CompletableFuture<Integer> placeLater(String item);
     }
 
     @RPCXClient(remoteServerName = "ways")
@@ -350,6 +392,30 @@ class LockCommandTest {
         try (Stream<Path> files = Files.list(folder)) {
             assertThat(files).containsExactlyInAnyOrder(file, asItWas, link);
         }
+    }
+
+    @Test
+    void whatAClientReadsAmissIsNotedAndWhatItLeavesOutIsNot() throws IOException {
+        assertThat(run("lock", file, Ways.class, OlderWays.class)).as(errors()).isZero();
+        assertThat(errors()).isEmpty();
+        Path quiet = folder.resolve("quiet.lock");
+        assertThat(run("lock", quiet, Loud.class, Quiet.class)).as(errors()).isZero();
+        assertThat(errors().lines())
+                .hasSize(2)
+                .allMatch(line -> line.startsWith("note: " + Quiet.class.getName() + " and " + Loud.class.getName()
+                        + " are both the service quiet: from the one to the other quiet/"))
+                .anyMatch(line -> line.contains("quiet/put.reply brings a value now"))
+                .anyMatch(line -> line.contains("quiet/all.reply.value was list string, is set string"));
+    }
+
+    @Test
+    void ofTheFormsOfAMethodTheOneWithAResultIsLocked() throws IOException {
+        assertThat(run("lock", file, Forms.class)).as(errors()).isZero();
+        assertThat(Files.readString(file)).contains("message forms/place.reply\n  1 value string\n");
+        assertThat(run("lock", folder.resolve("other.lock"), OtherForms.class)).isEqualTo(1);
+        assertThat(errors())
+                .contains("OtherForms: forms of place bring different results")
+                .hasLineCount(1);
     }
 
     /** Its other users, such as the other side of a call, do not have what this lock says. */
