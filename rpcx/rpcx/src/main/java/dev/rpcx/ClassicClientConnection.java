@@ -73,14 +73,6 @@ final class ClassicClientConnection extends ClassicConnection {
         return end != null || !channel.isOpen();
     }
 
-    /** Ends with its calls. From any thread. */
-    void endLeft() {
-        loop().execute(() -> fail(new RPCXException(
-                RPCXException.Code.UNAVAILABLE,
-                "too many connections of this server are left with calls under way",
-                RPCXException.Executed.MAYBE)));
-    }
-
     int callsUnderWay() {
         return underWay.size();
     }

@@ -1,6 +1,6 @@
 package dev.rpcx;
 
-import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -37,8 +37,8 @@ final class ClientAddress extends Route {
     private final @Nullable ClientCluster cluster;
     private @Nullable Attempt<ClassicClientConnection> classic;
 
-    /** Connections on the classic wire that were left with calls under way, the oldest first. Guarded by this. */
-    private final ArrayDeque<ClassicClientConnection> leftClassic = new ArrayDeque<>(1);
+    /** Connections on the classic wire that were left with calls under way. Guarded by this. */
+    private final List<ClassicClientConnection> leftClassic = new ArrayList<>(1);
 
     private final AtomicReferenceArray<@Nullable Attempt<ClientConnection>> connections;
 
@@ -668,8 +668,8 @@ final class ClientAddress extends Route {
         if (pause > WAITED_OUT_NANOS) {
             return inPause(pause);
         }
-        if (found != null && !found.isCompletedExceptionally()) {
-            leftClassic(found.join());
+        if (found != null && !found.isCompletedExceptionally() && !isLeftClassic(found.join())) {
+            return found.asked();
         }
         Attempt<ClassicClientConnection> attempt = new Attempt<>(0) {
             @Override
@@ -681,15 +681,13 @@ final class ClientAddress extends Route {
         return attempt.asked();
     }
 
-    /** As on the native wire only so many stay, one of which may be in use. */
-    private void leftClassic(ClassicClientConnection connection) {
+    /** @return false where it is used on: so many are left already, and what it was left for may mean single calls */
+    private boolean isLeftClassic(ClassicClientConnection connection) {
         leftClassic.removeIf(ClassicClientConnection::isOver);
-        if (!connection.isOver()) {
-            leftClassic.add(connection);
+        if (connection.isOver()) {
+            return true;
         }
-        if (leftClassic.size() > 1 + MORE_LEFT) {
-            leftClassic.remove().endLeft();
-        }
+        return leftClassic.size() < MORE_LEFT && leftClassic.add(connection);
     }
 
     private void openClassic(Coming<ClassicClientConnection> attempt) {

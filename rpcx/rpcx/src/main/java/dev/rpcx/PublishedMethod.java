@@ -79,7 +79,9 @@ public record PublishedMethod(String name, Method method) {
                 }
             }
             // a subclass's method stands for the one that it overrides; of a generic one its bridge says so
-            marked.forEach(method -> overriding.add(signature(method)));
+            marked.stream()
+                    .filter(method -> !method.isBridge() || isOfOwn(method, marked))
+                    .forEach(method -> overriding.add(signature(method)));
         }
         return methods;
     }
@@ -120,6 +122,17 @@ public record PublishedMethod(String name, Method method) {
     /** The virtual machine gives methods in no order: numbers are to be the same in every process. */
     private static Comparator<Method> order() {
         return Comparator.comparing(Method::getName).thenComparing(Method::toString);
+    }
+
+    /**
+     * Whether a bridge stands for a method of its own class, with other types. A public class has bridges to what it
+     * inherits from one that is not public, too.
+     */
+    private static boolean isOfOwn(Method bridge, List<Method> marked) {
+        return marked.stream()
+                .anyMatch(method -> !method.isBridge()
+                        && method.getName().equals(bridge.getName())
+                        && method.getParameterCount() == bridge.getParameterCount());
     }
 
     /** Equal for a method and the one that it overrides. A private method overrides none. */

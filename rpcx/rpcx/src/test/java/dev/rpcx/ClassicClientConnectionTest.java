@@ -528,8 +528,7 @@ class ClassicClientConnectionTest {
         RPCXFuture<byte[]> waits = send(HOUR_NANOS);
         List<Boolean> openWhenTold = new ArrayList<>();
         waits.whenComplete((reply, thrown) -> openWhenTold.add(channel.isOpen()));
-        connection.endLeft();
-        channel.runPendingTasks();
+        channel.writeInbound(Unpooled.buffer().writeInt(-1));
         assertThat(failure(waits).executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
         assertThat(openWhenTold).containsExactly(false);
     }

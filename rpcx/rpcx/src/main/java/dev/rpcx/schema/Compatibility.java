@@ -177,6 +177,17 @@ public final class Compatibility {
                             : "was a field of a message, is a message of its own");
             return;
         }
+        Lock.Line whole = at(0, after);
+        if (!before.type().endsWith(".reply") && isEmpty(before) && isWhole && whole != null) {
+            Lock.Entry type = newer.entries().get(LineType.of(whole.type()).element());
+            if (type != null && type.kind().equals("oneof") && !hasUnknown(type)) {
+                add(
+                        Direction.BACKWARD,
+                        before.type(),
+                        "takes a " + type.type() + " now, which old callers do not send and nothing stands for");
+                return;
+            }
+        }
         if (before.type().endsWith(".reply") && isEmpty(before) != isEmpty(after) && !wasWhole) {
             // an empty body is read as what absent stands for, and the other way round a body is passed over
             add(
@@ -312,7 +323,9 @@ public final class Compatibility {
     private static String takeForOne(boolean choice) {
         return choice
                 ? " take it for the unknown, as which keys of maps and elements of sets become one"
-                : " take keys of maps and elements of sets that differ in it alone for one";
+                        + " (expected: a field of its own for what is keyed by more)"
+                : " take keys of maps and elements of sets that differ in it alone for one (expected: a field of its"
+                        + " own for what is keyed by more or less)";
     }
 
     /** Whether something stands for what is not known: a constant that has number 0 for itself does not. */

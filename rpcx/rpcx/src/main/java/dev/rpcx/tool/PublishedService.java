@@ -3,6 +3,7 @@ package dev.rpcx.tool;
 import dev.rpcx.PublishedMethod;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
+import dev.rpcx.schema.Framing;
 import dev.rpcx.schema.Lock;
 import dev.rpcx.schema.MessageType;
 import dev.rpcx.schema.ProtoFile.Rpc;
@@ -54,6 +55,10 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
 
     /** Of two forms of one method, of which one may leave the result out. */
     private static Rpc ofForms(Class<?> type, Rpc one, Rpc other) {
+        if (Framing.of(one.request()) != Framing.of(other.request())) {
+            throw new SchemaException(type.getName() + ": forms of " + one.name()
+                    + " take different parameters (expected: null for the same ones)");
+        }
         if (isVoid(other)) {
             return one;
         }

@@ -277,7 +277,9 @@ public final class SchemaTool {
             status = 3;
         }
         if (status == 0 && !now.text().equals(locked.text())) {
-            err.println(file + ": behind the classes, though nothing breaks; run `rpcx lock` and commit it");
+            boolean isRenamed = !Compatibility.perhapsRenamed(locked, now).isEmpty();
+            err.println(file + ": behind the classes, though nothing breaks; "
+                    + (isRenamed ? "once you have done what the note says, " : "") + "run `rpcx lock` and commit it");
             status = 3;
         }
         noteForeign(schema);

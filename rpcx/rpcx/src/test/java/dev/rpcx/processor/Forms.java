@@ -805,6 +805,9 @@ final class Forms {
                             + " a() {} }",
                     "static"),
             server("SERVER Service extends Base { void a() {} } class Base { @Method void a() {} }"),
+            server("public SERVER Service extends Base {} class Base { @Method public void a() {} }"),
+            server("public SERVER Service extends Base<String> { @Method public void a(String x) {} }"
+                    + " class Base<T> { @Method public void a(T x) {} }"),
             server("SERVER Service extends Base { @Method void a() {} } class Base { @Method void a() {} }"),
             server("SERVER Service extends Base { @Method(\"b\") void a() {} } class Base { @Method void a() {} }"),
             server("SERVER Service extends Base { @Method void a() {} } abstract class Base { @Method abstract"

@@ -350,17 +350,22 @@ public class ReviewTest {
         try (ServerSocket listening = BytePeer.listen();
                 Client client = Client.builder().connections(1).build()) {
             Calls calls = calls(client, listening.getLocalPort());
+            // more than a socket of this system takes
             CompletableFuture<String> first = within(3000, () -> calls.hello("x".repeat(4_000_000)));
+            CompletableFuture<String> second = within(3000, () -> calls.hello("x".repeat(4_000_000)));
             try (BytePeer peer = BytePeer.server(listening, 8)) {
                 BytePeer.Frame request = peer.read(BytePeer.REQUEST, BytePeer.REQUEST);
+                // nobody can see that a socket is full: it takes some milliseconds
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(500));
                 List<CompletableFuture<String>> others = new ArrayList<>();
-                for (int i = 0; i < 7; i++) {
+                for (int i = 0; i < 6; i++) {
                     others.add(within(300, () -> calls.hello("y".repeat(100_000))));
                 }
                 for (CompletableFuture<String> other : others) {
                     assertThat(hasFailed(other)).isTrue();
                 }
                 assertThat(hasFailed(first)).isTrue();
+                assertThat(hasFailed(second)).isTrue();
                 answering(peer, request.id());
                 List<CompletableFuture<String>> small = new ArrayList<>();
                 // the connection is free again when a call gets through

@@ -88,6 +88,16 @@ class CompatibilityTest {
                         + " what is empty from old ones");
     }
 
+    @Test
+    void aCaseThatOldCallersDoNotSendIsMissedUnlessSomethingStandsForIt() {
+        String now = "message Bank/run.request\n  0 is a.Pet\n";
+        assertThat(breaks("message Bank/run.request\n", now + pet("  1 dog a.Dog\n")))
+                .containsExactly("BACKWARD Bank/run.request: takes a a.Pet now, which old callers do not send and"
+                        + " nothing stands for");
+        assertThat(breaks("message Bank/run.request\n", now + pet("  0 Cat unknown\n  1 dog a.Dog\n")))
+                .isEmpty();
+    }
+
     /** Beyond the fields that have a kind. */
     @Test
     void aMessageOfItsOwnIsNoFieldOfAnyNumber() {
@@ -107,7 +117,7 @@ class CompatibilityTest {
     @Test
     void keysThatDifferInWhatOneSideDoesNotKnowAreOneForIt() {
         String line = "FORWARD a.Key.region: is new, and old peers take keys of maps and elements of sets that differ"
-                + " in it alone for one";
+                + " in it alone for one (expected: a field of its own for what is keyed by more or less)";
         for (String field : List.of(
                 "map a.Key long",
                 "set a.Key",
@@ -124,7 +134,8 @@ class CompatibilityTest {
             assertThat(breaks(user + KEY + "  2 region string\n", user + KEY + "  removed 2 region string\n"))
                     .as(field)
                     .containsExactly("BACKWARD a.Key.region: is gone, and new peers take keys of maps and elements of"
-                            + " sets that differ in it alone for one");
+                            + " sets that differ in it alone for one (expected: a field of its own for what is keyed by"
+                            + " more or less)");
         }
         for (String field : List.of("map string a.Key", "list a.Key", "a.Key", "repeated a.Key")) {
             assertThat(breaksOfKey(field)).as(field).isEmpty();
@@ -136,11 +147,13 @@ class CompatibilityTest {
         String user = "message a.User\n  1 all map a.Role long\n";
         String old = user + role("  0 OTHER unknown\n");
         assertThat(breaks(old, old + "  2 ADMIN constant\n"))
-                .containsExactly("FORWARD a.Role.ADMIN: is new, and old peers take it for the unknown, as which keys of"
-                        + " maps and elements of sets become one");
+                .containsExactly(
+                        "FORWARD a.Role.ADMIN: is new, and old peers take it for the unknown, as which keys of"
+                                + " maps and elements of sets become one (expected: a field of its own for what is keyed by more)");
         assertThat(breaks(old + "  2 ADMIN constant\n", old + "  removed 2 ADMIN constant\n"))
-                .containsExactly("BACKWARD a.Role.ADMIN: is gone, and new peers take it for the unknown, as which keys"
-                        + " of maps and elements of sets become one");
+                .containsExactly(
+                        "BACKWARD a.Role.ADMIN: is gone, and new peers take it for the unknown, as which keys"
+                                + " of maps and elements of sets become one (expected: a field of its own for what is keyed by more)");
     }
 
     @Test
