@@ -22,7 +22,7 @@ wire      WireConnection*,Outbound*                                  WireFramesT
 small     KeepAlive,FloodGuard,Outbox,Streams,Streams$*              KeepAliveLooksTest,FloodGuardTest,OutboxTest,StreamMethodsTest
 server    ServerConnection*                                          WireServingTest,ServingBoundsTest,ServerHereTest,UnfinishedFramesTest,PostponedCallsTest,UnstartedCallsTest
 client    ClientConnection*,ClientStream*                            ClientWireTest,ClientHereTest,ReadTurnTest,SimulationTest
-classic   ClassicFrames*,ClassicWire*,ClassicConnection*             ClassicFramesTest,ClassicWireTest,ClassicConnectionTest,ClassicClientTest
+classic   ClassicFrames*,ClassicWire*,ClassicConnection*             ClassicFramesTest,ClassicWireTest,ClassicConnectionTest,ClassicServingTest,ClassicServerConnectionTest,ClassicClientConnectionTest
 classic2  ClassicServer*                                             ClassicServingTest,ClassicServerConnectionTest,ClassicCallEndsTest
 classic3  ClassicClientConnection*,ClassicMethod*                    ClassicClientConnectionTest,ClassicMethodTest,ClassicClientTest
 claims    Claim,Claim$*,Claims,Claims$*                              ClaimsTest

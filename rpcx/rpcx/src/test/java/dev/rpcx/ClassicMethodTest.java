@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -12,6 +13,7 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -24,6 +26,10 @@ class ClassicMethodTest {
 
         @Method("echo")
         String blockingEcho(String text);
+
+        @OneWay
+        @Method("echo")
+        void tell(String text);
     }
 
     private final HandPlatform hand = new HandPlatform();
@@ -85,6 +91,81 @@ class ClassicMethodTest {
         calls.add(remote.echo("a"));
         hand.settle(hand.opened.get(hand.opened.size() - 1));
         assertThat(calls.get(20)).as("no circuit is open").isNotDone();
+    }
+
+    private ClassicClientConnection connection() {
+        return Objects.requireNonNull(Objects.requireNonNull(channel).pipeline().get(ClassicClientConnection.class));
+    }
+
+    @Test
+    void aCallThatItsCallerHasCancelledIsForgottenByItsConnection() {
+        call();
+        assertThat(connection().callsUnderWay()).isOne();
+        calls.get(0).cancel(true);
+        assertThat(connection().callsUnderWay()).isZero();
+    }
+
+    /** No connection is there until something is settled. */
+    @Test
+    void whatWaitsForAConnectionIsChargedUntilItIsSentOrItsCallerHasCancelled() {
+        CompletableFuture<String> cancelled = remote.echo("x".repeat(1_000));
+        CompletableFuture<String> sent = remote.echo("x".repeat(500));
+        calls.add(cancelled);
+        calls.add(sent);
+        assertThat(client.waiting.held(Resource.REQUEST_BYTES)).isBetween(1_500L, 1_600L);
+        cancelled.cancel(true);
+        assertThat(client.waiting.held(Resource.REQUEST_BYTES)).isBetween(500L, 600L);
+        channel = hand.opened.get(0);
+        hand.settle(channel);
+        assertThat(client.waiting.held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(connection().callsUnderWay()).isOne();
+        ByteBuf request = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        answer(ClassicWire.readRequest(request.readSlice(request.readInt())).id(), RawPeer.text("b"), null);
+        assertThat(sent).isCompletedWithValue("b");
+    }
+
+    @Test
+    void aTrialThatIsCancelledBeforeItIsSentIsTheNextCallsTrial() {
+        for (int i = 0; i < 20; i++) {
+            failed();
+        }
+        Objects.requireNonNull(channel).close();
+        hand.pass(channel, 2, TimeUnit.SECONDS);
+        CompletableFuture<String> trial = remote.echo("a");
+        assertThat(trial).isNotDone();
+        assertThatThrownBy(() -> remote.echo("a").join()).hasMessageContaining("circuit");
+        trial.cancel(true);
+        CompletableFuture<String> next = remote.echo("a");
+        assertThat(next).as("the next trial").isNotDone();
+        calls.add(trial);
+        calls.add(next);
+        channel = hand.opened.get(hand.opened.size() - 1);
+        hand.settle(channel);
+    }
+
+    @Test
+    void aOneWayCallThatFailsIsToldInTheLog() {
+        CallLogTest.Lines told = new CallLogTest.Lines();
+        Logger logger = Logger.getLogger(Client.class.getName());
+        logger.addHandler(told);
+        logger.setUseParentHandlers(false);
+        try {
+            call();
+            remote.tell("a");
+            hand.settle(Objects.requireNonNull(channel));
+            ByteBuf request = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+            long id = ClassicWire.readRequest(request.readSlice(request.readInt()))
+                    .id();
+            assertThat(told.lines).isEmpty();
+            answer(
+                    id,
+                    null,
+                    new RPCXException(RPCXException.Code.NOT_FOUND, "gone", RPCXException.Executed.NOT_EXECUTED));
+            assertThat(told.lines).singleElement(STRING).contains("one-way call of hand/echo", "NOT_FOUND");
+        } finally {
+            logger.removeHandler(told);
+            logger.setUseParentHandlers(true);
+        }
     }
 
     @Test
