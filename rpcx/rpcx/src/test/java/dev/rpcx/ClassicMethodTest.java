@@ -93,6 +93,50 @@ class ClassicMethodTest {
         assertThat(calls.get(20)).as("no circuit is open").isNotDone();
     }
 
+    /** By a handler that has a second left. */
+    private void late(int count) {
+        long deadline = hand.ticker.nanoTime() + TimeUnit.SECONDS.toNanos(1);
+        for (int i = 0; i < count; i++) {
+            CallContext.runIn(new CallContext(deadline, Metadata.EMPTY, null, hand.ticker), this::call);
+        }
+        hand.pass(Objects.requireNonNull(channel), 1, TimeUnit.SECONDS);
+        assertThat(calls.get(calls.size() - 1)).isCompletedExceptionally();
+    }
+
+    private boolean isCircuitOpen() {
+        CompletableFuture<String> call = remote.echo("a");
+        calls.add(call);
+        hand.settle(Objects.requireNonNull(channel));
+        HandPlatform.written(Objects.requireNonNull(channel));
+        return call.handle((value, thrown) -> String.valueOf(thrown).contains("circuit"))
+                .getNow(false);
+    }
+
+    /** A second is little for a method that takes five, and much for one that takes none. */
+    @Test
+    void whatIsLateCountsNotWhereItHadLessTimeThanAnAnswerTakes() {
+        long id = call();
+        hand.pass(Objects.requireNonNull(channel), 5, TimeUnit.SECONDS);
+        answer(id, RawPeer.text("b"), null);
+        late(25);
+        assertThat(isCircuitOpen()).isFalse();
+    }
+
+    @Test
+    void whatIsLateBehindQuickAnswersCountsAsFailed() {
+        answered();
+        late(25);
+        assertThat(isCircuitOpen()).isTrue();
+    }
+
+    @Test
+    void aOneWayCallThatFailsAtOnceIsToldToItsCaller() {
+        call();
+        assertThatThrownBy(() -> remote.tell("x".repeat(Wire.MAX_MESSAGE_BYTES)))
+                .isInstanceOfSatisfying(
+                        RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.TOO_LARGE));
+    }
+
     private ClassicClientConnection connection() {
         return Objects.requireNonNull(Objects.requireNonNull(channel).pipeline().get(ClassicClientConnection.class));
     }
