@@ -320,8 +320,8 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Behind the close of the socket: what waits to leave would go on leaving for some seconds over TLS, while its calls
-     * are told that they are not executed.
+     * Behind the close of the socket: what waits to leave would go on leaving for some seconds over TLS, while its
+     * calls are told that they are not executed.
      */
     private void endAll() {
         SocketQueue.closeNow(channel);

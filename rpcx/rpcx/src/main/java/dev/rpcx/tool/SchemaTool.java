@@ -178,8 +178,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Tells of types that come in a jar which has no lock for all of them: who else uses that jar, such as the other side of a
-     * call, has no part in the numbers that this lock gives.
+     * Tells of types that come in a jar which has no lock for all of them: who else uses that jar, such as the other
+     * side of a call, has no part in the numbers that this lock gives.
      */
     private void noteForeign(Schema schema) throws IOException {
         Map<Path, Lock> locks = new HashMap<>();

@@ -147,13 +147,13 @@ class CompatibilityTest {
         String user = "message a.User\n  1 all map a.Role long\n";
         String old = user + role("  0 OTHER unknown\n");
         assertThat(breaks(old, old + "  2 ADMIN constant\n"))
-                .containsExactly(
-                        "FORWARD a.Role.ADMIN: is new, and old peers take it for the unknown, as which keys of"
-                                + " maps and elements of sets become one (expected: a field of its own for what is keyed by more)");
+                .containsExactly("FORWARD a.Role.ADMIN: is new, and old peers take it for the unknown, as which keys of"
+                        + " maps and elements of sets become one "
+                        + "(expected: a field of its own for what is keyed by more)");
         assertThat(breaks(old + "  2 ADMIN constant\n", old + "  removed 2 ADMIN constant\n"))
-                .containsExactly(
-                        "BACKWARD a.Role.ADMIN: is gone, and new peers take it for the unknown, as which keys"
-                                + " of maps and elements of sets become one (expected: a field of its own for what is keyed by more)");
+                .containsExactly("BACKWARD a.Role.ADMIN: is gone, and new peers take it for the unknown, as which keys"
+                        + " of maps and elements of sets become one "
+                        + "(expected: a field of its own for what is keyed by more)");
     }
 
     @Test
