@@ -11,7 +11,6 @@ import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.CancellationException;
 import org.jspecify.annotations.Nullable;
 
 /** A method of a client's interface on the classic wire. */
@@ -169,12 +168,10 @@ final class ClassicMethod {
         if (thrown instanceof RPCXException known) {
             return known;
         }
-        return thrown instanceof CancellationException
-                ? new RPCXException(RPCXException.Code.CANCELLED, "the caller gave up", RPCXException.Executed.MAYBE)
-                : new RPCXException(
-                        RPCXException.Code.INVALID,
-                        "the request could not be sent: " + thrown,
-                        RPCXException.Executed.NOT_EXECUTED,
-                        thrown);
+        return new RPCXException(
+                RPCXException.Code.INVALID,
+                "the request could not be sent: " + thrown,
+                RPCXException.Executed.NOT_EXECUTED,
+                thrown);
     }
 }

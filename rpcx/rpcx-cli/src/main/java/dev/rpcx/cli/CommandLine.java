@@ -74,8 +74,8 @@ public final class CommandLine {
             With each command: --help tells of it, --debug shows the stack trace of an error.
 
             Classes come from RPCX_CLASSPATH. Exit code 0 good, 1 a mistake in what was asked,
-            2 the server is not reached and nothing was executed there, 3 the call failed or may have been executed,
-            or what came cannot be shown.
+            2 the server is not reached and nothing was executed there, or there is no lock to check against,
+            3 the call failed or may have been executed, what came cannot be shown, or the schema breaks with its lock.
             JSON by the schema: an object for a message, {"case": {...}} for a sealed type, Base64 for bytes, ISO 8601 for times. A field that
             is missing or unknown, or does not fit, is an error, and nothing is sent. A double or float may be written with any number of digits if
             it is that number to half a unit of the last one: 0.1 is taken, 1e-400 and 9007199254740993 are not. Characters that are not seen are

@@ -3,6 +3,7 @@ package dev.rpcx.schema;
 import dev.rpcx.schema.LineType.Label;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashSet;
@@ -242,8 +243,12 @@ public final class Compatibility {
                         where,
                         "number " + old.number() + " was removed, and is given again to " + now.name());
             } else if (!old.removed() && now.removed()) {
-                if (isZeroConstant(old)) {
-                    add(Direction.BOTH, where, "is gone" + otherThanNull(old.name()));
+                if (old.number() == 0 && isEnum(before)) {
+                    add(
+                            Direction.BOTH,
+                            where,
+                            (isUnknown(old) ? "what stood for the unknown is gone" : "is gone")
+                                    + otherThanNull(old.name()));
                 } else if (old.number() == 0) {
                     add(
                             choice ? Direction.BACKWARD : Direction.FORWARD,
@@ -280,10 +285,10 @@ public final class Compatibility {
                 if (comparedBefore.contains(before.type())) {
                     add(Direction.FORWARD, where, "is new, and old peers" + takeForOne(false));
                 }
+            } else if (now.number() == 0 && isEnum(after)) {
+                add(Direction.BOTH, where, "is new" + otherThanNull(now.name()));
             } else if (isUnknown(now)) {
                 add(Direction.FORWARD, where, "is new, and where it is sent old peers read null, or refuse it");
-            } else if (isZeroConstant(now)) {
-                add(Direction.BOTH, where, "is new" + otherThanNull(now.name()));
             } else if (!hasUnknown(before)) {
                 add(Direction.FORWARD, where, "is new, and old peers have nothing that stands for the unknown");
             } else if (comparedBefore.contains(before.type())) {
@@ -338,9 +343,9 @@ public final class Compatibility {
         return line.number() == 0 && line.type().equals("unknown");
     }
 
-    /** An enum has no bytes for it: where there is none, the same bytes are null. */
-    private static boolean isZeroConstant(Lock.Line line) {
-        return line.number() == 0 && line.type().equals("constant");
+    /** An enum has no bytes for its constant of number 0: where there is none, the same bytes are null. */
+    private static boolean isEnum(Lock.Entry entry) {
+        return entry.kind().equals("enum");
     }
 
     private static String otherThanNull(String value) {
@@ -348,8 +353,8 @@ public final class Compatibility {
     }
 
     private void retyped(String where, String before, String after) {
-        LineType old = LineType.of(before);
-        LineType now = LineType.of(after);
+        LineType old = LineType.of(asList(before));
+        LineType now = LineType.of(asList(after));
         String change = "was " + before + ", is " + after;
         boolean isWider = wider(old.element(), now.element());
         boolean isNarrower = wider(now.element(), old.element());
@@ -382,6 +387,11 @@ public final class Compatibility {
                             + (isNarrower ? ", and what does not fit is refused" : "")
                             + (becomesSet ? ", and of those that are equal one is kept" : ""));
         }
+    }
+
+    /** A collection that can be null, or stands within another container, has the name of its type. It is read as a list. */
+    private static String asList(String type) {
+        return type.replace(Collection.class.getName() + "<", List.class.getName() + "<");
     }
 
     private static boolean isOptional(LineType type) {

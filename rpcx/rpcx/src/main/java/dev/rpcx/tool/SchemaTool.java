@@ -234,7 +234,7 @@ public final class SchemaTool {
         List<PublishedService> services = services(classes, schema);
         Map<String, Lock.Sent> calls = calls(services, schema);
         Lock after = before.extended(schema, calls);
-        int status = report(breaks(before, after, services, calls));
+        int status = report(breaks(before, after, Compatibility.perhapsRenamed(before, after), services, calls));
         if (status == 0) {
             Path folder = file.toAbsolutePath().getParent();
             if (folder != null && !Files.isDirectory(folder)) {
@@ -270,16 +270,17 @@ public final class SchemaTool {
         List<PublishedService> services = services(classes, schema);
         Map<String, Lock.Sent> calls = calls(services, schema);
         Lock now = locked.extended(schema, calls);
-        int status = report(breaks(locked, now, services, calls));
+        List<Compatibility.Renaming> renamed = Compatibility.perhapsRenamed(locked, now);
+        int status = report(breaks(locked, now, renamed, services, calls));
         for (String type : Compatibility.unlocked(schema)) {
             err.println(type
                     + ": neither @Field nor lock, so its numbers hang on the order of declaration; run `rpcx lock`");
             status = 3;
         }
         if (status == 0 && !now.text().equals(locked.text())) {
-            boolean isRenamed = !Compatibility.perhapsRenamed(locked, now).isEmpty();
             err.println(file + ": behind the classes, though nothing breaks; "
-                    + (isRenamed ? "once you have done what the note says, " : "") + "run `rpcx lock` and commit it");
+                    + (renamed.isEmpty() ? "" : "once you have done what the note says, ")
+                    + "run `rpcx lock` and commit it");
             status = 3;
         }
         noteForeign(schema);
@@ -291,9 +292,13 @@ public final class SchemaTool {
 
     /** Those between two locks, of which the second keeps what is gone, and what its services have no longer. */
     private List<Compatibility.Break> breaks(
-            Lock before, Lock after, List<PublishedService> services, Map<String, Lock.Sent> calls) {
+            Lock before,
+            Lock after,
+            List<Compatibility.Renaming> renamed,
+            List<PublishedService> services,
+            Map<String, Lock.Sent> calls) {
         List<Compatibility.Break> breaks = new ArrayList<>(Compatibility.between(before, after));
-        for (Compatibility.Renaming each : Compatibility.perhapsRenamed(before, after)) {
+        for (Compatibility.Renaming each : renamed) {
             err.println("note: " + each.type() + ": " + each.gone() + " is gone and " + each.come()
                     + " is new; if that is a new name for the same, old and new versions do not read it from each other"
                     + " (expected then: the new name by hand in the lock's line, or @Field)");

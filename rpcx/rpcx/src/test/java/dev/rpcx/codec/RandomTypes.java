@@ -1,22 +1,10 @@
 package dev.rpcx.codec;
 
-import java.io.ByteArrayOutputStream;
-import java.io.OutputStream;
-import java.io.StringWriter;
-import java.net.URI;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeSet;
-import javax.tools.FileObject;
-import javax.tools.ForwardingJavaFileManager;
-import javax.tools.JavaCompiler;
-import javax.tools.JavaFileManager;
-import javax.tools.JavaFileObject;
-import javax.tools.SimpleJavaFileObject;
-import javax.tools.ToolProvider;
 
 /** Records, enums and sealed interfaces by a seed, compiled in memory: what users write, only stranger. */
 public final class RandomTypes {
@@ -75,7 +63,7 @@ public final class RandomTypes {
     /** The records R0 to R(n-1). */
     static List<Class<?>> records(long seed, int records) throws ClassNotFoundException {
         String source = new RandomTypes(seed, records).source();
-        ClassLoader loader = compile(source);
+        ClassLoader loader = CompiledSources.loader(Map.of("random.Types", source));
         List<Class<?>> classes = new ArrayList<>();
         for (int i = 0; i < records; i++) {
             classes.add(loader.loadClass("random.Types$R" + i));
@@ -158,45 +146,6 @@ public final class RandomTypes {
             case 6 -> depth == 2 ? "Optional<" + object(inner) + ">" : "String";
             case 7 -> OBJECTS[random.nextInt(OBJECTS.length)];
             default -> "R" + random.nextInt(records);
-        };
-    }
-
-    private static ClassLoader compile(String source) {
-        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-        Map<String, ByteArrayOutputStream> classes = new HashMap<>();
-        JavaFileManager files = new ForwardingJavaFileManager<>(compiler.getStandardFileManager(null, null, null)) {
-            @Override
-            public JavaFileObject getJavaFileForOutput(
-                    Location location, String className, JavaFileObject.Kind kind, FileObject sibling) {
-                return new SimpleJavaFileObject(URI.create("memory:///" + className.replace('.', '/')), kind) {
-                    @Override
-                    public OutputStream openOutputStream() {
-                        return classes.computeIfAbsent(className, name -> new ByteArrayOutputStream());
-                    }
-                };
-            }
-        };
-        JavaFileObject file =
-                new SimpleJavaFileObject(URI.create("memory:///random/Types.java"), JavaFileObject.Kind.SOURCE) {
-                    @Override
-                    public CharSequence getCharContent(boolean ignoreEncodingErrors) {
-                        return source;
-                    }
-                };
-        StringWriter errors = new StringWriter();
-        List<String> options = List.of("-proc:none", "-classpath", System.getProperty("java.class.path"));
-        if (!compiler.getTask(errors, files, null, options, null, List.of(file)).call()) {
-            throw new AssertionError(errors);
-        }
-        return new ClassLoader(RandomTypes.class.getClassLoader()) {
-            @Override
-            protected Class<?> findClass(String name) throws ClassNotFoundException {
-                ByteArrayOutputStream bytes = classes.get(name);
-                if (bytes == null) {
-                    throw new ClassNotFoundException(name);
-                }
-                return defineClass(name, bytes.toByteArray(), 0, bytes.size());
-            }
         };
     }
 }

@@ -25,34 +25,65 @@ import java.util.Set;
 import java.util.UUID;
 
 /** Java values by a seed for any schema: edges more often than a fair die would have them. */
-final class RandomValues {
+public final class RandomValues {
     private static final String[] CHARACTERS = {
         "a", "Z", " ", "\0", "\u007f", "\u0080", "ß", "\u07ff", "€", "\uffff", "🙂"
     };
 
+    /** Numbers that are few, and lie within and beyond each type. */
+    private static final long[] FEW = {0, 1, 2, -1, 40_000, -40_000, 1L << 40};
+
     private final Random random;
+    private final boolean isFew;
 
     RandomValues(long seed) {
-        random = new Random(seed);
+        this(new Random(seed), false);
     }
 
-    Object message(MessageType type, int depth) {
+    private RandomValues(Random random, boolean isFew) {
+        this.random = random;
+        this.isFew = isFew;
+    }
+
+    /** Brief values, and so few different ones that two are often equal. */
+    public static RandomValues few(Random random) {
+        return new RandomValues(random, true);
+    }
+
+    /** Arguments for all fields of a method's request. */
+    public Object[] arguments(MessageType type) {
+        Object[] arguments = new Object[type.arity()];
+        for (int i = 0; i < type.fields().size(); i++) {
+            arguments[type.positions().get(i)] = field(type.fields().get(i), 1);
+        }
+        return arguments;
+    }
+
+    /** A value of the type, or what its wrapper wraps. */
+    public Object message(MessageType type, int depth) {
         if (type.kind() == MessageType.Kind.WRAPPER) {
             return field(type.fields().get(0), depth + 1);
         }
         if (type.kind() == MessageType.Kind.ONEOF) {
-            return message(
-                    (MessageType) type.fields()
-                            .get(random.nextInt(type.fields().size()))
-                            .shape(),
-                    depth + 1);
+            int cases = type.fields().size();
+            int chosen = random.nextInt(isFew && type.unknownCase() != null ? cases + 1 : cases);
+            return chosen == cases
+                    ? type.unknownCase()
+                    : message((MessageType) type.fields().get(chosen).shape(), depth + 1);
         }
         Object[] values =
                 type.fields().stream().map(field -> field(field, depth + 1)).toArray();
         try {
             Constructor<?> constructor = type.constructor();
             constructor.setAccessible(true);
-            return constructor.newInstance(values);
+            if (type.kind() != MessageType.Kind.BEAN) {
+                return constructor.newInstance(values);
+            }
+            Object made = constructor.newInstance();
+            for (int i = 0; i < values.length; i++) {
+                type.setters().get(i).invoke(made, values[i]);
+            }
+            return made;
         } catch (ReflectiveOperationException e) {
             throw new AssertionError(type.toString(), e);
         }
@@ -94,7 +125,7 @@ final class RandomValues {
     }
 
     private void elements(boolean end, Runnable add) {
-        int n = end ? 0 : random.nextInt(10) == 0 ? 40 : random.nextInt(4);
+        int n = end ? 0 : !isFew && random.nextInt(10) == 0 ? 40 : random.nextInt(4);
         for (int i = 0; i < n; i++) {
             add.run();
         }
@@ -112,6 +143,9 @@ final class RandomValues {
 
     /** Any width of number alike. */
     private long number() {
+        if (isFew) {
+            return FEW[random.nextInt(FEW.length)];
+        }
         return random.nextInt(6) == 0 ? 0 : random.nextLong() >> random.nextInt(64);
     }
 
@@ -127,7 +161,7 @@ final class RandomValues {
             case DOUBLE -> new double[] {0, -0d, Double.NaN, Double.MAX_VALUE, random.nextDouble()}[random.nextInt(5)];
             case STRING -> string();
             case BYTES -> {
-                byte[] bytes = new byte[random.nextInt(200)];
+                byte[] bytes = new byte[random.nextInt(isFew ? 3 : 200)];
                 random.nextBytes(bytes);
                 yield bytes;
             }
@@ -137,6 +171,9 @@ final class RandomValues {
     }
 
     private String string() {
+        if (isFew) {
+            return new String[] {"", "a", "ß"}[random.nextInt(3)];
+        }
         int n = random.nextInt(20) == 0 ? 5_000 : random.nextInt(3) == 0 ? random.nextInt(300) : random.nextInt(20);
         boolean ascii = random.nextBoolean();
         StringBuilder text = new StringBuilder();
@@ -148,12 +185,13 @@ final class RandomValues {
 
     private BigInteger integer() {
         BigInteger v = BigInteger.valueOf(number());
-        return random.nextInt(3) == 0 ? v.multiply(new BigInteger(random.nextInt(2_000), random)) : v;
+        return !isFew && random.nextInt(3) == 0 ? v.multiply(new BigInteger(random.nextInt(2_000), random)) : v;
     }
 
     private Object wellKnown(WellKnown wellKnown) {
-        long seconds = random.nextInt(5) == 0 ? 0 : random.nextLong() % 31_556_889_864_403_199L;
-        int nanos = random.nextInt(3) == 0 ? 0 : random.nextInt(1_000_000_000);
+        long seconds =
+                isFew ? random.nextInt(3) : random.nextInt(5) == 0 ? 0 : random.nextLong() % 31_556_889_864_403_199L;
+        int nanos = isFew || random.nextInt(3) == 0 ? 0 : random.nextInt(1_000_000_000);
         return switch (wellKnown) {
             case INSTANT -> Instant.ofEpochSecond(seconds, nanos);
             case DURATION -> Duration.ofSeconds(number(), nanos);

@@ -57,8 +57,7 @@ class CompatibilityTest {
     @Test
     void whatComesToStandForTheUnknownIsNullForThoseWhoDoNotHaveIt() {
         assertThat(breaks(role(""), role("  0 OTHER unknown\n")))
-                .containsExactly(
-                        "FORWARD a.Role.OTHER: is new, and where it is sent old peers read null, or refuse it");
+                .containsExactly("BOTH a.Role.OTHER: is new, and one side's null is the other's OTHER");
         assertThat(breaks(pet("  1 dog a.Dog\n"), pet("  0 Fish unknown\n  1 dog a.Dog\n")))
                 .containsExactly("FORWARD a.Pet.Fish: is new, and where it is sent old peers read null, or refuse it");
         assertThat(breaks(role("  0 OTHER unknown\n"), role("  0 NONE unknown\n")))
@@ -105,6 +104,17 @@ class CompatibilityTest {
         String now = "message Bank/pay.request\n  0 is a.Order\n  removed 7 amount int\nmessage a.Order\n  7 sum int\n";
         assertThat(breaks(old, now))
                 .containsExactly("BOTH Bank/pay.request: was a field of a message, is a message of its own");
+    }
+
+    @Test
+    void aCollectionWithinAnotherContainerIsReadAsAList() {
+        String list = "java.util.List<java.lang.String>";
+        String collection = "java.util.Collection<java.lang.String>";
+        assertThat(breaks(user(list), user(collection))).isEmpty();
+        assertThat(breaks(user("map string " + collection), user("map string " + list)))
+                .isEmpty();
+        assertThat(breaks(user(collection), user("java.util.Set<java.lang.String>")))
+                .hasSize(1);
     }
 
     private static final String KEY = "message a.Key\n  1 id int\n";
