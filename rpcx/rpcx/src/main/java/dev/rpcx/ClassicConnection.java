@@ -353,7 +353,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         });
     }
 
-    private void flush() {
+    /** What has been written leaves, as far as the peer reads it. */
+    final void flush() {
         channel.flush();
         if (waitingBytes != 0 && queue != null) {
             queue.look();
@@ -365,7 +366,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         return 0;
     }
 
-    private void endUnread() {
+    /** Ends the connection over a peer that does not read. What stands in its queue is lost. */
+    final void endUnread() {
         abort(new RPCXException(
                 RPCXException.Code.UNAVAILABLE,
                 "the peer does not read what it is sent",

@@ -101,7 +101,10 @@ final class ClassicMethod {
             try {
                 held.hold(values.stream().mapToInt(value -> value.length).sum());
             } catch (RPCXException tooMuch) {
-                future.fail(tooMuch);
+                // a call whose wait has ended meanwhile may be on its way, and what is told of it has to be true
+                if (wait.giveUp()) {
+                    future.fail(tooMuch);
+                }
             }
         }
         if (kind == ClientMethod.Kind.ONE_WAY) {

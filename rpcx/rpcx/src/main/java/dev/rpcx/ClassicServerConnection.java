@@ -38,6 +38,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
      */
     private final int unchargedBytes;
 
+    /** What small replies may take of the heap while they wait, without being charged; one may always wait. */
+    static final int UNCHARGED_REPLIES = 2 * 1024;
+
     /** Tables for more are not kept. */
     private static final int MOST_PLACES_KEPT = 64;
 
@@ -75,6 +78,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     /** Pays for small replies while they wait to be read: one for all, as each is charged in steps that are larger. */
     private final Charge smallReplies;
+
+    /** What small replies that nothing is charged for take while they wait. */
+    private long uncharged;
+
+    /** Small replies wait that nothing can be charged for: the connection is about to end, and no more are made. */
+    private boolean isUnread;
 
     /** The channel is gone; handlers may be under way. */
     private boolean isOver;
@@ -584,23 +593,54 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
      * @param executed what the reply says of its call
      */
     private void reply(long id, byte[] frame, @Nullable Charge charged, RPCXException.Executed executed) {
-        if (charged == null && frame.length <= unchargedBytes && channel.isWritable()) {
-            write(frame, left -> {});
+        if (charged != null) {
+            writePaid(frame, charged);
+        } else if (frame.length <= unchargedBytes) {
+            replySmall(frame);
+        } else {
+            Charge charge = account.charge(Resource.REPLY_BYTES);
+            if (charge.add(queuedBytes(frame.length))) {
+                writePaid(frame, charge);
+            } else {
+                replySmall(unkept(id, executed));
+            }
+        }
+    }
+
+    private void writePaid(byte[] frame, Charge paid) {
+        write(frame, left -> {
+            // all of it with the last byte: a part gives back whole steps only
+            paid.set(Math.max(0, paid.held() - left));
+        });
+    }
+
+    /**
+     * Most small replies leave at once. Those that do not take more of the heap than they have bytes: beyond a few of
+     * them each is charged, and where that is refused the peer, which does not read them, is not served any longer.
+     */
+    private void replySmall(byte[] frame) {
+        if (isUnread || writeSmall(frame)) {
             return;
         }
-        Charge charge = charged;
-        if (charge == null) {
-            charge = frame.length <= unchargedBytes ? smallReplies : account.charge(Resource.REPLY_BYTES);
+        flush();
+        if (!writeSmall(frame)) {
+            isUnread = true;
+            inLoopOrHere(this::endUnread);
         }
-        Charge paid = charge;
-        if (charged != null || charge.add(queuedBytes(frame.length))) {
-            write(frame, left -> {
-                // all of it with the last byte: a part gives back whole steps only
-                paid.set(Math.max(0, paid.held() - left));
-            });
-        } else {
-            write(unkept(id, executed), left -> {});
+    }
+
+    private boolean writeSmall(byte[] frame) {
+        long bytes = queuedBytes(frame.length);
+        if (uncharged == 0 || uncharged + bytes <= UNCHARGED_REPLIES) {
+            uncharged += bytes;
+            write(frame, left -> uncharged -= left);
+            return true;
         }
+        if (smallReplies.add(bytes)) {
+            writePaid(frame, smallReplies);
+            return true;
+        }
+        return false;
     }
 
     private static byte[] unkept(long id, RPCXException.Executed executed) {

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import dev.rpcx.schema.Field;
+import dev.rpcx.schema.ParameterNumbers;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Parameter;
@@ -9,6 +10,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -33,8 +35,8 @@ public record PublishedMethod(String name, Method method) {
      * future: their parameters are the same.
      *
      * @throws IllegalArgumentException two methods of a class have one name, or two of an interface that differ in
-     *     their
-     *     parameters; a name is not 1 to 255 bytes without NUL; or a static method is annotated
+     *     their parameters; a name is not 1 to 255 bytes without NUL; a static method is annotated; or a class
+     *     gives parameters other numbers than an interface that it implements
      */
     public static List<PublishedMethod> of(Class<?> type) {
         List<PublishedMethod> published = new ArrayList<>();
@@ -75,6 +77,7 @@ public record PublishedMethod(String name, Method method) {
                             method + ": @Method on a static method (expected: one of the object)");
                 }
                 if (!method.isBridge() && !overriding.contains(signature(method))) {
+                    refuseOtherNumbers(type, method);
                     methods.add(method);
                 }
             }
@@ -84,6 +87,52 @@ public record PublishedMethod(String name, Method method) {
                     .forEach(method -> overriding.add(signature(method)));
         }
         return methods;
+    }
+
+    /** No method has the annotations of the one that it overrides, and the interface's are those of clients. */
+    private static void refuseOtherNumbers(Class<?> type, Method method) {
+        for (Class<?> each : interfaces(type, new LinkedHashSet<>())) {
+            for (Method declared : each.getDeclaredMethods()) {
+                boolean isNumbered = each.isAnnotationPresent(RPCXClient.class)
+                        || Arrays.stream(declared.getParameters())
+                                .anyMatch(parameter -> parameter.isAnnotationPresent(Field.class));
+                if (isNumbered
+                        && isImplementedBy(method, declared, type)
+                        && !numbers(declared).equals(numbers(method))) {
+                    throw new IllegalArgumentException(ParameterNumbers.differ(
+                            type.getName() + "." + method.getName(),
+                            numbers(method),
+                            each.getName(),
+                            numbers(declared)));
+                }
+            }
+        }
+    }
+
+    private static Set<Class<?>> interfaces(Class<?> type, Set<Class<?>> found) {
+        for (Class<?> each : type.getInterfaces()) {
+            if (found.add(each)) {
+                interfaces(each, found);
+            }
+        }
+        return type.getSuperclass() == null ? found : interfaces(type.getSuperclass(), found);
+    }
+
+    /** Of a generic interface's method a bridge has the types. */
+    private static boolean isImplementedBy(Method method, Method declared, Class<?> type) {
+        if (!method.getName().equals(declared.getName())
+                || method.getParameterCount() != declared.getParameterCount()
+                || Modifier.isStatic(declared.getModifiers())) {
+            return false;
+        }
+        boolean isIt = Arrays.equals(method.getParameterTypes(), declared.getParameterTypes());
+        for (Class<?> c = type; c != null && !isIt; c = c.getSuperclass()) {
+            isIt = Arrays.stream(c.getDeclaredMethods())
+                    .anyMatch(each -> each.isBridge()
+                            && each.getName().equals(declared.getName())
+                            && Arrays.equals(each.getParameterTypes(), declared.getParameterTypes()));
+        }
+        return isIt;
     }
 
     /**
@@ -97,12 +146,7 @@ public record PublishedMethod(String name, Method method) {
     }
 
     private static List<Integer> numbers(Method method) {
-        List<Integer> numbers = new ArrayList<>();
-        for (Parameter parameter : method.getParameters()) {
-            Field field = parameter.getAnnotation(Field.class);
-            numbers.add(field == null ? 0 : field.value());
-        }
-        return numbers;
+        return ParameterNumbers.of(Arrays.asList(method.getParameters()), each -> each.getAnnotation(Field.class));
     }
 
     /** Of several; or one of the two was compiled without names. */

@@ -96,9 +96,11 @@ final class SocketQueue {
         }
     }
 
-    /** Whose peer takes nothing lets all wait that has been made for it, whenever that came. */
+    /**
+     * Whose peer takes nothing lets all wait that has been made for it, whenever that came, be the queue long or short.
+     */
     private void lookAtReplies() {
-        long waiting = isCut || isDropped || channel.isWritable() ? 0 : replyBytes.getAsLong();
+        long waiting = isCut || isDropped || bytes() == 0 ? 0 : replyBytes.getAsLong();
         if (waiting != replies.bytes() && !replies.set(waiting, loop.ticker().nanoTime())) {
             loop.execute(this::cut);
         }

@@ -268,7 +268,7 @@ final class ChangingService {
 
     private void changeRecord() {
         Type type = pick(records);
-        switch (random.nextInt(8)) {
+        switch (random.nextInt(11)) {
             case 5 -> rename(type.name, "n", type.members);
             case 6 -> {
                 type.isClass = !type.isClass;
@@ -512,7 +512,7 @@ final class ChangingService {
         if (random.nextInt(3) == 0) {
             return holder + "<" + (holder.equals("Set") ? compared(nearElement(of)) : nearElement(of)) + ">";
         }
-        String other = pick("List", "Collection", "Set", "Optional", "");
+        String other = pick("List", "Collection", "Set", "Set", "Optional", "");
         return other.isEmpty() ? of : other + "<" + (other.equals("Set") ? compared(of) : of) + ">";
     }
 

@@ -235,9 +235,11 @@ class SocketQueueAloneTest {
     @Test
     void repliesWaitOnlyWhereTheSocketTakesNothing() {
         replyBytes = 20_000;
-        write(1);
         queue.look();
         assertThat(unread()).isZero();
+        write(1);
+        queue.look();
+        assertThat(unread()).as("behind the shortest queue").isEqualTo(20_480);
         write(LARGE);
         assertThat(socket.isWritable()).isFalse();
         queue.look();

@@ -4,6 +4,7 @@ import dev.rpcx.OneWay;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.schema.Field;
+import dev.rpcx.schema.ParameterNumbers;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.Writer;
@@ -12,6 +13,7 @@ import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -29,6 +31,7 @@ import javax.lang.model.element.ExecutableElement;
 import javax.lang.model.element.Modifier;
 import javax.lang.model.element.TypeElement;
 import javax.lang.model.element.VariableElement;
+import javax.lang.model.type.TypeMirror;
 import javax.lang.model.util.ElementFilter;
 import javax.tools.Diagnostic;
 import javax.tools.FileObject;
@@ -149,6 +152,7 @@ public final class ServiceProcessor extends AbstractProcessor {
                 refuse(method, where + ": @Method on a static method (expected: one of the object)");
             }
             refuseTwice(published, methodName, method, type);
+            refuseOtherNumbers(type, method);
             method(name, method);
             reached(method, type);
         }
@@ -213,10 +217,40 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     private static List<Integer> numbers(List<? extends VariableElement> parameters) {
-        return parameters.stream()
-                .map(parameter -> parameter.getAnnotation(Field.class))
-                .map(field -> field == null ? 0 : field.value())
-                .toList();
+        return ParameterNumbers.of(parameters, parameter -> parameter.getAnnotation(Field.class));
+    }
+
+    /** No method has the annotations of the one that it overrides, and the interface's are those of clients. */
+    private void refuseOtherNumbers(TypeElement type, ExecutableElement method) {
+        for (TypeElement each : interfaces(type, new LinkedHashSet<>())) {
+            for (ExecutableElement declared : ElementFilter.methodsIn(each.getEnclosedElements())) {
+                boolean isNumbered = each.getAnnotation(RPCXClient.class) != null
+                        || declared.getParameters().stream()
+                                .anyMatch(parameter -> parameter.getAnnotation(Field.class) != null);
+                if (isNumbered
+                        && processingEnv.getElementUtils().overrides(method, declared, type)
+                        && !numbers(declared.getParameters()).equals(numbers(method.getParameters()))) {
+                    refuse(
+                            method,
+                            ParameterNumbers.differ(
+                                    binaryName(type) + "." + method.getSimpleName(),
+                                    numbers(method.getParameters()),
+                                    binaryName(each),
+                                    numbers(declared.getParameters())));
+                }
+            }
+        }
+    }
+
+    private Set<TypeElement> interfaces(TypeElement type, Set<TypeElement> found) {
+        for (TypeMirror each : processingEnv.getTypeUtils().directSupertypes(type.asType())) {
+            if (processingEnv.getTypeUtils().asElement(each) instanceof TypeElement element) {
+                if (!element.getKind().isInterface() || found.add(element)) {
+                    interfaces(element, found);
+                }
+            }
+        }
+        return found;
     }
 
     private static List<String> names(List<? extends VariableElement> parameters) {

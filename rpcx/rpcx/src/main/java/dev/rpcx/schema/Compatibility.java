@@ -25,8 +25,12 @@ public final class Compatibility {
         BOTH
     }
 
-    /** What is gone from a type, and what is new in it and takes the same: perhaps the same under another name. */
-    public record Renaming(String type, String gone, String come) {}
+    /**
+     * What is gone from a type, and what is new in it and takes the same: perhaps the same under another name.
+     *
+     * @param isParameter whether it has the number that the other one had, as a parameter has that of its place
+     */
+    public record Renaming(String type, String gone, String come, boolean isParameter) {}
 
     /** One break. */
     public record Break(Direction direction, String where, String what) {
@@ -106,34 +110,57 @@ public final class Compatibility {
         return List.copyOf(compatibility.breaks);
     }
 
-    /**
-     * What may have been renamed between two locks, of which the second keeps what is gone. The parameters of a call
-     * keep their numbers under another name.
-     */
+    /** What may have been renamed between two locks, of which the second keeps what is gone. */
     public static List<Renaming> perhapsRenamed(Lock older, Lock newer) {
         List<Renaming> renamed = new ArrayList<>();
         for (Lock.Entry before : older.entries().values()) {
             Lock.Entry after = newer.entries().get(before.type());
-            if (after == null || isCall(before)) {
-                continue;
-            }
-            List<Lock.Line> come = new ArrayList<>(after.lines().values());
-            come.removeIf(line -> line.removed() || at(line.number(), before) != null);
-            for (Lock.Line old : before.lines().values()) {
-                Lock.Line now = at(old.number(), after);
-                if (old.removed() || now == null || !now.removed()) {
-                    continue;
-                }
-                come.stream()
-                        .filter(line -> line.type().equals(old.type()))
-                        .findFirst()
-                        .ifPresent(line -> {
-                            come.remove(line);
-                            renamed.add(new Renaming(before.type(), old.name(), line.name()));
-                        });
+            if (after != null && isCall(before)) {
+                addParameters(before, after, renamed);
+            } else if (after != null) {
+                addComponents(before, after, renamed);
             }
         }
         return List.copyOf(renamed);
+    }
+
+    /** The parameters of a call keep their numbers under another name. */
+    private static void addParameters(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
+        for (Lock.Line old : before.lines().values()) {
+            Lock.Line now = at(old.number(), after);
+            if (now == null || old.removed() || now.removed() || !now.type().equals(old.type())) {
+                continue;
+            }
+            boolean isOther = !now.name().equals(old.name())
+                    && !after.lines().containsKey(old.name())
+                    && !before.lines().containsKey(now.name());
+            if (isOther && !isMadeUp(old.name()) && !isMadeUp(now.name())) {
+                renamed.add(new Renaming(before.type(), old.name(), now.name(), true));
+            }
+        }
+    }
+
+    /** The name that a parameter has in a class that was compiled without names. */
+    private static boolean isMadeUp(String name) {
+        return name.matches("arg\\d+");
+    }
+
+    private static void addComponents(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
+        List<Lock.Line> come = new ArrayList<>(after.lines().values());
+        come.removeIf(line -> line.removed() || at(line.number(), before) != null);
+        for (Lock.Line old : before.lines().values()) {
+            Lock.Line now = at(old.number(), after);
+            if (old.removed() || now == null || !now.removed()) {
+                continue;
+            }
+            come.stream()
+                    .filter(line -> line.type().equals(old.type()))
+                    .findFirst()
+                    .ifPresent(line -> {
+                        come.remove(line);
+                        renamed.add(new Renaming(before.type(), old.name(), line.name(), false));
+                    });
+        }
     }
 
     /** What goes one way in a call of a method that is not published any more. */

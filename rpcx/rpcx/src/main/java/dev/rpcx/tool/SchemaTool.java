@@ -14,7 +14,9 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
+import java.net.URI;
 import java.net.URISyntaxException;
+import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -22,6 +24,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.security.CodeSource;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -178,30 +181,59 @@ public final class SchemaTool {
     }
 
     /**
-     * Tells of types that come in a jar which has no lock for all of them: who else uses that jar, such as the other
+     * Tells of types that come from elsewhere, where no lock has all of them: who else uses them, such as the other
      * side of a call, has no part in the numbers that this lock gives.
      */
-    private void noteForeign(Schema schema) throws IOException {
-        Map<Path, Lock> locks = new HashMap<>();
+    private void noteForeign(Schema schema, Path file) throws IOException {
+        Path module = moduleOf(file);
+        Map<Path, List<Lock>> locks = new HashMap<>();
         for (Compatibility.Numbered each : Compatibility.numberedByLocks(schema)) {
-            Path jar = jarOf(each.type());
-            if (jar == null) {
+            Path place = placeOf(each.type());
+            boolean isFolder = place != null && Files.isDirectory(place);
+            if (place == null || isFolder && (module == null || place.startsWith(module))) {
                 continue;
             }
-            Lock known = locks.get(jar);
+            List<Lock> known = locks.get(place);
             if (known == null) {
-                known = lockIn(jar);
-                locks.put(jar, known);
+                known = isFolder ? locksBeside(module) : List.of(lockIn(place));
+                locks.put(place, known);
             }
-            if (!each.isIn(known)) {
-                err.println("note: " + each.entry().type() + " comes from " + jar.getFileName()
-                        + ", which has no lock for all of it, so others who use that jar may give other numbers"
-                        + " (expected: " + Lock.RESOURCE + " in the jar, or @Field)");
+            if (known.stream().noneMatch(each::isIn)) {
+                err.println("note: " + each.entry().type() + " comes from "
+                        + (isFolder ? place : place.getFileName())
+                        + ", which has no lock for all of it, so others who use it may give other numbers"
+                        + " (expected: " + Lock.RESOURCE + " there, or @Field)");
             }
         }
     }
 
-    private static @Nullable Path jarOf(Class<?> type) {
+    /** The folder of the project that the lock is of, where it stands among its sources; null where nothing tells. */
+    private static @Nullable Path moduleOf(Path file) {
+        Path path = file.toAbsolutePath().normalize();
+        for (int i = path.getNameCount() - 1; i > 0; i--) {
+            if (path.getName(i).toString().equals("src")) {
+                return path.getRoot().resolve(path.subpath(0, i));
+            }
+        }
+        return null;
+    }
+
+    /** Those that the class path has in folders of other projects: resources need not lie where the classes are. */
+    private List<Lock> locksBeside(@Nullable Path module) throws IOException {
+        List<Lock> all = new ArrayList<>();
+        for (URL url : Collections.list(loader.getResources(Lock.RESOURCE))) {
+            if (url.getProtocol().equals("file")) {
+                Path path = Path.of(URI.create(url.toString()));
+                if (module == null || !path.startsWith(module)) {
+                    all.add(read(path.toString()));
+                }
+            }
+        }
+        return all;
+    }
+
+    /** The jar or the folder that a class was loaded from; null for any other place. */
+    private static @Nullable Path placeOf(Class<?> type) {
         CodeSource source = type.getProtectionDomain().getCodeSource();
         if (source == null
                 || source.getLocation() == null
@@ -209,8 +241,7 @@ public final class SchemaTool {
             return null;
         }
         try {
-            Path path = Path.of(source.getLocation().toURI());
-            return Files.isRegularFile(path) ? path : null;
+            return Path.of(source.getLocation().toURI());
         } catch (URISyntaxException e) {
             return null;
         }
@@ -235,14 +266,18 @@ public final class SchemaTool {
         Map<String, Lock.Sent> calls = calls(services, schema);
         Lock after = before.extended(schema, calls);
         int status = report(breaks(before, after, Compatibility.perhapsRenamed(before, after), services, calls));
-        if (status == 0) {
+        if (status != 0) {
+            err.println(
+                    file + " is left as it was (expected where a break is wanted: its lines changed by hand, since a"
+                            + " lock made anew gives other numbers)");
+        } else {
             Path folder = file.toAbsolutePath().getParent();
             if (folder != null && !Files.isDirectory(folder)) {
                 Files.createDirectories(folder);
                 err.println("note: made the folder " + folder);
             }
             write(file, after.text());
-            noteForeign(schema);
+            noteForeign(schema, file);
             out.println(file + ": " + after.entries().size() + " types");
         }
         return status;
@@ -283,7 +318,7 @@ public final class SchemaTool {
                     + "run `rpcx lock` and commit it");
             status = 3;
         }
-        noteForeign(schema);
+        noteForeign(schema, file);
         for (String type : Compatibility.withoutUnknown(schema)) {
             err.println("note: " + type + " has nothing that stands for what a newer peer sends (@Unknown)");
         }
@@ -299,9 +334,15 @@ public final class SchemaTool {
             Map<String, Lock.Sent> calls) {
         List<Compatibility.Break> breaks = new ArrayList<>(Compatibility.between(before, after));
         for (Compatibility.Renaming each : renamed) {
-            err.println("note: " + each.type() + ": " + each.gone() + " is gone and " + each.come()
-                    + " is new; if that is a new name for the same, old and new versions do not read it from each other"
-                    + " (expected then: the new name by hand in the lock's line, or @Field)");
+            err.println("note: " + each.type() + ": "
+                    + (each.isParameter()
+                            ? each.come() + " stands where " + each.gone() + " stood; if that is not a new name for the"
+                                    + " same, old and new versions read one as the other (expected then: what is new at the"
+                                    + " end, or @Field)"
+                            : each.gone() + " is gone and " + each.come()
+                                    + " is new; if that is a new name for the same,"
+                                    + " old and new versions do not read it from each other (expected then: the new name by"
+                                    + " hand in the lock's line, or @Field)"));
         }
         for (PublishedService service : services) {
             for (String method : service.unnamed()) {

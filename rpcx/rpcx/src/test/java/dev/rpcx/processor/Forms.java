@@ -792,6 +792,24 @@ final class Forms {
             server("SERVER Service<T> { @Method void a(int x) {} }"),
             server("SERVER Service<T> { @Method void a(T x) {} }", "what T stands for is not known here"),
             server("SERVER Service extends Base {} class Base { @Method void a() {} }"),
+            server(
+                    "SERVER Service implements I { @Method public void a(String x, String y) {} }"
+                            + " interface I { void a(@Field(2) String x, @Field(1) String y); }",
+                    "Service.a: its parameters have the numbers [1, 2], and [2, 1] in"),
+            server("SERVER Service implements I { @Method public void a(@Field(2) String x, @Field(1) String y) {} }"
+                    + " interface I { void a(@Field(2) String x, @Field(1) String y); }"),
+            server("SERVER Service implements I { @Method public void a(@Field(2) String x, @Field(1) String y) {} }"
+                    + " interface I { void a(String x, String y); }"),
+            server(
+                    "SERVER Service implements I { @Method public void a(@Field(2) String x, @Field(1) String y) {} }"
+                            + " @RPCXClient(remoteServerName = \"x\") interface I { void a(String x, String y); }",
+                    "Service.a: its parameters have the numbers [2, 1], and [1, 2] in"),
+            server(
+                    "SERVER Service extends Base implements J { @Method public void a(String x) {} } interface J {}"
+                            + " abstract class Base implements I<String> {} interface I<T> { void a(@Field(2) T x); }",
+                    "Service.a: its parameters have the numbers [1], and [2] in"),
+            server("SERVER Service implements I { @Method public void a(int x) {} public void a(String x) {} }"
+                    + " interface I { void a(@Field(2) String x); }"),
             server("SERVER Service extends Base {} class Base { @Method private void a() {} }"),
             server(
                     "SERVER Service extends Base {} class Base { @Method private void a(Object x) {} }",

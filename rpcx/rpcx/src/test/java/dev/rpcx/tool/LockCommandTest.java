@@ -21,6 +21,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.stream.Stream;
+import javax.tools.ToolProvider;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
@@ -92,6 +93,10 @@ class LockCommandTest {
         interface Greeter {
             long hello(int number);
         }
+    }
+
+    interface Letters2 {
+        void send(String to, String reference);
     }
 
     interface Overloaded {
@@ -289,7 +294,7 @@ class LockCommandTest {
         assertThat(Files.readString(before)).isEqualTo(now);
         // what it cannot know it does not tell
         Files.writeString(before, old.replace("$L1$", "$L2$"));
-        assertThat(run("lock", before, L2.Shelf.class)).isEqualTo(3);
+        assertThat(run("check", before, L2.Shelf.class)).isEqualTo(3);
         assertThat(errors().lines())
                 .containsExactlyInAnyOrder(
                         "FORWARD " + TYPE + "wider: was repeated int, is list long, and old peers refuse what does"
@@ -428,6 +433,55 @@ class LockCommandTest {
                 .hasLineCount(1);
         assertThat(run("check", file, Lives.class)).as(errors()).isZero();
         assertThat(errors()).startsWith("note: " + name + " comes from junit-jupiter-api-");
+    }
+
+    /** As a build with several modules has it, in which the classes of another one lie in its folder. */
+    @Test
+    void aTypeThatComesFromAnotherProjectsFolderWithoutALockIsTold() throws IOException {
+        Path source = folder.resolve("Orders.java");
+        Files.writeString(source, """
+                public interface Orders {
+                    record Order(String id, String note) {}
+
+                    void place(Order order);
+                }
+                """);
+        Path classes = Files.createDirectories(folder.resolve("api/target/classes"));
+        assertThat(ToolProvider.getSystemJavaCompiler()
+                        .run(null, null, null, "-d", classes.toString(), source.toString()))
+                .isZero();
+        Path own = folder.resolve("api/src/main/resources/META-INF/rpcx/schema.lock");
+        Path others = folder.resolve("server/src/main/resources/META-INF/rpcx/schema.lock");
+        String note = "note: Orders$Order comes from " + classes.toRealPath() + ", which has no lock for all of it";
+        try (URLClassLoader api = new URLClassLoader(new URL[] {classes.toUri().toURL()})) {
+            loader = api;
+            assertThat(run("lock", others.toString(), "Orders")).as(errors()).isZero();
+            assertThat(errors()).contains(note);
+            assertThat(run("check", others.toString(), "Orders")).as(errors()).isZero();
+            assertThat(errors()).startsWith(note);
+            assertThat(run("lock", own.toString(), "Orders")).as(errors()).isZero();
+            assertThat(run("lock", own.toString(), "Orders")).as(errors()).isZero();
+            assertThat(errors()).isEmpty();
+            Path carried = Files.createDirectories(classes.resolve("META-INF/rpcx"));
+            Files.copy(own, carried.resolve("schema.lock"));
+            assertThat(run("check", others.toString(), "Orders")).as(errors()).isZero();
+            assertThat(errors()).isEmpty();
+        }
+    }
+
+    @Test
+    void aParameterThatMayBeAnotherIsSaid() throws IOException {
+        Files.writeString(
+                file,
+                "message Letters2/send.request\n  1 to string\n  2 currency string\nmessage Letters2/send.reply\n");
+        assertThat(run("check", file, Letters2.class)).isEqualTo(3);
+        assertThat(errors())
+                .startsWith("note: Letters2/send.request: reference stands where currency stood; if that is not a new"
+                        + " name for the same, old and new versions read one as the other")
+                .hasLineCount(2);
+        assertThat(run("lock", file, Letters2.class)).isZero();
+        assertThat(run("lock", file, Letters2.class)).isZero();
+        assertThat(errors()).isEmpty();
     }
 
     @Test
