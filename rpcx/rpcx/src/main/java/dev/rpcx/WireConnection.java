@@ -989,7 +989,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private void end(String why) {
         closed = true;
-        // as above
+        // these as well
         try {
             try {
                 endWriting();

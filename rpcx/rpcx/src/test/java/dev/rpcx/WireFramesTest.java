@@ -409,7 +409,7 @@ class WireFramesTest {
         assertThat(account.held(Resource.KEPT_BYTES)).isZero();
     }
 
-    /** Not looked at again where nothing has changed, and it would be held by nobody's charge for as long as it likes. */
+    /** Its peer may leave the frame without an end for as long as the keepalive time. */
     @Test
     void whatIsInUseAndFoundNoRoomIsChargedOnceThereIsSome() {
         Ledger full = new Ledger("full", Map.of(Resource.KEPT_BYTES, 100_000L), Map.of(), Integer.MAX_VALUE);
@@ -930,6 +930,7 @@ class WireFramesTest {
         greet();
         read(frame(Wire.PING, 1, 12_000).slice(0, 8_000));
         assertThat(connection.isFrameWaiting()).isTrue();
+        assertThat(connection.bufferBytes()).isPositive();
         connection.close("of this test");
         readComplete();
         assertThat(connection.isFrameWaiting()).isFalse();

@@ -12,6 +12,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.epoll.Epoll;
@@ -407,12 +408,13 @@ class WireHereTest {
     }
 
     @Test
-    void whatTheSocketTakesOfTheLoopsOwnIsNotSentAgain() throws Exception {
+    void whatTheLoopWritesUntilTheSocketTakesNoMoreComesOnceAndInOrder() throws Exception {
         greet();
         int[] sent = new int[1];
         onLoop(() -> {
-            while (Objects.requireNonNull(connection().channel.unsafe().outboundBuffer())
-                    .isEmpty()) {
+            ChannelOutboundBuffer queue =
+                    Objects.requireNonNull(connection().channel.unsafe().outboundBuffer());
+            while (queue.isEmpty()) {
                 connection().sendTogether(() -> {
                     for (int i = 0; i < 30; i++) {
                         connection().sendNow(new Message(10 + sent[0]++, 1_000));
