@@ -975,36 +975,46 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (closed) {
             return;
         }
+        // each of these also where the one before it fails, as where the memory is at its end
         try {
-            end(why);
-        } finally {
             try {
-                HalfClose.of(channel, account);
+                end(why);
             } finally {
-                unsent.look();
+                HalfClose.of(channel, account);
             }
+        } finally {
+            unsent.look();
         }
     }
 
     private void end(String why) {
         closed = true;
-        // each of these also where the one before it fails, as where the memory is at its end
+        // these as well
         try {
-            endWriting();
-        } finally {
             try {
-                String wanted = memoryWanted;
-                onClosed(wanted == null ? why : wanted);
+                endWriting();
             } finally {
-                drain();
-                dropGathered();
-                kept.release();
-                frame.close();
-                unsent.dropReplies();
-                if (!reading) {
-                    dropCut();
-                }
+                tellOfEnd(why);
             }
+        } finally {
+            dropAll();
+        }
+    }
+
+    private void tellOfEnd(String why) {
+        String wanted = memoryWanted;
+        onClosed(wanted == null ? why : wanted);
+    }
+
+    /** What is queued is lost, and nothing is kept or charged any more. */
+    private void dropAll() {
+        drain();
+        dropGathered();
+        kept.release();
+        frame.close();
+        unsent.dropReplies();
+        if (!reading) {
+            dropCut();
         }
     }
 

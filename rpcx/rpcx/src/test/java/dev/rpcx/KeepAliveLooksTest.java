@@ -14,6 +14,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -28,7 +31,10 @@ class KeepAliveLooksTest {
     private final Account account = Objects.requireNonNull(ledger.open(null));
     private final List<String> closed = new ArrayList<>();
     private int rests;
+    private int lostEnds;
+    private int sheds;
     private boolean failsToRest;
+    private Runnable onClosed = () -> {};
     private final WireConnection connection = new WireConnection(channel, account) {
         @Override
         void onPreface(int version) {}
@@ -54,8 +60,21 @@ class KeepAliveLooksTest {
         }
 
         @Override
+        void shed() {
+            super.shed();
+            sheds++;
+        }
+
+        @Override
+        void endLost() {
+            super.endLost();
+            lostEnds++;
+        }
+
+        @Override
         void onClosed(String why) {
             closed.add(why);
+            onClosed.run();
         }
     };
     private final KeepAlive keepAlive = new KeepAlive(connection, 3 * LOOK);
@@ -186,6 +205,73 @@ class KeepAliveLooksTest {
         assertThat(told).containsExactly("left");
     }
 
+    @Test
+    void eachLookEndsCallsThatOthersCouldNotEnd() {
+        look();
+        assertThat(lostEnds).isEqualTo(1);
+        say();
+        look();
+        assertThat(lostEnds).isEqualTo(2);
+    }
+
+    @Test
+    void aLivelyPeersConnectionIsToldToGiveUpAPartOfWhatItKeeps() {
+        say();
+        look();
+        assertThat(sheds).isEqualTo(1);
+        assertThat(rests).isZero();
+        look();
+        assertThat(sheds).as("it is silent").isEqualTo(1);
+        assertThat(rests).isEqualTo(1);
+    }
+
+    /** Byte for byte, so that the peer is heard all the time. */
+    private void sayAByteOf(ByteBuf frame) {
+        channel.writeInbound(Unpooled.buffer().writeByte(frame.readByte()));
+    }
+
+    private static ByteBuf frame() {
+        return RawPeer.frame(Wire.PING, 7, Unpooled.buffer().writeZero(100));
+    }
+
+    @Test
+    void aFrameThatDoesNotComeToItsEndInTheTimeEndsTheConnection() {
+        say();
+        ByteBuf frame = frame();
+        for (int i = 0; i < 3; i++) {
+            sayAByteOf(frame);
+            look();
+            assertThat(closed).isEmpty();
+        }
+        sayAByteOf(frame);
+        look();
+        assertThat(closed).containsExactly("a frame that does not come to its end");
+        byte[] written = HandPlatform.written(channel);
+        assertThat(written[1]).as("the peer is told").isEqualTo((byte) Wire.ERROR);
+    }
+
+    @Test
+    void aFrameWhoseEndIsReadBehindTheTimerOfTheLookIsInTime() {
+        say();
+        ByteBuf frame = frame();
+        for (int i = 0; i < 3; i++) {
+            sayAByteOf(frame);
+            look();
+        }
+        clock.advance(LOOK, TimeUnit.NANOSECONDS);
+        // as the sockets are looked at between a timer that is due and one that is set at once
+        channel.eventLoop().schedule(() -> channel.pipeline().fireChannelRead(frame), 0, TimeUnit.NANOSECONDS);
+        channel.runScheduledPendingTasks();
+        assertThat(closed).isEmpty();
+        assertThat(connection.isBetweenFrames()).isTrue();
+    }
+
+    @Test
+    void aFrameHasASecondHoweverShortTheKeepAliveTimeIs() {
+        assertThat(KeepAlive.frameNanos(1)).isEqualTo(TimeUnit.SECONDS.toNanos(1));
+        assertThat(KeepAlive.frameNanos(3 * LOOK)).isEqualTo(3 * LOOK);
+    }
+
     private void reply(int bytes) {
         connection.sendNow(new Outbound.Control(Wire.REPLY, 1, Unpooled.buffer().writeZero(bytes)));
     }
@@ -312,6 +398,38 @@ class KeepAliveLooksTest {
         failsToRest = true;
         look();
         assertThat(closed).containsExactly("of this test");
+        assertThat(channel.isOpen()).isFalse();
+    }
+
+    /** Nobody else would hear of it: what a timer's task throws is kept in its future. */
+    @Test
+    void aFaultAtTheEndOfASilentPeerIsLogged() {
+        IllegalStateException fault = new IllegalStateException("of this test");
+        onClosed = () -> {
+            throw fault;
+        };
+        List<Throwable> logged = new ArrayList<>();
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord entry) {
+                logged.add(entry.getThrown());
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        Logger logger = Logger.getLogger(WireConnection.class.getName());
+        logger.addHandler(handler);
+        try {
+            look();
+            look();
+        } finally {
+            logger.removeHandler(handler);
+        }
+        assertThat(logged).containsExactly(fault);
         assertThat(channel.isOpen()).isFalse();
     }
 

@@ -52,6 +52,45 @@ class OutboxTest {
         }
     }
 
+    @Test
+    void aQueueIsEmptyOnceAllHasBeenTaken() {
+        assertThat(outbox.isEmpty()).isTrue();
+        outbox.add(message(1));
+        assertThat(outbox.isEmpty()).isFalse();
+        outbox.add(message(2));
+        assertThat(all()).containsExactly(1, 2);
+        assertThat(outbox.isEmpty()).isTrue();
+    }
+
+    /** A producer that has not linked its message yet has added it all the same. */
+    @Test
+    void aQueueIsNotEmptyWhereItsFirstMessageIsNotLinkedYet() {
+        outbox.add(message(1));
+        assertThat(outbox.poll()).isNotNull();
+        Outbound stub = outbox.last();
+        outbox.add(message(2));
+        Outbound link = stub.next;
+        stub.next = null;
+        assertThat(outbox.poll()).isNull();
+        assertThat(outbox.isEmpty()).isFalse();
+        stub.next = link;
+        assertThat(all()).containsExactly(2);
+    }
+
+    @Test
+    void theLastIsWhatWasAddedLastUntilItIsTaken() {
+        Outbound one = message(1);
+        Outbound two = message(2);
+        outbox.add(one);
+        assertThat(outbox.last()).isSameAs(one);
+        outbox.add(two);
+        assertThat(outbox.last()).isSameAs(two);
+        assertThat(outbox.poll()).isSameAs(one);
+        assertThat(outbox.last()).isSameAs(two);
+        assertThat(outbox.poll()).isSameAs(two);
+        assertThat(outbox.last()).isNotNull().isNotSameAs(two);
+    }
+
     /** A producer that has exchanged the tail and not linked its message yet: what is behind it waits for it. */
     @Test
     void whatIsNotLinkedYetIsWaitedFor() {

@@ -8,6 +8,7 @@ import io.netty.buffer.Unpooled;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -84,6 +85,23 @@ class StreamMethodsTest {
         assertThat(credit(Long.MAX_VALUE)).isEqualTo(Long.MAX_VALUE);
         assertThat(credit(-1)).isEqualTo(Long.MAX_VALUE);
         assertThatThrownBy(() -> credit(0)).isInstanceOf(WireFault.class);
+    }
+
+    @Test
+    void creditsAddUpToAsMuchAsANumberHolds() {
+        assertThat(Streams.sum(2, 3)).isEqualTo(5);
+        assertThat(Streams.sum(Long.MAX_VALUE - 3, 3)).isEqualTo(Long.MAX_VALUE);
+        assertThat(Streams.sum(Long.MAX_VALUE - 3, 4)).isEqualTo(Long.MAX_VALUE);
+        assertThat(Streams.sum(4, Long.MAX_VALUE)).isEqualTo(Long.MAX_VALUE);
+    }
+
+    @Test
+    void theFirstCreditThatWaitsNeedsAFrameAndLaterOnesGoWithIt() {
+        AtomicLong unsent = new AtomicLong();
+        assertThat(Streams.isFirst(unsent, 3)).isTrue();
+        assertThat(Streams.isFirst(unsent, 4)).isFalse();
+        assertThat(unsent.getAndSet(0)).isEqualTo(7);
+        assertThat(Streams.isFirst(unsent, 1)).isTrue();
     }
 
     @Test

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -48,6 +49,7 @@ class WireFramesTest {
     private int unsentChanges;
     private int closings;
     private boolean isHeap;
+    private long replyBytes;
     private final Connection connection = new Connection(channel, account);
 
     private final class Connection extends WireConnection {
@@ -85,6 +87,11 @@ class WireFramesTest {
         @Override
         void unsentChanged() {
             unsentChanges++;
+        }
+
+        @Override
+        long replyBytes() {
+            return replyBytes;
         }
 
         @Override
@@ -329,6 +336,44 @@ class WireFramesTest {
     }
 
     @Test
+    void whatIsReadAndWhatAnotherThreadHearsAreTwoSignsOfLife() {
+        greet();
+        connection.hear();
+        assertThat(connection.heard()).isTrue();
+        channel.writeInbound(frame(Wire.PING, 1, 0));
+        channel.pipeline().fireUserEventTriggered(WireConnection.PART);
+        assertThat(connection.heard()).isTrue();
+        channel.pipeline().fireUserEventTriggered(WireConnection.PART);
+        assertThat(connection.heard()).as("a part of a record").isTrue();
+        channel.pipeline().fireUserEventTriggered("something else");
+        assertThat(connection.heard()).isFalse();
+    }
+
+    @Test
+    void framesThatAreReadTogetherWereThereAtOneTime() {
+        List<Long> times = new ArrayList<>();
+        greet();
+        onFrame = () -> {
+            times.add(connection.readNanos());
+            clock.advance(1, TimeUnit.SECONDS);
+        };
+        clock.advance(5, TimeUnit.SECONDS);
+        long first = clock.nanoTime();
+        channel.writeInbound(frame(Wire.PING, 1, 0).writeBytes(frame(Wire.PING, 2, 0)));
+        channel.writeInbound(frame(Wire.PING, 3, 0));
+        assertThat(times).containsExactly(first, first, first + TimeUnit.SECONDS.toNanos(2));
+    }
+
+    @Test
+    void aConnectionIsReadingUntilAllThatHasComeIsRead() {
+        assertThat(connection.isReading()).isFalse();
+        read(RawPeer.preface());
+        assertThat(connection.isReading()).isTrue();
+        readComplete();
+        assertThat(connection.isReading()).isFalse();
+    }
+
+    @Test
     void aWholeFrameOfThisHeadAndIdIsEntered() {
         for (int size : SIZES) {
             ByteBuf in = Unpooled.buffer().writeByte(0).writeBytes(frame(6, 77, size));
@@ -362,6 +407,42 @@ class WireFramesTest {
         assertThat(arrived).hasSize(1);
         connection.rest();
         assertThat(account.held(Resource.KEPT_BYTES)).isZero();
+    }
+
+    /** Its peer may leave the frame without an end for as long as the keepalive time. */
+    @Test
+    void whatIsInUseAndFoundNoRoomIsChargedOnceThereIsSome() {
+        Ledger full = new Ledger("full", Map.of(Resource.KEPT_BYTES, 100_000L), Map.of(), Integer.MAX_VALUE);
+        List<Account> others = new ArrayList<>();
+        List<Charge> taken = new ArrayList<>();
+        for (long part = 100_000; part > 0; ) {
+            Account other = Objects.requireNonNull(full.open(null));
+            Charge charge = other.charge(Resource.KEPT_BYTES);
+            others.add(other);
+            taken.add(charge);
+            if (!charge.add(part)) {
+                part /= 2;
+            }
+        }
+        Account poor = Objects.requireNonNull(full.open(null));
+        EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
+        Connection waiting = new Connection(own, poor);
+        own.pipeline().addLast(waiting);
+        own.writeInbound(RawPeer.preface());
+        ByteBuf in = frame(Wire.PING, 1, 12_000);
+        own.writeInbound(in.readRetainedSlice(8_000));
+        assertThat(poor.held(Resource.KEPT_BYTES)).isZero();
+        assertThat(waiting.isFrameWaiting()).isTrue();
+        taken.forEach(Charge::release);
+        others.forEach(Account::close);
+        own.writeInbound(in.readRetainedSlice(1));
+        assertThat(poor.held(Resource.KEPT_BYTES)).isEqualTo(8 * 1024 + 512);
+        waiting.close("of this test");
+        closed.clear();
+        in.release();
+        own.finishAndReleaseAll();
+        poor.close();
+        assertThat(full.audit()).isEmpty();
     }
 
     // ---- outgoing
@@ -601,6 +682,91 @@ class WireFramesTest {
         assertThat(told).containsExactly("a", "b", "c", "d");
     }
 
+    @Test
+    void whatIsQueuedIsSeenUntilItHasLeft() {
+        assertThat(connection.isQueueEmpty()).isTrue();
+        connection.send(new Message("a", 1));
+        assertThat(connection.isQueueEmpty()).isFalse();
+        channel.runPendingTasks();
+        assertThat(connection.isQueueEmpty()).isTrue();
+    }
+
+    @Test
+    void whatIsSentTogetherLeavesInOneWrite() {
+        connection.sendTogether(() -> {
+            connection.sendNow(Wire.PING, 1);
+            connection.sendTogether(() -> connection.sendNow(Wire.PING, 2));
+            connection.sendNow(Wire.PING, 3);
+            assertThat(channel.outboundMessages()).isEmpty();
+        });
+        ByteBuf one = Objects.requireNonNull(channel.readOutbound());
+        assertThat(one.readableBytes()).isEqualTo(3 * (1 + Wire.HEAD_BYTES));
+        one.release();
+        connection.sendNow(Wire.PING, 4);
+        assertThat(written()).containsExactly(new Frame(Wire.PING, 4, ""));
+    }
+
+    /** The loop's next task is another connection's turn. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 200})
+    void aTurnOfTheLoopCountsTheBytesOfWhatIsQueuedAndSomeMoreForEach(int bytes) {
+        int each = 256 + bytes;
+        int turn = (512 * 1024 + each - 1) / each;
+        for (int i = 0; i <= turn; i++) {
+            connection.send(new Message("a", bytes));
+        }
+        List<Integer> before = new ArrayList<>();
+        channel.eventLoop().execute(() -> before.add(told.size()));
+        channel.runPendingTasks();
+        assertThat(before).containsExactly(turn);
+        assertThat(told).as("the rest follows by itself").hasSize(turn + 1);
+    }
+
+    @Test
+    void aTurnOfTheLoopEndsWithTheFragmentThatFillsIt() {
+        // all of it, so that no write makes the channel take turns of its own
+        channel.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(1 << 20, 2 << 20));
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        connection.sendNow(new Message("a", 512 * 1024) {
+            @Override
+            void left() {
+                super.left();
+                channel.eventLoop().execute(() -> told.add("the turn of another"));
+            }
+        });
+        connection.sendNow(new Message("b", 400_000));
+        readComplete();
+        assertThat(told).containsExactly("a begins", "a", "the turn of another", "b begins", "b");
+    }
+
+    @Test
+    void aConnectionThatCannotAskForItsNextTurnEnds() {
+        HandChannel own = new HandChannel(clock);
+        Connection poor = new Connection(own, account);
+        own.pipeline().addLast(poor);
+        onClosed = () -> own.loop.fails = false;
+        int turn = 512 * 1024 / 256;
+        for (int i = 1; i < turn; i++) {
+            poor.send(new Message("a", 0));
+        }
+        poor.send(new Message("last", 0) {
+            @Override
+            void left() {
+                super.left();
+                own.loop.fails = true;
+            }
+        });
+        poor.send(new Message("behind", 0));
+        own.runPendingTasks();
+        assertThat(told).hasSize(turn + 1).endsWith("last", "behind lost");
+        assertThat(closed).containsExactly("of the loop, in this test");
+        assertThat(poor.memoryWanted()).isEqualTo(closed.get(0));
+        assertThat(own.isOpen()).isFalse();
+        closed.clear();
+        own.finishAndReleaseAll();
+    }
+
     /** A stream whose peer reads as fast as it is filled. */
     private class Endless extends Message {
         private static final int ENOUGH = 10_000;
@@ -728,7 +894,142 @@ class WireFramesTest {
         assertThat(written()).containsExactly(new Frame(Wire.PONG, 77, ""));
     }
 
+    @Test
+    void eachPingHasANumberThatItsPongOrALaterOneAnswers() {
+        int first = connection.ping();
+        int second = connection.ping();
+        assertThat(second).isEqualTo(first + 1);
+        assertThat(written()).containsExactly(new Frame(Wire.PING, first, ""), new Frame(Wire.PING, second, ""));
+        assertThat(connection.answers(first, first)).isTrue();
+        assertThat(connection.answers(second, first)).isTrue();
+        assertThat(connection.answers(second, second)).isTrue();
+        assertThat(connection.answers(first, second))
+                .as("that of an earlier one")
+                .isFalse();
+        assertThat(connection.answers(second + 1, first)).as("of none").isFalse();
+    }
+
+    @Test
+    void aSocketStandsStillOfWhichNothingLeavesBetweenTwoQuestions() {
+        channel.pipeline().addFirst(new Deaf());
+        assertThat(connection.isStandingStill()).isFalse();
+        connection.sendNow(new Message("a", 1));
+        assertThat(connection.isStandingStill()).isFalse();
+        assertThat(connection.isStandingStill()).isTrue();
+        channel.pipeline().removeFirst();
+        channel.flush();
+        assertThat(connection.isStandingStill()).isFalse();
+    }
+
     // ---- the end
+
+    @Test
+    void whatIsKeptOfAFrameIsDroppedAtTheEndOrAtTheEndOfTheRead() {
+        // so the channel stays open for a while
+        channel.pipeline().addFirst(new Deaf());
+        greet();
+        read(frame(Wire.PING, 1, 12_000).slice(0, 8_000));
+        assertThat(connection.isFrameWaiting()).isTrue();
+        assertThat(connection.bufferBytes()).isPositive();
+        connection.close("of this test");
+        readComplete();
+        assertThat(connection.isFrameWaiting()).isFalse();
+        assertThat(connection.bufferBytes())
+                .as("where small frames are gathered")
+                .isZero();
+        EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
+        Connection other = new Connection(own, account);
+        own.pipeline().addLast(other);
+        own.writeInbound(RawPeer.preface());
+        own.writeInbound(frame(Wire.PING, 1, 12_000).slice(0, 8_000));
+        assertThat(other.isFrameWaiting()).isTrue();
+        other.close("of this test");
+        assertThat(other.isFrameWaiting()).isFalse();
+        closed.remove(1);
+        own.finishAndReleaseAll();
+    }
+
+    @Test
+    void aFrameThatEndsItsConnectionIsReadToItsEnd() throws Exception {
+        greet();
+        onFrame = () -> connection.close("of this test");
+        ByteBuf in = frame(Wire.PING, 1, 8_000);
+        read(in.readRetainedSlice(5_000));
+        // not by the pipeline, which passes what is thrown to the connection
+        connection.channelRead(channel.pipeline().context(connection), in);
+        assertThat(arrived).hasSize(1);
+        readComplete();
+    }
+
+    @Test
+    void repliesDoNotWaitForThePeerOfAConnectionThatIsOver() {
+        channel.config().setWriteBufferWaterMark(new io.netty.channel.WriteBufferWaterMark(1_000, 2_000));
+        channel.pipeline().addFirst(new Deaf());
+        replyBytes = 5_000;
+        connection.sendNow(new Message("a", 10_000));
+        assertThat(account.held(Resource.UNREAD_REPLY_BYTES)).isEqualTo(8 * 1024);
+        connection.close("of this test");
+        assertThat(channel.isOpen()).as("its last words wait").isTrue();
+        assertThat(account.held(Resource.UNREAD_REPLY_BYTES)).isZero();
+    }
+
+    @Test
+    void theLastWordsAreChargedWhileTheyWait() {
+        channel.pipeline().addFirst(new Deaf());
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        connection.sendNow(new Message("a", 10_000));
+        assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
+        connection.close("of this test");
+        assertThat(account.held(Resource.QUEUE_BYTES)).isGreaterThan(10_000);
+    }
+
+    /** As where another thread has no memory left to hand the loop its task. */
+    @Test
+    void whatIsQueuedWithoutTheLoopsKnowledgeIsLostAtTheEnd() {
+        HandChannel own = new HandChannel(clock);
+        Connection poor = new Connection(own, account);
+        own.pipeline().addLast(poor);
+        own.loop.fails = true;
+        assertThatThrownBy(() -> poor.send(new Message("a", 1))).isInstanceOf(OutOfMemoryError.class);
+        own.loop.fails = false;
+        own.runPendingTasks();
+        assertThat(told).isEmpty();
+        poor.close("of this test");
+        assertThat(told).containsExactly("a lost");
+        closed.clear();
+        own.finishAndReleaseAll();
+    }
+
+    @Test
+    void whatIsThrownByOneThatIsTooLateForTheLoopIsReportedAndTheNextIsTold() {
+        HandChannel own = new HandChannel(clock);
+        Connection late = new Connection(own, account);
+        own.pipeline().addLast(late);
+        late.close("of this test");
+        own.loop.hasEnded = true;
+        List<Throwable> reported = new ArrayList<>();
+        IllegalStateException fault = new IllegalStateException("of this test");
+        Thread thread = Thread.currentThread();
+        Thread.UncaughtExceptionHandler before = thread.getUncaughtExceptionHandler();
+        thread.setUncaughtExceptionHandler((of, thrown) -> reported.add(thrown));
+        try {
+            late.send(new Message("a", 1) {
+                @Override
+                void lost() {
+                    throw fault;
+                }
+            });
+        } finally {
+            thread.setUncaughtExceptionHandler(before);
+        }
+        assertThat(reported).containsExactly(fault);
+        late.send(new Message("b", 1));
+        assertThat(told).containsExactly("b lost");
+        own.loop.hasEnded = false;
+        closed.clear();
+        own.finishAndReleaseAll();
+    }
 
     @Test
     void whatWasGatheredLeavesBeforeTheEnd() {
@@ -775,8 +1076,7 @@ class WireFramesTest {
         connection.send(new Message("queued", 1));
         assertThat(account.held(Resource.KEPT_BYTES)).isPositive();
         assertThat(account.held(Resource.QUEUE_BYTES)).isPositive();
-        org.assertj.core.api.Assertions.assertThatThrownBy(() -> connection.close("of this test"))
-                .isInstanceOf(IllegalStateException.class);
+        assertThatThrownBy(() -> connection.close("of this test")).isInstanceOf(IllegalStateException.class);
         assertThat(account.held(Resource.KEPT_BYTES)).isZero();
         assertThat(account.held(Resource.QUEUE_BYTES))
                 .as("its last words are still there")
@@ -983,6 +1283,13 @@ class WireFramesTest {
         assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 256 * 1024 + Wire.MAX_FRAME_BYTES);
     }
 
+    @Test
+    void theBufferOfAMessageThatFillsABatchHasRoomForAFrameMore() {
+        greet();
+        connection.sendNow(new Message("a", 256 * 1024));
+        assertThat(nextCapacity()).isEqualTo(3 + Wire.HEAD_BYTES + 256 * 1024 + Wire.MAX_FRAME_BYTES);
+    }
+
     /** A peer that does not read holds at most twice what its messages take, and no whole batch for each two. */
     @Test
     void whatWaitsUnreadHoldsNotMuchMoreThanItsBytes() {
@@ -1013,6 +1320,45 @@ class WireFramesTest {
         gather(20_000);
         readComplete();
         assertThat(account.held(Resource.KEPT_BYTES)).isEqualTo(32 * 1024 + 256);
+    }
+
+    @Test
+    void whatIsGatheredGrowsWithTheByteForWhichThereIsNoRoomAndNotBefore() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        gather(2_014);
+        connection.sendNow(new Message("a", 2 * 1024 - 2_014 - Wire.MAX_HEADER_BYTES));
+        readComplete();
+        assertThat(account.held(Resource.KEPT_BYTES)).as("2 KiB are little").isZero();
+        read(frame(Wire.PING, 1, 0));
+        gather(2_014);
+        connection.sendNow(new Message("a", 2 * 1024 - 2_014 - Wire.MAX_HEADER_BYTES + 1));
+        readComplete();
+        assertThat(account.held(Resource.KEPT_BYTES)).isEqualTo(4 * 1024 + 256);
+    }
+
+    @Test
+    void buffersOfFourKilobytesAreALittleAndNotCharged() {
+        greet();
+        read(frame(Wire.PING, 1, 0));
+        gather(2_014);
+        channel.writeInbound(frame(Wire.PING, 1, 12_000).slice(0, 1_500));
+        assertThat(account.held(Resource.KEPT_BYTES)).as("2 KiB each").isZero();
+    }
+
+    @Test
+    void buffersThatHaveShrunkToFourKilobytesAreChargedNoMore() {
+        greet();
+        ByteBuf in = frame(Wire.PING, 1, 4_000);
+        channel.writeInbound(in.readRetainedSlice(3_000));
+        assertThat(account.held(Resource.KEPT_BYTES)).isEqualTo(4 * 1024 + 512);
+        read(in);
+        // just the bytes that remain beside the smallest room for the begin of a frame
+        connection.sendNow(new Message("a", 4 * 1024 - 256 - Wire.MAX_HEADER_BYTES));
+        connection.rest();
+        assertThat(account.held(Resource.KEPT_BYTES)).isZero();
+        readComplete();
+        assertThat(account.held(Resource.KEPT_BYTES)).isZero();
     }
 
     @Test
@@ -1137,6 +1483,52 @@ class WireFramesTest {
         assertThat(begunFrames).isEqualTo(2);
         connection.close("of this test");
         assertThat(account.held(Resource.FRAME_BYTES)).isZero();
+    }
+
+    @Test
+    void fourKilobytesOfTheNextFrameAreNotChargedAsTheOneBeforeThemWas() {
+        greet();
+        ByteBuf in = frame(Wire.PING, 1, 12_000);
+        channel.writeInbound(in.readRetainedSlice(5_000));
+        assertThat(account.held(Resource.FRAME_BYTES)).isPositive();
+        channel.writeInbound(Unpooled.buffer().writeBytes(in).writeBytes(frame(Wire.PING, 2, 12_000), 0, 4 * 1024));
+        in.release();
+        assertThat(arrived).hasSize(1);
+        assertThat(account.held(Resource.FRAME_BYTES)).isZero();
+        assertThat(connection.isFrameWaiting()).isFalse();
+    }
+
+    /** A peer that sends one frame behind the other has not kept the others waiting since the first of them. */
+    @Test
+    void aFrameHasWaitedSinceItsOwnBeginWhereItsPlaceIsThatOfTheOneBefore() {
+        Ledger full = new Ledger("full", Map.of(Resource.FRAME_BYTES, 40_000L), Map.of(), Integer.MAX_VALUE);
+        List<EmbeddedChannel> channels = new ArrayList<>();
+        List<Account> accounts = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            Account one = Objects.requireNonNull(full.open(null));
+            EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
+            own.pipeline().addLast(new Connection(own, one));
+            own.writeInbound(RawPeer.preface());
+            channels.add(own);
+            accounts.add(one);
+        }
+        ByteBuf first = frame(Wire.PING, 1, 12_000);
+        ByteBuf next = frame(Wire.PING, 2, 12_000);
+        channels.get(0).writeInbound(first.readRetainedSlice(5_000));
+        clock.advance(1, TimeUnit.SECONDS);
+        channels.get(1).writeInbound(next.retainedSlice(0, 5_000));
+        clock.advance(1, TimeUnit.SECONDS);
+        channels.get(0).writeInbound(Unpooled.buffer().writeBytes(first).writeBytes(next, 0, 5_000));
+        clock.advance(1, TimeUnit.SECONDS);
+        channels.get(2).writeInbound(next.retainedSlice(0, 5_000));
+        channels.forEach(EmbeddedChannel::runPendingTasks);
+        assertThat(channels).extracting(EmbeddedChannel::isOpen).containsExactly(true, false, true);
+        first.release();
+        next.release();
+        channels.forEach(EmbeddedChannel::finishAndReleaseAll);
+        accounts.forEach(Account::close);
+        assertThat(full.audit()).isEmpty();
+        closed.clear();
     }
 
     @Test

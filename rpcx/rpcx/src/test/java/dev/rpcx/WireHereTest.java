@@ -12,6 +12,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.epoll.Epoll;
@@ -61,7 +62,9 @@ class WireHereTest {
         void onPreface(int version) {}
 
         @Override
-        void onFrame(int head, int id, ByteBuf payload) {}
+        void onFrame(int head, int id, ByteBuf payload) {
+            told.add(id + " has come");
+        }
 
         @Override
         int maxBytesTaken() {
@@ -287,6 +290,36 @@ class WireHereTest {
     }
 
     @Test
+    void aLoopThatHasSentWhatWasQueuedLeavesTheTurnAtOnce() throws Exception {
+        greet();
+        boolean[] went = new boolean[1];
+        onLoop(() -> {
+            connection().send(new Message(2, 1));
+            connection().sendQueued();
+            // the loop's task for the first is still to come
+            went[0] = CompletableFuture.supplyAsync(() -> sendHere(3, 1)).join();
+        });
+        assertThat(went[0]).isTrue();
+        expect(2, 1);
+        expect(3, 1);
+    }
+
+    @Test
+    void aMessageThatSaysNothingOfItGoesByTheLoop() throws Exception {
+        greet();
+        assertThat(connection().sendHere(Outbound.Control.empty(Wire.PING, 2))).isFalse();
+        assertThat(sendHere(3, 1)).isTrue();
+        expect(3, 1);
+    }
+
+    @Test
+    void aNewLoopReadsWhatComesFirst() throws Exception {
+        peer().send(RawPeer.preface());
+        peer().send(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER));
+        await().until(() -> told.contains("7 has come"));
+    }
+
+    @Test
     void whatTheLoopWantsToWriteMeanwhileFollows() throws Exception {
         greet();
         Message message = new Message(2, 1);
@@ -353,6 +386,46 @@ class WireHereTest {
             expect(7, 3);
         }
         assertThat(waiting[0]).as("its own is behind it").isGreaterThan(6_000);
+    }
+
+    @Test
+    void muchOfTheLoopsOwnFollowsTheRestOfAFrame() throws Exception {
+        greet();
+        int[] sent = new int[1];
+        whileTheLoopIsBusy(
+                () -> sent[0] = fill(10),
+                () -> connection().sendTogether(() -> {
+                    for (int i = 1; i <= 8; i++) {
+                        connection().sendNow(new Message(-i, 1_000));
+                    }
+                }));
+        for (int i = 0; i < sent[0]; i++) {
+            expect(10 + i, LARGEST);
+        }
+        for (int i = 1; i <= 8; i++) {
+            expect(-i, 1_000);
+        }
+    }
+
+    @Test
+    void whatTheLoopWritesUntilTheSocketTakesNoMoreComesOnceAndInOrder() throws Exception {
+        greet();
+        int[] sent = new int[1];
+        onLoop(() -> {
+            ChannelOutboundBuffer queue =
+                    Objects.requireNonNull(connection().channel.unsafe().outboundBuffer());
+            while (queue.isEmpty()) {
+                connection().sendTogether(() -> {
+                    for (int i = 0; i < 30; i++) {
+                        connection().sendNow(new Message(10 + sent[0]++, 1_000));
+                    }
+                });
+                assertThat(sent[0]).as("the socket takes an end").isLessThan(200_000);
+            }
+        });
+        for (int i = 0; i < sent[0]; i++) {
+            expect(10 + i, 1_000);
+        }
     }
 
     /** What is read to the end, after as many messages of this kind and a PING were sent, in order. */
