@@ -81,6 +81,12 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     private long waitingBytes;
 
+    /** Small frames that follow those which leave. */
+    private @Nullable ByteBuf gathered;
+
+    /** Buffers of small frames that stand in the socket's queue. */
+    private int gatheredLeaving;
+
     /** Null at a client: its requests are charged until they have left, and no peer has chosen them. */
     private final @Nullable SocketQueue queue;
 
@@ -119,7 +125,9 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         this.isClient = isClient;
         this.timers = account.charge(Resource.TIMERS);
         this.loop = channel.eventLoop();
-        this.queue = isClient ? null : new SocketQueue(channel, account, this::replyBytes, () -> {}, this::endUnread);
+        this.queue = isClient
+                ? null
+                : new SocketQueue(channel, account, this::replyBytes, this::gatheredBytes, () -> {}, this::endUnread);
         this.frames = new ClassicFrames(maxFrameBytes, maxPassedBytes, this);
         this.keepAliveNanos = keepAliveNanos;
         this.silentNanos = Math.min(SILENT_NANOS, keepAliveNanos);
@@ -294,12 +302,10 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
      * frame takes of the heap beside them: {@link #queuedBytes} in all.
      */
     final void write(byte[] frame, Leaving leaving) {
-        if (waitingBytes == 0) {
-            leftNanos = nanoTime();
-        }
-        waitingBytes += frame.length;
+        begin(frame);
         boolean isWhole = false;
         try {
+            writeGathered();
             for (int at = 0; at < frame.length; at += CHUNK_BYTES) {
                 writeChunk(frame, at, leaving);
             }
@@ -310,6 +316,83 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             }
         }
         flushUnlessMoreFollows();
+    }
+
+    private void begin(byte[] frame) {
+        if (waitingBytes == 0) {
+            leftNanos = nanoTime();
+        }
+        waitingBytes += frame.length;
+    }
+
+    /**
+     * Sends a small frame that nothing is charged for. While such frames wait they stand together: each by itself would
+     * take many times its bytes, which a peer that reads nothing could have for the asking.
+     */
+    final void writeSmall(byte[] frame) {
+        begin(frame);
+        boolean isWhole = false;
+        try {
+            ByteBuf into = gathered;
+            if (into == null) {
+                into = gathered = channel.alloc().directBuffer(frame.length);
+            }
+            into.writeBytes(frame);
+            if (into.readableBytes() >= CHUNK_BYTES) {
+                writeGathered();
+            }
+            isWhole = true;
+        } finally {
+            if (!isWhole) {
+                SocketQueue.closeNow(channel);
+            }
+        }
+        flushUnlessMoreFollows();
+    }
+
+    private void writeGathered() {
+        ByteBuf whole = gathered;
+        if (whole == null) {
+            return;
+        }
+        gathered = null;
+        gatheredLeaving++;
+        int bytes = whole.readableBytes();
+        ChannelFuture leaves = channel.write(whole);
+        endIfLost(leaves);
+        leaves.addListener(written -> {
+            gatheredLeaving--;
+            waitsNoLonger(bytes);
+            tellOfRoom(bytes);
+            if (gatheredLeaving == 0 && gathered != null) {
+                flushUnlessMoreFollows();
+            }
+        });
+    }
+
+    /** What will join the socket's queue: bytes of memory. */
+    private long gatheredBytes() {
+        ByteBuf into = gathered;
+        return into == null ? 0 : into.capacity();
+    }
+
+    private void waitsNoLonger(int bytes) {
+        waitingBytes -= bytes;
+        leftNanos = nanoTime();
+    }
+
+    private void tellOfRoom(int bytes) {
+        if (queue != null) {
+            queue.shortened();
+        }
+        onLeft(bytes);
+    }
+
+    private void endIfLost(ChannelFuture leaves) {
+        if (leaves.cause() != null && !(leaves.cause() instanceof IOException)) {
+            // no memory for it, while the socket is well: what came behind would be taken for the rest of its frame
+            SocketQueue.closeNow(channel);
+        }
     }
 
     /** Flushes once, behind all that {@code sends} writes. */
@@ -335,26 +418,21 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         boolean isLast = at + bytes == frame.length;
         long gone = isLast ? bytes + queuedBytes(frame.length) - frame.length : bytes;
         ChannelFuture leaves = channel.write(Unpooled.wrappedBuffer(frame, at, bytes));
-        if (leaves.cause() != null && !(leaves.cause() instanceof IOException)) {
-            // no memory for it, while the socket is well: what came behind would be taken for the rest of its frame
-            SocketQueue.closeNow(channel);
-        }
+        endIfLost(leaves);
         leaves.addListener(written -> {
-            waitingBytes -= bytes;
-            leftNanos = nanoTime();
+            waitsNoLonger(bytes);
             leaving.left(gone);
             if (isLast && written.isSuccess()) {
                 leaving.leftWhole();
             }
-            if (queue != null) {
-                queue.shortened();
-            }
-            onLeft(bytes);
+            tellOfRoom(bytes);
         });
     }
 
-    /** What has been written leaves, as far as the peer reads it. */
-    final void flush() {
+    private void flush() {
+        if (gatheredLeaving == 0) {
+            writeGathered();
+        }
         channel.flush();
         if (waitingBytes != 0 && queue != null) {
             queue.look();
@@ -366,8 +444,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         return 0;
     }
 
-    /** Ends the connection over a peer that does not read. What stands in its queue is lost. */
-    final void endUnread() {
+    private void endUnread() {
         abort(new RPCXException(
                 RPCXException.Code.UNAVAILABLE,
                 "the peer does not read what it is sent",
@@ -498,6 +575,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         isOver = true;
         isEnding = true;
         frames.clear();
+        // on a channel that is closed: what waited is given back
+        writeGathered();
         if (timer != null) {
             timer.cancel(false);
             timers.release();

@@ -38,9 +38,6 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
      */
     private final int unchargedBytes;
 
-    /** What small replies may take of the heap while they wait, without being charged; one may always wait. */
-    static final int UNCHARGED_REPLIES = 2 * 1024;
-
     /** Tables for more are not kept. */
     private static final int MOST_PLACES_KEPT = 64;
 
@@ -75,15 +72,6 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     /** Set for the first of {@link #away}, and its charge. */
     private @Nullable ScheduledFuture<?> awayTimer;
-
-    /** Pays for small replies while they wait to be read: one for all, as each is charged in steps that are larger. */
-    private final Charge smallReplies;
-
-    /** What small replies that nothing is charged for take while they wait. */
-    private long uncharged;
-
-    /** Small replies wait that nothing can be charged for: the connection is about to end, and no more are made. */
-    private boolean isUnread;
 
     /** The channel is gone; handlers may be under way. */
     private boolean isOver;
@@ -121,7 +109,6 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         this.running = new RunningHandlers(account, this::nanoTime);
         this.callNanos = Math.min(CALL_NANOS, server.maxCallNanos());
         this.arriving = account.charge(Resource.REQUEST_BYTES);
-        this.smallReplies = account.charge(Resource.REPLY_BYTES);
         this.awayTimers = account.charge(Resource.TIMERS);
         this.dueTimers = account.charge(Resource.TIMERS);
         account.watch(places::held);
@@ -333,8 +320,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         boolean isKept = true;
         if (frame.length > unchargedBytes) {
             Charge charge = account.charge(Resource.REPLY_BYTES);
-            call.replyBytes = charge;
             isKept = charge.add(queuedBytes(frame.length));
+            call.replyBytes = isKept ? charge : null;
         }
         byte[] kept = isKept ? frame : unkept(call.id(), call.executed());
         inLoopOrHere(() -> answer(call, kept));
@@ -596,13 +583,13 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         if (charged != null) {
             writePaid(frame, charged);
         } else if (frame.length <= unchargedBytes) {
-            replySmall(frame);
+            writeSmall(frame);
         } else {
             Charge charge = account.charge(Resource.REPLY_BYTES);
             if (charge.add(queuedBytes(frame.length))) {
                 writePaid(frame, charge);
             } else {
-                replySmall(unkept(id, executed));
+                writeSmall(unkept(id, executed));
             }
         }
     }
@@ -612,35 +599,6 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             // all of it with the last byte: a part gives back whole steps only
             paid.set(Math.max(0, paid.held() - left));
         });
-    }
-
-    /**
-     * Most small replies leave at once. Those that do not take more of the heap than they have bytes: beyond a few of
-     * them each is charged, and where that is refused the peer, which does not read them, is not served any longer.
-     */
-    private void replySmall(byte[] frame) {
-        if (isUnread || writeSmall(frame)) {
-            return;
-        }
-        flush();
-        if (!writeSmall(frame)) {
-            isUnread = true;
-            inLoopOrHere(this::endUnread);
-        }
-    }
-
-    private boolean writeSmall(byte[] frame) {
-        long bytes = queuedBytes(frame.length);
-        if (uncharged == 0 || uncharged + bytes <= UNCHARGED_REPLIES) {
-            uncharged += bytes;
-            write(frame, left -> uncharged -= left);
-            return true;
-        }
-        if (smallReplies.add(bytes)) {
-            writePaid(frame, smallReplies);
-            return true;
-        }
-        return false;
     }
 
     private static byte[] unkept(long id, RPCXException.Executed executed) {

@@ -23,6 +23,7 @@ final class SocketQueue {
     private final Claim replies;
 
     private final LongSupplier replyBytes;
+    private final LongSupplier gatheredBytes;
     private final Runnable changed;
     private final Runnable unread;
 
@@ -45,15 +46,23 @@ final class SocketQueue {
 
     /**
      * @param replyBytes how much is charged of replies that have been made for the peer and have not left
+     * @param gatheredBytes what waits to join the queue
      * @param changed all that stood in the queue at some time has left it
      * @param unread ends the connection over a peer that does not read; what it still writes may be lost
      */
-    SocketQueue(Channel channel, Account account, LongSupplier replyBytes, Runnable changed, Runnable unread) {
+    SocketQueue(
+            Channel channel,
+            Account account,
+            LongSupplier replyBytes,
+            LongSupplier gatheredBytes,
+            Runnable changed,
+            Runnable unread) {
         this.channel = channel;
         this.loop = channel.eventLoop();
         this.claim = new Claim(account, Resource.QUEUE_BYTES, loop, this::cut);
         this.replies = new Claim(account, Resource.UNREAD_REPLY_BYTES, loop, this::cut);
         this.replyBytes = replyBytes;
+        this.gatheredBytes = gatheredBytes;
         this.changed = changed;
         this.unread = unread;
         channel.closeFuture().addListener(closed -> {
@@ -96,11 +105,9 @@ final class SocketQueue {
         }
     }
 
-    /**
-     * Whose peer takes nothing lets all wait that has been made for it, whenever that came, be the queue long or short.
-     */
+    /** Whose peer takes nothing lets all wait that has been made for it, whenever that came. */
     private void lookAtReplies() {
-        long waiting = isCut || isDropped || bytes() == 0 ? 0 : replyBytes.getAsLong();
+        long waiting = isCut || isDropped || channel.isWritable() ? 0 : replyBytes.getAsLong();
         if (waiting != replies.bytes() && !replies.set(waiting, loop.ticker().nanoTime())) {
             loop.execute(this::cut);
         }
@@ -114,11 +121,16 @@ final class SocketQueue {
         } else if (bytes < claim.bytes()) {
             claim.set(bytes, loop.ticker().nanoTime());
         }
+        // those of a reply that leaves are given back as it does: whoever reads pays for the rest alone
+        long waiting = replyBytes.getAsLong();
+        if (waiting < replies.bytes()) {
+            replies.set(waiting, loop.ticker().nanoTime());
+        }
     }
 
     private long bytes() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
-        return queue == null ? 0 : queue.totalPendingWriteBytes();
+        return queue == null ? 0 : queue.totalPendingWriteBytes() + gatheredBytes.getAsLong();
     }
 
     /** The look is in a task of its own: the queue counts a message until its listeners have been told. */

@@ -165,7 +165,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         MemoryReserve.keep();
         this.channel = channel;
         this.account = account;
-        this.unsent = new SocketQueue(channel, account, this::replyBytes, this::unsentChanged, this::endUnread);
+        this.unsent =
+                new SocketQueue(channel, account, this::replyBytes, () -> 0, this::unsentChanged, this::endUnread);
         this.kept = account.charge(Resource.KEPT_BYTES);
         this.frame = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::endFrame);
         this.loop = channel.eventLoop();

@@ -95,16 +95,18 @@ class ClassicServerConnectionTest {
         return ClassicWire.request(id, "slow", method, List.of(), List.of());
     }
 
+    /** What has been read of the connection, and is more than the replies that were looked at. */
+    private final ByteBuf came = Unpooled.buffer();
+
     /** The next reply, whose chunks follow each other. */
     private ClassicWire.Reply reply() {
-        ByteBuf all = Unpooled.buffer();
-        ByteBuf chunk = channel.readOutbound();
-        assertThat(chunk).as("a reply").isNotNull();
-        all.writeBytes(chunk);
-        while (all.readableBytes() < 4 + all.getInt(0)) {
-            all.writeBytes(channel.<ByteBuf>readOutbound());
+        while (came.readableBytes() < 4 || came.readableBytes() < 4 + came.getInt(came.readerIndex())) {
+            ByteBuf chunk = channel.readOutbound();
+            assertThat(chunk).as("a reply").isNotNull();
+            came.writeBytes(chunk);
+            chunk.release();
         }
-        return ClassicWire.readReply(all.skipBytes(4));
+        return ClassicWire.readReply(came.readSlice(came.readInt()));
     }
 
     private RPCXException error() {
@@ -235,54 +237,49 @@ class ClassicServerConnectionTest {
         assertThat(slow.waiting).hasSize(1);
     }
 
+    /** Each by itself would take many times its bytes of the heap. */
     @Test
-    void whatSmallRepliesAreChargedIsAboutWhatTheyTake() {
-        setReading(false);
-        int refusals = 1_000;
-        ByteBuf requests = Unpooled.buffer();
-        for (int i = 1; i <= refusals; i++) {
-            requests.writeBytes(request(i, "nowhere"));
-        }
-        send(requests);
-        assertThat(account.held(Resource.REPLY_BYTES)).isBetween(refusals * 270L, refusals * 500L);
-        setReading(true);
-        for (int i = 1; i <= refusals; i++) {
-            assertThat(error().executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
-        }
-        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
-    }
-
-    /** Also as long as its queue is short: with TLS a reply of a few bytes has hardly more in it. */
-    @Test
-    void smallRepliesAreChargedBeforeTheSocketIsFull() {
+    void smallRepliesThatWaitStandTogetherAndAreChargedByTheirBytes() {
         channel.pipeline().addFirst(stopped);
-        send(refusals(5));
+        int refusals = 1_000;
+        for (int i = 1; i <= refusals; i++) {
+            send(request(i, "nowhere"));
+        }
+        assertThat(channel.unsafe().outboundBuffer().size()).isLessThan(10);
+        long bytes = refusals
+                * (long) ClassicWire.reply(
+                                1,
+                                null,
+                                new RPCXException(
+                                        RPCXException.Code.NOT_FOUND, "", RPCXException.Executed.NOT_EXECUTED))
+                        .length;
+        assertThat(account.held(Resource.QUEUE_BYTES)).isBetween(bytes, 4 * bytes);
         assertThat(account.held(Resource.REPLY_BYTES)).isZero();
-        send(refusals(100));
-        assertThat(channel.isWritable()).isTrue();
-        assertThat(account.held(Resource.REPLY_BYTES)).isBetween(100 * 270L, 100 * 500L);
-        assertThat(account.held(Resource.UNREAD_REPLY_BYTES)).isBetween(100 * 270L, 100 * 500L);
         channel.pipeline().remove(stopped);
         channel.flushOutbound();
         channel.runPendingTasks();
-        for (int i = 1; i <= 105; i++) {
-            assertThat(error().executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        for (int i = 1; i <= refusals; i++) {
+            ClassicWire.Reply refused = reply();
+            assertThat(refused.id()).isEqualTo(i);
+            assertThat(Objects.requireNonNull(refused.error()).code()).isEqualTo(RPCXException.Code.NOT_FOUND);
         }
-        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
-        assertThat(account.held(Resource.UNREAD_REPLY_BYTES)).isZero();
+        assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
     }
 
-    private static ByteBuf refusals(int number) {
-        ByteBuf requests = Unpooled.buffer();
-        for (int i = 1; i <= number; i++) {
-            requests.writeBytes(request(i, "nowhere"));
-        }
-        return requests;
-    }
-
-    /** Of a larger number the peer reads some as they are made, which makes room for the others. */
     @Test
-    void whoDoesNotReadSmallRepliesThatFindNoRoomIsNotServedAnyLonger() {
+    void smallRepliesThatWaitAreGivenBackWithTheConnection() {
+        channel.pipeline().addFirst(stopped);
+        send(request(1, "nowhere"));
+        send(request(2, "nowhere"));
+        channel.close();
+        channel.runPendingTasks();
+        assertThat(channel.isOpen()).isFalse();
+        assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
+    }
+
+    /** As the server's other connections fill what there is for replies. */
+    @Test
+    void aReplyThatFindsNoRoomIsRefusedAndItsConnectionGoesOn() throws Exception {
         // each has a share of what is left
         List<Account> others = new ArrayList<>();
         List<Charge> all = new ArrayList<>();
@@ -297,18 +294,19 @@ class ClassicServerConnectionTest {
             others.add(other);
             all.add(charge);
         }
-        send(refusals(100));
-        for (int i = 1; i <= 100; i++) {
+        send(request(1, "later"));
+        Thread elsewhere = new Thread(() -> slow.waiting.get(0).complete("x".repeat(100_000)));
+        elsewhere.start();
+        elsewhere.join();
+        channel.runPendingTasks();
+        RPCXException error = error();
+        assertThat(error.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+        assertThat(error.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+        for (int i = 2; i <= 100; i++) {
+            send(request(i, "nowhere"));
             assertThat(error().code()).isEqualTo(RPCXException.Code.NOT_FOUND);
         }
-        channel.pipeline().addFirst(stopped);
-        send(refusals(5));
-        channel.runPendingTasks();
         assertThat(channel.isOpen()).isTrue();
-        send(refusals(100));
-        channel.runPendingTasks();
-        assertThat(channel.isOpen()).isFalse();
-        assertThat(account.held(Resource.REPLY_BYTES)).isZero();
         all.forEach(Charge::release);
         others.forEach(Account::close);
     }
@@ -374,6 +372,7 @@ class ClassicServerConnectionTest {
         assertThat(channel.config().isAutoRead()).isTrue();
         send(upload);
         assertThat(slow.waiting).hasSize(1);
+        slow.waiting.get(0).complete("at last");
         while (!waiting.isEmpty()) {
             waiting.remove().run();
         }

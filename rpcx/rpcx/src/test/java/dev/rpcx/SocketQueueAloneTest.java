@@ -66,13 +66,15 @@ class SocketQueueAloneTest {
     private final Account account = open("10.0.0.1");
     private final List<Account> others = new ArrayList<>();
     private long replyBytes;
+    private long gatheredBytes;
     private int changes;
     private int cuts;
     private Runnable whenCut = () -> {};
-    private final SocketQueue queue = new SocketQueue(socket, account, () -> replyBytes, () -> changes++, () -> {
-        cuts++;
-        whenCut.run();
-    });
+    private final SocketQueue queue =
+            new SocketQueue(socket, account, () -> replyBytes, () -> gatheredBytes, () -> changes++, () -> {
+                cuts++;
+                whenCut.run();
+            });
 
     private Account open(String address) {
         try {
@@ -221,6 +223,35 @@ class SocketQueueAloneTest {
     }
 
     @Test
+    void whatWaitsToJoinTheQueueIsChargedWithIt() {
+        write(LARGE);
+        queue.look();
+        long before = charged();
+        gatheredBytes = 10 * Charge.STEP_BYTES;
+        queue.look();
+        assertThat(charged()).isEqualTo(before + gatheredBytes);
+        gatheredBytes = 0;
+        queue.shortened();
+        assertThat(charged()).isBetween(before, before + Charge.STEP_BYTES);
+    }
+
+    @Test
+    void repliesThatLeaveAreChargedNoLonger() {
+        replyBytes = 50_000;
+        write(LARGE);
+        queue.look();
+        replyBytes = 20_000;
+        queue.shortened();
+        assertThat(unread()).isBetween(20_000L, 20_000L + 2 * Charge.STEP_BYTES);
+        replyBytes = 40_000;
+        queue.shortened();
+        assertThat(unread()).as("until the next look").isLessThan(40_000L);
+        replyBytes = 0;
+        queue.shortened();
+        assertThat(unread()).isZero();
+    }
+
+    @Test
     void aQueueForWhichThereIsNoRoomEndsItsConnectionALittleLater() {
         write(2 * POOL_BYTES);
         boolean[] isThere = new boolean[1];
@@ -235,11 +266,9 @@ class SocketQueueAloneTest {
     @Test
     void repliesWaitOnlyWhereTheSocketTakesNothing() {
         replyBytes = 20_000;
-        queue.look();
-        assertThat(unread()).isZero();
         write(1);
         queue.look();
-        assertThat(unread()).as("behind the shortest queue").isEqualTo(20_480);
+        assertThat(unread()).isZero();
         write(LARGE);
         assertThat(socket.isWritable()).isFalse();
         queue.look();
