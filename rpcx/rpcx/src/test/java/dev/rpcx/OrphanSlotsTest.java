@@ -102,10 +102,12 @@ class OrphanSlotsTest {
     @Test
     void aSlotWhoseCallerHasGoneIsFoundAtTheNextDeadline() {
         try (Hand hand = new Hand(9)) {
-            ClientCall gone = hand.abandon(hand.connection.slots.acquire(hand.inOneSecond()));
+            ClientCall gone = hand.connection.slots.acquire(hand.inOneSecond());
             assertThat(gone.slot).isZero();
             CompletableFuture<String> next = hand.call();
             hand.platform.settle(hand.channel);
+            // behind the next call, which would find it as it takes a slot
+            hand.abandon(gone);
             hand.reply(1);
             assertThat(next).isCompletedWithValue("y");
             hand.platform.pass(hand.channel, 2, TimeUnit.SECONDS);
@@ -175,7 +177,7 @@ class OrphanSlotsTest {
             ClientCall call = hand.connection.slots.acquire(hand.inOneSecond());
             hand.connection.send(call);
             hand.abandon(call);
-            hand.channel.close();
+            hand.connection.close("by the test");
             hand.platform.settle(hand.channel);
             assertThat(hand.connection.slots.taken()).isZero();
             assertThat(hand.connection.slots.hasOrphans).isFalse();
