@@ -24,6 +24,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -63,6 +64,23 @@ class FailingThreadsTest {
 
         @Method
         String deep(String text);
+    }
+
+    /** A class whose initializer meets the end of a stack stays unusable in its JVM, which is not looked at here. */
+    @BeforeAll
+    static void initializeClasses() {
+        for (boolean isClassic : new boolean[] {false, true}) {
+            Client.Builder builder = Client.builder().eventLoops(1);
+            try (Server server = Server.builder(RegistryServer.registry(new Echo()))
+                            .classic(isClassic)
+                            .build()
+                            .start();
+                    Client client = (isClassic ? builder.classic() : builder).build()) {
+                EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
+                assertThat(echo.echo("x")).isEqualTo("x");
+                assertThat(echo.later("x").join()).isEqualTo("x");
+            }
+        }
     }
 
     /** A frame that nobody knows, so that it is passed over. */
