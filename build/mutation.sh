@@ -14,14 +14,14 @@ find_maven mutation
 parts() {
   cat <<'PARTS'
 charge    Charge,Account,Ledger,Ledger$*,RetryBudget                 ChargeTest,LedgerTest,RetryBudgetTest
-slots     CallSlots                                                  CallSlotsAloneTest,CallSlotsTest,FullConnectionsTest,FailingThreadsTest,EarlyCallsTest,ClientMemoryTest
+slots     CallSlots                                                  CallSlotsAloneTest,CallSlotsTest,FullConnectionsTest,FailingThreadsTest,OrphanSlotsTest,EarlyCallsTest,ClientMemoryTest
 admission AdmissionLimit,GivenTimes                                  AdmissionStepsTest,AdmissionTrialTest,GivenTimesTest
 numbers   Varint,WireError,ProtoFields                               VarintTest,WireErrorTest
 streams   StreamSender*,StreamReceiver*,Serial                       StreamSenderTest,StreamReceiverTest,SerialTest
 wire      WireConnection*,Outbound*                                  WireFramesTest,WireConnectionTest,WireHereTest,UnfinishedFramesTest,OutboundTest
 small     KeepAlive,FloodGuard,Outbox,Streams,Streams$*              KeepAliveLooksTest,FloodGuardTest,OutboxTest,StreamMethodsTest
 server    ServerConnection*                                          WireServingTest,ServingBoundsTest,UnfinishedFramesTest,PostponedCallsTest,UnstartedCallsTest
-client    ClientConnection*,ClientStream*                            ClientWireTest,ClientHereTest,ReadTurnTest,SimulationTest
+client    ClientConnection*,ClientStream*                            ClientWireTest,ClientHereTest,OrphanSlotsTest,ExtraConnectionsTest,ReadTurnTest,SimulationTest
 classic   ClassicFrames*,ClassicWire*,ClassicConnection*             ClassicFramesTest,ClassicWireTest,ClassicConnectionTest,ClassicServingTest,ClassicServerConnectionTest,ClassicClientConnectionTest
 classic2  ClassicServer*                                             ClassicServingTest,ClassicServerConnectionTest,ClassicCallEndsTest
 classic3  ClassicClientConnection*,ClassicMethod*                    ClassicClientConnectionTest,ClassicMethodTest,ClassicClientTest

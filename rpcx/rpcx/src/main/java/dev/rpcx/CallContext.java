@@ -52,12 +52,6 @@ public final class CallContext {
         }
     }
 
-    /**
-     * Initialises this class, which fails for good where the first to need it is a call of a thread whose stack is nearly
-     * at its end.
-     */
-    static void prepare() {}
-
     private final long deadlineNanos;
 
     /** When the call's first frame was there. */

@@ -333,14 +333,15 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         begin(frame);
         boolean isWhole = false;
         try {
+            // never grown beyond a chunk, as its queue is charged for what is in it
+            if (gathered != null && gathered.readableBytes() + frame.length > CHUNK_BYTES) {
+                writeGathered();
+            }
             ByteBuf into = gathered;
             if (into == null) {
                 into = gathered = channel.alloc().directBuffer(frame.length);
             }
             into.writeBytes(frame);
-            if (into.readableBytes() >= CHUNK_BYTES) {
-                writeGathered();
-            }
             isWhole = true;
         } finally {
             if (!isWhole) {

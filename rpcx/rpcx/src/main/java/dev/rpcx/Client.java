@@ -11,6 +11,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.handler.ssl.SslHandler;
+import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -114,8 +115,29 @@ public final class Client implements AutoCloseable {
     private final Complaint oneWays = new Complaint(System.getLogger(Client.class.getName()), InstantSource.system());
     private volatile boolean closed;
 
+    // A class whose initializer fails stays unusable in its process, and the first to need one of these may be a call
+    // of
+    // a thread whose stack is nearly at its end.
+    static {
+        try {
+            MethodHandles.Lookup lookup = MethodHandles.lookup();
+            for (Class<?> each : List.of(
+                    CallContext.class,
+                    RPCXException.class,
+                    RPCXFuture.class,
+                    AsyncCall.class,
+                    ClientMethod.class,
+                    ClientMethod.Async.class,
+                    ClassicMethod.class,
+                    Threads.class)) {
+                lookup.ensureInitialized(each);
+            }
+        } catch (IllegalAccessException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
     private Client(Builder builder) {
-        CallContext.prepare();
         callTimeout = builder.callTimeout;
         connections = builder.connections;
         mostConnections = builder.mostConnections;

@@ -925,33 +925,55 @@ final class ClientConnection extends WireConnection {
         readTurn.endToLoop();
     }
 
+    /**
+     * Each step also runs where the one before it fails, as where the memory is at its end: somebody waits for it. The
+     * steps are methods, since a finally block stands in the bytecode once for each way into it.
+     */
     @Override
     void onClosed(String why) {
         closedWhy = why;
-        // each of these also where the one before it fails, as where the memory is at its end: somebody waits for it
         try {
             stopTimers();
             published.completeExceptionally(new IllegalStateException(why));
         } finally {
-            try {
-                // before the calls that connect again
-                Throwable failure = memoryWanted() == null
-                        ? new IllegalStateException(why)
-                        : RPCXException.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
-                if (!attempt.completeExceptionally(failure) && !leaving) {
-                    address.lost(this);
-                }
-            } finally {
-                endCalls();
-                try {
-                    endSlots();
-                } finally {
-                    dictionary.clear();
-                    entryBytes.release();
-                    address.forget(this);
-                }
-            }
+            endAttemptAndCalls(why);
         }
+    }
+
+    private void endAttemptAndCalls(String why) {
+        try {
+            // before the calls that connect again
+            Throwable failure = memoryWanted() == null
+                    ? new IllegalStateException(why)
+                    : RPCXException.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
+            if (!attempt.completeExceptionally(failure) && !leaving) {
+                address.lost(this);
+            }
+        } finally {
+            endCallsAndSlots();
+        }
+    }
+
+    private void endCallsAndSlots() {
+        try {
+            endCalls();
+        } finally {
+            endSlotsAndForget();
+        }
+    }
+
+    private void endSlotsAndForget() {
+        try {
+            endSlots();
+        } finally {
+            forgetAll();
+        }
+    }
+
+    private void forgetAll() {
+        dictionary.clear();
+        entryBytes.release();
+        address.forget(this);
     }
 
     private void stopTimers() {

@@ -91,9 +91,12 @@ public record PublishedMethod(String name, Method method) {
 
     /** No method has the annotations of the one that it overrides, and the interface's are those of clients. */
     private static void refuseOtherNumbers(Class<?> type, Method method) {
-        for (Class<?> each : interfaces(type, new LinkedHashSet<>())) {
-            for (Method declared : each.getDeclaredMethods()) {
-                boolean isNumbered = each.isAnnotationPresent(RPCXClient.class)
+        Set<Class<?>> interfaces = interfaces(type, new LinkedHashSet<>());
+        for (Class<?> each : interfaces) {
+            boolean isOfClient = interfaces.stream()
+                    .anyMatch(other -> other.isAnnotationPresent(RPCXClient.class) && each.isAssignableFrom(other));
+            for (Method declared : methods(each, isOfClient)) {
+                boolean isNumbered = isOfClient
                         || Arrays.stream(declared.getParameters())
                                 .anyMatch(parameter -> parameter.isAnnotationPresent(Field.class));
                 if (isNumbered
@@ -109,6 +112,18 @@ public record PublishedMethod(String name, Method method) {
         }
     }
 
+    /** What has nothing to do with calls may name classes that are not there. */
+    private static Method[] methods(Class<?> type, boolean isOfClient) {
+        try {
+            return type.getDeclaredMethods();
+        } catch (NoClassDefFoundError e) {
+            if (isOfClient) {
+                throw e;
+            }
+            return new Method[0];
+        }
+    }
+
     private static Set<Class<?>> interfaces(Class<?> type, Set<Class<?>> found) {
         for (Class<?> each : type.getInterfaces()) {
             if (found.add(each)) {
@@ -118,21 +133,43 @@ public record PublishedMethod(String name, Method method) {
         return type.getSuperclass() == null ? found : interfaces(type.getSuperclass(), found);
     }
 
-    /** Of a generic interface's method a bridge has the types. */
+    /** A generic interface's method has other types; of those that may be it there has to be one. */
     private static boolean isImplementedBy(Method method, Method declared, Class<?> type) {
-        if (!method.getName().equals(declared.getName())
-                || method.getParameterCount() != declared.getParameterCount()
-                || Modifier.isStatic(declared.getModifiers())) {
+        if (Modifier.isStatic(declared.getModifiers()) || !isLike(method, declared)) {
             return false;
         }
-        boolean isIt = Arrays.equals(method.getParameterTypes(), declared.getParameterTypes());
-        for (Class<?> c = type; c != null && !isIt; c = c.getSuperclass()) {
-            isIt = Arrays.stream(c.getDeclaredMethods())
-                    .anyMatch(each -> each.isBridge()
-                            && each.getName().equals(declared.getName())
-                            && Arrays.equals(each.getParameterTypes(), declared.getParameterTypes()));
+        List<Method> bridges = new ArrayList<>();
+        List<Method> others = new ArrayList<>();
+        for (Class<?> c = type; c != null; c = c.getSuperclass()) {
+            for (Method each : c.getDeclaredMethods()) {
+                if (isLike(each, declared)) {
+                    (each.isBridge() ? bridges : others).add(each);
+                }
+            }
         }
-        return isIt;
+        if (others.stream().anyMatch(each -> haveSameTypes(each, declared))) {
+            return haveSameTypes(method, declared);
+        }
+        return bridges.stream().anyMatch(each -> haveSameTypes(each, declared))
+                && others.stream().map(PublishedMethod::signature).distinct().count() == 1;
+    }
+
+    /** Whether the one may override the other: it has the same name, and takes nothing that the other does not. */
+    private static boolean isLike(Method method, Method declared) {
+        if (!method.getName().equals(declared.getName())
+                || method.getParameterCount() != declared.getParameterCount()) {
+            return false;
+        }
+        for (int i = 0; i < method.getParameterCount(); i++) {
+            if (!declared.getParameterTypes()[i].isAssignableFrom(method.getParameterTypes()[i])) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean haveSameTypes(Method one, Method other) {
+        return Arrays.equals(one.getParameterTypes(), other.getParameterTypes());
     }
 
     /**

@@ -327,7 +327,15 @@ final class ChangingService {
                 }
             }
             default -> {
-                if (type.isNumbered && type.members.stream().noneMatch(member -> member.number == 0)) {
+                int unknown =
+                        type.members.stream().map(Member::isUnknown).toList().indexOf(true);
+                if (type.isNumbered
+                        && unknown >= 0
+                        && !type.members.get(unknown).name.equals("UNKNOWN")) {
+                    String name = type.members.get(unknown).name;
+                    type.members.set(unknown, new Member(name, 0, "", false, false));
+                    tell("%s.%s stands for nothing but itself", type.name, name);
+                } else if (type.isNumbered && type.members.stream().noneMatch(member -> member.number == 0)) {
                     type.members.add(new Member("Z", 0, "", false, false));
                     tell("%s gets a constant of number 0", type.name);
                 }

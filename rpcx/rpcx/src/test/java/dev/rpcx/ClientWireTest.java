@@ -75,6 +75,7 @@ class ClientWireTest {
 
         int ends;
         boolean cancelsAtOnce;
+        boolean breaksARule;
 
         /** Brings nothing, and does not end. */
         static final class Never implements Flow.Subscription {
@@ -98,6 +99,9 @@ class ClientWireTest {
             subscription = given;
             if (first > 0) {
                 given.request(first);
+            }
+            if (breaksARule) {
+                given.request(0);
             }
             if (cancelsAtOnce) {
                 given.cancel();
@@ -389,6 +393,17 @@ class ClientWireTest {
     }
 
     @Test
+    void anErrorOfTheConnectionThatCannotBeReadEndsItsCallsToo() {
+        open();
+        CompletableFuture<String> call = echo("a");
+        expect(Wire.REQUEST);
+        send(Wire.ERROR, 0, Unpooled.buffer().writeByte(0x0a).writeByte(50));
+        assertThat(failure(call).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(failure(call)).hasMessageEndingWith("for a reason that cannot be read");
+        assertThat(channel().isOpen()).isFalse();
+    }
+
+    @Test
     void aServerThatLeavesIsToldSoAndServesWhatIsUnderWay() {
         open();
         CompletableFuture<String> call = echo("a");
@@ -545,6 +560,65 @@ class ClientWireTest {
         assertThat(underWay.get(3)).isNotDone();
     }
 
+    /** A connection that is left, with a call under way. */
+    private void leaveWithACall(List<CompletableFuture<String>> underWay) {
+        pass(1_000);
+        frames.clear();
+        underWay.add(echo("under way"));
+        send(Wire.GOAWAY, 0);
+        assertThat(channel().isOpen()).isTrue();
+    }
+
+    /** There may be five. */
+    @Test
+    void connectionsThatHaveEndedAreNotAmongThoseThatAreLeft() {
+        open();
+        List<CompletableFuture<String>> underWay = new ArrayList<>();
+        List<EmbeddedChannel> left = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            leaveWithACall(underWay);
+            left.add(channel());
+            openAgain();
+        }
+        for (EmbeddedChannel over : left.subList(3, 5)) {
+            over.close();
+            hand.settle(over);
+        }
+        for (int i = 0; i < 2; i++) {
+            leaveWithACall(underWay);
+            openAgain();
+            hand.opened.forEach(hand::settle);
+        }
+        assertThat(underWay.stream().map(CompletableFuture::isDone))
+                .containsExactly(false, false, false, true, true, false, false);
+    }
+
+    /** As where there is no memory for one of them. */
+    @Test
+    void aConnectionEndsItsCallsWhicheverStepOfItsEndFails() {
+        for (int failing = 1; failing < 8; failing++) {
+            if (failing == 1) {
+                open();
+            } else {
+                frames.clear();
+                pass(1_000);
+                openAgain();
+            }
+            CompletableFuture<String> call = echo("a");
+            hand.ticker.failAt(failing);
+            try {
+                connection().close("of this test");
+            } catch (OutOfMemoryError ofThisTest) {
+                // what has become of the connection is looked at
+            }
+            hand.ticker.failAt(0);
+            hand.settle(channel());
+            assertThat(call).isCompletedExceptionally();
+            assertThat(connection().slots.taken()).isZero();
+            assertThat(client.ledger().held(Resource.TABLE_BYTES)).isZero();
+        }
+    }
+
     @Test
     void theEndOfTheChannelEndsEveryCall() {
         open();
@@ -662,6 +736,24 @@ class ClientWireTest {
         subscribe(remote.bringsOf("x".repeat(50_000)), seen);
         expectNothing();
         return seen;
+    }
+
+    /** A PING has any number. */
+    @Test
+    void thePongOfAPingWithTheNumberOfARequestThatWaitsDoesNotWaitWithIt() {
+        open();
+        hand.reads(channel(), false);
+        for (String text : List.of("x", "y")) {
+            subscribe(remote.bringsOf(text.repeat(50_000)), new Seen(0));
+        }
+        channel().config().setAutoRead(true);
+        int second = Objects.requireNonNull(connection().slots.at(1)).id;
+        send(Wire.PING, second);
+        hand.reads(channel(), true);
+        look();
+        List<Integer> types =
+                frames.stream().map(frame -> frame.head() & Wire.TYPE_MASK).toList();
+        assertThat(types.indexOf(Wire.PONG)).isLessThan(types.lastIndexOf(Wire.REQUEST));
     }
 
     @Test
@@ -939,6 +1031,48 @@ class ClientWireTest {
         expect(Wire.CANCEL);
     }
 
+    /** A call of a second whose end is so late. @return what its caller is told */
+    private RPCXException endedLate(long nanos) {
+        CompletableFuture<String> brief = remote.brief("a");
+        calls.add(brief);
+        hand.settle(channel());
+        int id = requestAmong().id();
+        hand.pass(channel(), TimeUnit.SECONDS.toNanos(1) + nanos, TimeUnit.NANOSECONDS);
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        return failure(brief);
+    }
+
+    @Test
+    void aCallWhoseEndIsLateByMoreThanATenthOfItsTimeTellsThatTheEventLoopWasHeldUp() {
+        open();
+        RPCXException inTime = endedLate(TimeUnit.MILLISECONDS.toNanos(100));
+        assertThat(inTime.code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(inTime).hasMessageEndingWith(": no reply in time");
+        RPCXException heldUp = endedLate(TimeUnit.MILLISECONDS.toNanos(100) + 1);
+        assertThat(heldUp.code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(heldUp.executed()).isEqualTo(Executed.MAYBE);
+        assertThat(heldUp).hasMessageEndingWith("while the event loop was held up for 100 ms or more");
+    }
+
+    @Test
+    void fiveMillisecondsAreNotLateHoweverLittleTimeACallHas() {
+        open();
+        for (long late : new long[] {5_000_000, 5_000_001}) {
+            CallContext.set(new CallContext(
+                    hand.ticker().nanoTime() + TimeUnit.MILLISECONDS.toNanos(10), Metadata.EMPTY, null, hand.ticker()));
+            CompletableFuture<String> bound;
+            try {
+                bound = echo("a");
+            } finally {
+                CallContext.set(null);
+            }
+            hand.pass(channel(), TimeUnit.MILLISECONDS.toNanos(10) + late, TimeUnit.NANOSECONDS);
+            assertThat(String.valueOf(failure(bound).getMessage()).contains("held up"))
+                    .isEqualTo(late > 5_000_000);
+        }
+    }
+
     @Test
     void aCallThatIsGivenUpIsCancelledOnce() {
         open();
@@ -1058,6 +1192,31 @@ class ClientWireTest {
         hand.ticker.failAt(0);
         assertThat(failure(call).code()).isEqualTo(Code.OVERLOADED);
         assertThat(channel().isOpen()).isFalse();
+    }
+
+    /** Whoever is about to be told of the end of its call, and all behind it. */
+    @Test
+    void callsWhoseEndCannotBeToldInTheirTimeEndWithTheirConnection() {
+        for (int failing = 6; failing < 8; failing++) {
+            if (failing == 6) {
+                open();
+            } else {
+                frames.clear();
+                pass(1_000);
+                openAgain();
+            }
+            List<CompletableFuture<String>> both = List.of(remote.brief("a"), remote.brief("b"));
+            calls.addAll(both);
+            hand.settle(channel());
+            pass(999);
+            assertThat(both).noneMatch(CompletableFuture::isDone);
+            // behind the look, and what the loop and its timers ask the clock for
+            hand.ticker.failAt(failing);
+            pass(1);
+            hand.ticker.failAt(0);
+            assertThat(both).allMatch(CompletableFuture::isCompletedExceptionally);
+            assertThat(channel().isOpen()).isFalse();
+        }
     }
 
     @Test
@@ -1473,6 +1632,381 @@ class ClientWireTest {
         Seen refused = subscribe(remote.brings(3), new Seen(0));
         assertThat(failure(refused).code()).isEqualTo(Code.OVERLOADED);
         assertThat(waiting.ends).isZero();
+    }
+
+    @Test
+    void whoBreaksARuleAsTheStreamBeginsIsToldSoAndNothingIsSent() {
+        open();
+        Seen seen = new Seen(0);
+        seen.breaksARule = true;
+        subscribe(remote.brings(3), seen);
+        assertThat(seen.failure).isInstanceOf(IllegalArgumentException.class);
+        assertThat(seen.ends).isEqualTo(1);
+        expectNothing();
+    }
+
+    @Test
+    void aStreamThatWaitsForItsConnectionKeepsWhatItWasSubscribedWithAndPaysForItUntilItIsSent() {
+        byte[] bytes = new byte[10_000];
+        Seen seen = subscribe(remote.bringsOfBytes(bytes), new Seen(0));
+        bytes[9_999] = 9;
+        assertThat(requestBytes()).isGreaterThan(9_999);
+        connecting();
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        dictionary(Wire.DICTIONARY, "brings");
+        Frame request = expect(Wire.REQUEST);
+        assertThat(request.payload()).endsWith(0, 0);
+        assertThat(requestBytes()).isZero();
+        assertThat(connection().slots.hasOrphans).isFalse();
+        send(Wire.REPLY, request.id());
+        assertThat(seen.ends).isEqualTo(1);
+    }
+
+    private long requestBytes() {
+        return client.ledger().held(Resource.REQUEST_BYTES);
+    }
+
+    @Test
+    @SuppressWarnings("NullAway") // a mistake of the caller, which nothing keeps it from
+    void aStreamWhoseArgumentsCannotBeKeptUntilItHasAConnectionIsToldSo() {
+        open();
+        channel().close();
+        hand.settle(channel());
+        Seen seen = subscribe(remote.bringsOf(null), new Seen(0));
+        assertThat(failure(seen).executed()).isEqualTo(Executed.NOT_EXECUTED);
+        assertThat(requestBytes()).isZero();
+        assertThat(client.address("peer", 1).waitingCalls()).isZero();
+    }
+
+    @Test
+    void aStreamThatComesToNobodyAgainAndAgainEndsAfterEightAttempts() {
+        Seen seen = unread(new Seen(2));
+        int attempts = 1;
+        while (seen.ends == 0) {
+            assertThat(requestBytes()).as("what it was subscribed with").isGreaterThan(49_999);
+            EmbeddedChannel old = channel();
+            leavesUnread();
+            hand.reads(old, true);
+            if (seen.ends == 0) {
+                assertThat(requestBytes()).as("while it waits").isGreaterThan(49_999);
+                attempts++;
+                assertThat(attempts).isLessThan(10);
+                pass(1_000);
+                connecting();
+                frames.clear();
+                send(RawPeer.preface());
+                expect(Wire.SETTINGS);
+                pass(1_000);
+                dictionaryToAReaderOfNothing();
+            }
+        }
+        assertThat(failure(seen).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(failure(seen).executed()).isEqualTo(Executed.NOT_EXECUTED);
+        assertThat(attempts).isEqualTo(8);
+        assertThat(requestBytes()).isZero();
+    }
+
+    /** The connection takes calls from here on, and nothing of them leaves. */
+    private void dictionaryToAReaderOfNothing() {
+        hand.reads(channel(), false);
+        channel().config().setAutoRead(true);
+        dictionary(Wire.DICTIONARY, "echo", "brings");
+        // one that it has kept for a while: the next one is made at once
+        pass(1_000);
+        expectNothing();
+    }
+
+    /** Gives connections as a test says, and does what it says as it is asked. */
+    private final class Chosen extends Route {
+        final List<Coming<ClientConnection>> coming = new ArrayList<>();
+        private final ArrayDeque<Boolean> isReady = new ArrayDeque<>();
+        Runnable asReady = () -> {};
+        Runnable asComing = () -> {};
+
+        /** @param isReady whether there is a connection, as often as this is asked; none from then on */
+        Chosen(Boolean... isReady) {
+            super(client);
+            this.isReady.addAll(List.of(isReady));
+        }
+
+        @Override
+        boolean hasOthers() {
+            return false;
+        }
+
+        @Override
+        @Nullable
+        ClientConnection ready(int key) {
+            asReady.run();
+            return !isReady.isEmpty() && isReady.remove() ? connection() : null;
+        }
+
+        @Override
+        @Nullable
+        ClientConnection readyBeside(List<ClientAddress> asked) {
+            return null;
+        }
+
+        @Override
+        Coming<ClientConnection> connect(int key) {
+            Coming<ClientConnection> next = new Coming<>();
+            coming.add(next);
+            asComing.run();
+            return next;
+        }
+
+        @Override
+        Coming<ClassicClientConnection> connectClassic() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public String toString() {
+            return "chosen";
+        }
+    }
+
+    /** A stream of one argument by this route. */
+    @SuppressWarnings("unchecked") // the items are texts
+    private Flow.Publisher<String> stream(Route route, Codec<Object[]> parameters) throws Exception {
+        Codecs codecs = Codecs.standard(Remote.class);
+        java.lang.reflect.Method brings = Remote.class.getMethod("bringsOf", String.class);
+        ClientMethod method = new ClientMethod(
+                100,
+                ClientMethod.Kind.STREAM,
+                "hand",
+                "brings",
+                parameters,
+                codecs.result(brings),
+                MethodShape.UNKNOWN,
+                TimeUnit.MINUTES.toNanos(1),
+                route,
+                null,
+                null,
+                null);
+        return (Flow.Publisher<String>) Objects.requireNonNull(method.call(new Object[] {"a"}, Metadata.EMPTY));
+    }
+
+    /** Others take the slot that there was as the connection was chosen, twice. */
+    @Test
+    void aStreamThatIsOvertakenWaitsForTheNextConnectionAndCanBeGivenUpThen() throws Exception {
+        open();
+        connection().slots.limit(1);
+        ClientCall taken = connection().slots.acquire(0);
+        Chosen route = new Chosen(true, false, true, false);
+        Seen seen = subscribe(stream(route, new Written()), new Seen(2));
+        assertThat(route.coming).hasSize(1);
+        assertThat(route.waitingCalls()).isEqualTo(1);
+        long held = requestBytes();
+        assertThat(held).isPositive();
+        route.coming.get(0).complete(connection());
+        assertThat(route.coming).hasSize(2);
+        assertThat(route.waitingCalls()).isEqualTo(1);
+        assertThat(requestBytes()).isEqualTo(held);
+        seen.subscription().cancel();
+        assertThat(route.waitingCalls()).isZero();
+        assertThat(route.coming.get(1).isWaitedFor()).isFalse();
+        assertThat(requestBytes()).isZero();
+        assertThat(seen.ends).isZero();
+        taken.dropUnsent();
+    }
+
+    /** By another thread. */
+    @Test
+    void aStreamThatIsCancelledAsItBeginsToWaitDoesNotWait() throws Exception {
+        open();
+        Chosen route = new Chosen();
+        Seen seen = new Seen(2);
+        route.asComing = () -> seen.subscription().cancel();
+        subscribe(stream(route, new Written()), seen);
+        assertThat(route.coming.get(0).isWaitedFor()).isFalse();
+        assertThat(route.waitingCalls()).isZero();
+        assertThat(requestBytes()).isZero();
+        assertThat(seen.ends).isZero();
+    }
+
+    /** By another thread, which has broken a rule before. */
+    @Test
+    void aStreamThatIsGivenUpAsItsConnectionIsChosenIsNotSentAndItsSubscriberHasTheLastWord() throws Exception {
+        open();
+        Chosen route = new Chosen(true);
+        Seen seen = new Seen(2);
+        route.asReady = () -> seen.subscription().request(0);
+        subscribe(stream(route, new Written()), seen);
+        expectNothing();
+        assertThat(route.coming).isEmpty();
+        assertThat(connection().slots.taken()).isZero();
+        assertThat(seen.failure).isInstanceOf(IllegalArgumentException.class);
+        assertThat(seen.ends).isEqualTo(1);
+    }
+
+    /** By another thread. */
+    @Test
+    void aStreamThatIsCancelledAsItsArgumentsAreReadIsCancelledThere() throws Exception {
+        open();
+        Written written = new Written();
+        Seen seen = new Seen(0);
+        written.behind = () -> seen.subscription().cancel();
+        subscribe(stream(client.address("peer", 1), written), seen);
+        int id = expect(Wire.REQUEST).id();
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        assertThat(connection().load()).isZero();
+        assertThat(seen.ends).isZero();
+    }
+
+    /** As where there is no memory for that. */
+    @Test
+    void aStreamWhoseEndCannotBeCountedIsToldItAllTheSame() {
+        open();
+        for (int failing = 1; failing < 3; failing++) {
+            Seen seen = subscribe(remote.brings(3), new Seen(0));
+            ByteBuf end = RawPeer.frame(Wire.REPLY, expect(Wire.REQUEST).id(), Unpooled.EMPTY_BUFFER);
+            hand.ticker.failAt(failing);
+            send(end);
+            hand.ticker.failAt(0);
+            assertThat(seen.ends).isEqualTo(1);
+            assertThat(seen.failure).isNull();
+            assertThat(connection().load()).isZero();
+        }
+        assertThat(connection().isUsable()).isTrue();
+    }
+
+    /** As where there is no memory for that. */
+    @Test
+    void anItemThatCannotBeTakenEndsItsCallAndNoOther() {
+        open();
+        Seen seen = subscribe(remote.brings(3), new Seen(2));
+        int id = expect(Wire.REQUEST).id();
+        expect(Wire.CREDIT);
+        ByteBuf item = RawPeer.frame(Wire.ITEM, id, RawPeer.text("a"));
+        hand.ticker.failAt(1);
+        send(item);
+        assertThat(failure(seen).code()).isEqualTo(Code.OVERLOADED);
+        assertThat(failure(seen)).hasMessageContaining("no memory is left for what came back");
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        assertThat(connection().isUsable()).isTrue();
+        assertThat(connection().load()).isZero();
+    }
+
+    // ---- streams that are trials
+
+    /** The circuit is open, and the next call is its trial. */
+    private void openCircuit() {
+        open();
+        for (int i = 0; i < 19; i++) {
+            subscribe(remote.brings(3), new Seen(0));
+            sendError(expect(Wire.REQUEST).id(), Code.OVERLOADED, Executed.NOT_EXECUTED);
+        }
+        expectRefusal();
+        pass(1_000);
+    }
+
+    private void expectRefusal() {
+        Seen refused = subscribe(remote.brings(3), new Seen(0));
+        assertThat(failure(refused)).hasMessageContaining("circuit");
+        expectNothing();
+    }
+
+    /** PINGs may stand before it. */
+    private Frame requestAmong() {
+        look();
+        Frame request = frames.stream()
+                .filter(frame -> (frame.head() & Wire.TYPE_MASK) == Wire.REQUEST)
+                .findFirst()
+                .orElseThrow();
+        frames.remove(request);
+        return request;
+    }
+
+    private void expectClosedCircuit() {
+        for (int i = 0; i < 3; i++) {
+            subscribe(remote.brings(3), new Seen(0));
+            expect(Wire.REQUEST);
+        }
+        expectNothing();
+    }
+
+    /** A timer has a connection's loop look. */
+    private void passToTheLook(int millis) {
+        pass(millis);
+        hand.settle(channel());
+    }
+
+    @Test
+    void aTrialThatBringsNothingIsAnsweredByASignOfTheServerOncePauseLater() {
+        openCircuit();
+        Seen trial = subscribe(remote.brings(3), new Seen(0));
+        int id = requestAmong().id();
+        List<Integer> pings = takePings();
+        assertThat(pings).hasSize(1);
+        expectRefusal();
+        send(Wire.PONG, pings.get(0));
+        passToTheLook(999);
+        expectRefusal();
+        passToTheLook(1);
+        expectClosedCircuit();
+        assertThat(trial.ends).isZero();
+        send(Wire.REPLY, id);
+        assertThat(trial.ends).isEqualTo(1);
+    }
+
+    @Test
+    void theServerOfATrialIsAskedOncePerPauseUntilItSaysSomething() {
+        openCircuit();
+        subscribe(remote.brings(3), new Seen(0));
+        requestAmong();
+        assertThat(takePings()).hasSize(1);
+        connection().askForSign();
+        passToTheLook(999);
+        connection().askForSign();
+        assertThat(takePings()).as("within the pause").isEmpty();
+        passToTheLook(1);
+        List<Integer> pings = takePings();
+        assertThat(pings).hasSize(1);
+        send(Wire.PONG, pings.get(0));
+        passToTheLook(1_000);
+        expectClosedCircuit();
+    }
+
+    @Test
+    void aTrialThatEndsWithoutAnItemHasBeenAnswered() {
+        openCircuit();
+        Seen trial = subscribe(remote.brings(3), new Seen(0));
+        int id = requestAmong().id();
+        assertThat(takePings()).hasSize(1);
+        send(Wire.REPLY, id);
+        assertThat(trial.ends).isEqualTo(1);
+        expectClosedCircuit();
+    }
+
+    @Test
+    void aTrialThatHasFailedIsNotAnsweredByWhatTheServerSaysBehindIt() {
+        openCircuit();
+        subscribe(remote.brings(3), new Seen(0));
+        int id = requestAmong().id();
+        List<Integer> pings = takePings();
+        sendError(id, Code.OVERLOADED, Executed.NOT_EXECUTED);
+        send(Wire.PONG, pings.get(0));
+        passToTheLook(1_000);
+        subscribe(remote.brings(3), new Seen(0));
+        requestAmong();
+        takePings();
+        expectRefusal();
+    }
+
+    @Test
+    @SuppressWarnings("NullAway") // a mistake of the caller, which nothing keeps it from
+    void aStreamThatCannotBeSentLeavesTheTrialToTheNext() {
+        openCircuit();
+        assertThat(failure(subscribe(remote.bringsOf(null), new Seen(0))).code())
+                .isNotEqualTo(Code.UNAVAILABLE);
+        subscribe(remote.brings(3), new Seen(0));
+        requestAmong();
+        takePings();
+        expectRefusal();
     }
 
     /** The circuit opens when half of at least twenty calls have failed. */
@@ -2043,6 +2577,24 @@ class ClientWireTest {
         sendError(second, Code.CANCELLED, Executed.MAYBE);
         assertThat(connection().load()).isZero();
         passBehindMuch(6);
+    }
+
+    /** Its CANCEL may stand behind the PING. */
+    @Test
+    void soHasOneThatIsGivenUpInTheNanosecondOfThePing() {
+        open();
+        int first = giveUp();
+        int asked = passBehindMuch().get(0);
+        CompletableFuture<String> call = echo("b");
+        int second = expect(Wire.REQUEST).id();
+        call.cancel(true);
+        hand.settle(channel());
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(second);
+        sendError(first, Code.CANCELLED, Executed.MAYBE);
+        send(Wire.PONG, asked);
+        assertThat(passBehindMuch()).hasSize(1);
+        sendError(second, Code.CANCELLED, Executed.MAYBE);
+        assertThat(connection().load()).isZero();
     }
 
     @Test

@@ -222,9 +222,14 @@ public final class ServiceProcessor extends AbstractProcessor {
 
     /** No method has the annotations of the one that it overrides, and the interface's are those of clients. */
     private void refuseOtherNumbers(TypeElement type, ExecutableElement method) {
-        for (TypeElement each : interfaces(type, new LinkedHashSet<>())) {
+        Set<TypeElement> interfaces = interfaces(type, new LinkedHashSet<>());
+        for (TypeElement each : interfaces) {
+            boolean isOfClient = interfaces.stream()
+                    .filter(other -> other.getAnnotation(RPCXClient.class) != null)
+                    .anyMatch(other -> other.equals(each)
+                            || interfaces(other, new LinkedHashSet<>()).contains(each));
             for (ExecutableElement declared : ElementFilter.methodsIn(each.getEnclosedElements())) {
-                boolean isNumbered = each.getAnnotation(RPCXClient.class) != null
+                boolean isNumbered = isOfClient
                         || declared.getParameters().stream()
                                 .anyMatch(parameter -> parameter.getAnnotation(Field.class) != null);
                 if (isNumbered

@@ -299,7 +299,8 @@ public final class Compatibility {
                         Direction.BOTH,
                         where,
                         "was " + old.type() + ", is " + now.type() + ", and calls of another shape are refused");
-            } else {
+            } else if (old.number() != 0 || !isEnum(before)) {
+                // what an enum's constant of number 0 also stands for changes no byte, and no value that is sent
                 retyped(where, old.type(), now.type());
             }
         }

@@ -14,7 +14,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
-import java.net.URI;
 import java.net.URISyntaxException;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
@@ -222,11 +221,9 @@ public final class SchemaTool {
     private List<Lock> locksBeside(@Nullable Path module) throws IOException {
         List<Lock> all = new ArrayList<>();
         for (URL url : Collections.list(loader.getResources(Lock.RESOURCE))) {
-            if (url.getProtocol().equals("file")) {
-                Path path = Path.of(URI.create(url.toString()));
-                if (module == null || !path.startsWith(module)) {
-                    all.add(read(path.toString()));
-                }
+            Path path = pathOf(url);
+            if (path != null && (module == null || !path.startsWith(module))) {
+                all.add(read(path.toString()));
             }
         }
         return all;
@@ -235,14 +232,13 @@ public final class SchemaTool {
     /** The jar or the folder that a class was loaded from; null for any other place. */
     private static @Nullable Path placeOf(Class<?> type) {
         CodeSource source = type.getProtectionDomain().getCodeSource();
-        if (source == null
-                || source.getLocation() == null
-                || !source.getLocation().getProtocol().equals("file")) {
-            return null;
-        }
+        return source == null || source.getLocation() == null ? null : pathOf(source.getLocation());
+    }
+
+    private static @Nullable Path pathOf(URL url) {
         try {
-            return Path.of(source.getLocation().toURI());
-        } catch (URISyntaxException e) {
+            return url.getProtocol().equals("file") ? Path.of(url.toURI()) : null;
+        } catch (URISyntaxException | IllegalArgumentException e) {
             return null;
         }
     }

@@ -808,6 +808,17 @@ final class Forms {
                     "SERVER Service extends Base implements J { @Method public void a(String x) {} } interface J {}"
                             + " abstract class Base implements I<String> {} interface I<T> { void a(@Field(2) T x); }",
                     "Service.a: its parameters have the numbers [1], and [2] in"),
+            server(
+                    "SERVER Service implements I { @Method public void a(@Field(2) int x, @Field(1) int y) {} }"
+                            + " @RPCXClient(remoteServerName = \"x\") interface I extends J {}"
+                            + " interface J { void a(int x, int y); }",
+                    "Service.a: its parameters have the numbers [2, 1], and [1, 2] in"),
+            server("SERVER Service implements I<String> { @Method public void a(@Field(2) String x, @Field(1) int y) {}"
+                    + " @Method(\"b\") public void a(Integer x, int y) {} }"
+                    + " interface I<T> { void a(@Field(2) T x, @Field(1) int y); }"),
+            server("public SERVER Service extends Base { @Method(\"b\") public void a(long x, long y) {} }"
+                    + " class Base implements I { @Method public void a(@Field(2) int x, @Field(1) int y) {} }"
+                    + " interface I { void a(@Field(2) int x, @Field(1) int y); }"),
             server("SERVER Service implements I { @Method public void a(int x) {} public void a(String x) {} }"
                     + " interface I { void a(@Field(2) String x); }"),
             server("SERVER Service extends Base {} class Base { @Method private void a() {} }"),

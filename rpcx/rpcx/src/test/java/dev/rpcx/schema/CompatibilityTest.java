@@ -58,6 +58,10 @@ class CompatibilityTest {
     void whatComesToStandForTheUnknownIsNullForThoseWhoDoNotHaveIt() {
         assertThat(breaks(role(""), role("  0 OTHER unknown\n")))
                 .containsExactly("BOTH a.Role.OTHER: is new, and one side's null is the other's OTHER");
+        assertThat(breaks(role("  0 NONE constant\n"), role("  0 NONE unknown\n")))
+                .isEmpty();
+        assertThat(breaks(role("  0 NONE unknown\n"), role("  0 NONE constant\n")))
+                .isEmpty();
         assertThat(breaks(pet("  1 dog a.Dog\n"), pet("  0 Fish unknown\n  1 dog a.Dog\n")))
                 .containsExactly("FORWARD a.Pet.Fish: is new, and where it is sent old peers read null, or refuse it");
         assertThat(breaks(role("  0 OTHER unknown\n"), role("  0 NONE unknown\n")))
