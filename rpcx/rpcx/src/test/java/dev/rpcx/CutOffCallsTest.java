@@ -138,7 +138,7 @@ class CutOffCallsTest {
         assertThat(ServerLog.of(() -> server.stop(Duration.ZERO)))
                 .singleElement()
                 .asString()
-                .endsWith("3 were not executed, 1 were interrupted");
+                .endsWith(": 3 were not executed, 1 were interrupted");
     }
 
     @Test
@@ -152,6 +152,8 @@ class CutOffCallsTest {
             seen.add(server.served());
         };
         call(Wire.NOTICE, 0, "echo", "a");
+        call(Wire.NOTICE, 1, "later", "a future that is given up behind it");
+        hand.handle(1);
         hand.handleAll(channel);
         assertThat(seen).containsExactly(true, 1);
         assertThat(server.served()).isZero();

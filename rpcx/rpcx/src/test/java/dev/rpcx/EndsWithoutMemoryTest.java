@@ -318,6 +318,36 @@ class EndsWithoutMemoryTest {
         assertThat(server.served()).isZero();
     }
 
+    /** Who wanted to know of the call's end has been told, and that could not be said. */
+    @Test
+    void thePlaceOfACallWhoseLastThreadCannotBeToldOfComesBackAtTheNextLook() {
+        service.within = () -> CallContext.current().orElseThrow().onCancel(() -> {
+            channel.loop.isElsewhere = true;
+            channel.loop.fails = true;
+        });
+        call(0, "later", 10_000);
+        handle();
+        channel.writeInbound(RawPeer.frame(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER));
+        service.waiting.get(0).complete("late");
+        channel.runPendingTasks();
+        service.within = () -> {};
+        call(1, "later", 1_000);
+        run(() -> hand.handle(0));
+        channel.loop.isElsewhere = false;
+        channel.loop.fails = false;
+        handle();
+        assertThat(places()).isEqualTo(2);
+        pass(1_000);
+        pass(1_000);
+        hand.handleAll(channel);
+        call(2, "later", 10_000);
+        call(3, "later", 10_000);
+        assertThat(places()).as("both serve other calls").isEqualTo(2);
+        end();
+        hand.handleAll(channel);
+        assertThat(server.served()).isZero();
+    }
+
     @Test
     void aNoticeWhoseTimeCannotBeLookedAtEndsWithItsConnection() {
         channel.loop.failingTimers = 1;

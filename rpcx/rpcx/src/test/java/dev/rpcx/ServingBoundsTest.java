@@ -462,6 +462,8 @@ class ServingBoundsTest {
         }
         pass(TimeUnit.MINUTES.toMillis(20));
         assertThat(held(Resource.TABLE_BYTES)).isEqualTo(8 * (101 - 64));
+        ServerConnection connection = channel().pipeline().get(ServerConnection.class);
+        assertThat(connection.tableSlots()).isEqualTo(2 * 101);
     }
 
     /** What comes twice is not executed twice: a slot is not forgotten as soon as its call is over. */
@@ -1185,6 +1187,23 @@ class ServingBoundsTest {
         assertThat(held(Resource.CALLS)).isEqualTo(2);
         service.waiting.get(0).complete("late");
         assertThat(held(Resource.CALLS)).isEqualTo(1);
+    }
+
+    @Test
+    void aPlaceThatAFutureKeepsHasNoLargeBuffer() {
+        serve();
+        call(FIRST, "much", numbers(10_000));
+        expectReply(FIRST);
+        assertThat(held(Resource.KEPT_BYTES)).isGreaterThan(10_000);
+        takeAll(Resource.OBJECT_BYTES);
+        call(2 * FIRST, "keeps");
+        handleAll();
+        send(Wire.CANCEL, 2 * FIRST, Unpooled.EMPTY_BUFFER);
+        expectError(2 * FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
+        handleAll();
+        pass(1_000);
+        assertThat(held(Resource.CALLS)).as("the future's").isEqualTo(1);
+        assertThat(held(Resource.KEPT_BYTES)).isZero();
     }
 
     @Test

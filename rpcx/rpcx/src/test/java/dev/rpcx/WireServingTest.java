@@ -843,6 +843,21 @@ class WireServingTest {
     }
 
     @Test
+    void aServerKnowsAConnectionThatIsOverUntilWhoWantedToBeToldHasBeenTold() {
+        call(FIRST, "later");
+        handle();
+        send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        service.waiting.get(0).complete("late");
+        hand.settle(channel);
+        channel.close();
+        assertThat(service.told).isEmpty();
+        assertThat(server.served()).isEqualTo(1);
+        handle();
+        assertThat(service.told).containsExactly("cancelled");
+        assertThat(server.served()).isZero();
+    }
+
+    @Test
     void aCallThatIsCancelledBeforeItsHandlerBeginsMakesRoomForAnotherAtOnce() {
         for (int i = 0; i < 3; i++) {
             call(FIRST + i, "echo");
