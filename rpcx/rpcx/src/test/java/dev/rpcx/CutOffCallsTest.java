@@ -149,6 +149,9 @@ class CutOffCallsTest {
             connection.cutOff();
             hand.settle(channel);
             seen.add(Thread.interrupted());
+            // the other one is told, and is over by that
+            hand.handle(0);
+            hand.settle(channel);
             seen.add(server.served());
         };
         call(Wire.NOTICE, 0, "echo", "a");
