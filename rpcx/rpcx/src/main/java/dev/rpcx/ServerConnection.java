@@ -1774,7 +1774,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Each of these steps comes also where the one before it fails, as where the memory is at its end: somebody waits. */
+    /**
+     * Each of these steps comes also where the one before it fails, as where the memory is at its end: somebody waits
+     * for it.
+     */
     @Override
     void onClosed(String why) {
         try {

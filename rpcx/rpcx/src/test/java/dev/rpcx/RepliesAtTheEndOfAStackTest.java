@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Replies that are given where a thread's stack ends: their calls end nevertheless, and nothing of them stays counted. */
+/** Replies that are given where a thread's stack ends: their calls end all the same, and nothing of them is left. */
 @Timeout(120)
 class RepliesAtTheEndOfAStackTest {
     private static final int CALLS = 400;
