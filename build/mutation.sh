@@ -20,7 +20,7 @@ numbers   Varint,WireError,ProtoFields                               VarintTest,
 streams   StreamSender*,StreamReceiver*,Serial                       StreamSenderTest,StreamReceiverTest,SerialTest
 wire      WireConnection*,Outbound*                                  WireFramesTest,WireConnectionTest,WireHereTest,UnfinishedFramesTest,OutboundTest
 small     KeepAlive,FloodGuard,Outbox,Streams,Streams$*              KeepAliveLooksTest,FloodGuardTest,OutboxTest,StreamMethodsTest
-server    ServerConnection*                                          WireServingTest,ServingBoundsTest,UnfinishedFramesTest,PostponedCallsTest,UnstartedCallsTest
+server    ServerConnection*                                          WireServingTest,ServingBoundsTest,UnfinishedFramesTest,PostponedCallsTest,UnstartedCallsTest,EndsWithoutMemoryTest,CutOffCallsTest,LostCallsTest,ServerHereTest
 client    ClientConnection*,ClientStream*                            ClientWireTest,ClientHereTest,OrphanSlotsTest,ExtraConnectionsTest,ReadTurnTest,SimulationTest
 classic   ClassicFrames*,ClassicWire*,ClassicConnection*             ClassicFramesTest,ClassicWireTest,ClassicConnectionTest,ClassicServingTest,ClassicServerConnectionTest,ClassicClientConnectionTest
 classic2  ClassicServer*                                             ClassicServingTest,ClassicServerConnectionTest,ClassicCallEndsTest

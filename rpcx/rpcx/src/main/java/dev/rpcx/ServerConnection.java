@@ -1774,9 +1774,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
+    /**
+     * Each of these steps comes also where the one before it fails, as where the memory is at its end: somebody waits
+     * for it.
+     */
     @Override
     void onClosed(String why) {
-        // each of these also where the one before it fails, as where the memory is at its end: somebody waits for it
         try {
             beforeRead();
             keepAlive.stop();
@@ -1784,31 +1787,43 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             stopLooking();
             timers.release();
         } finally {
-            try {
-                for (ServerCall call : calls) {
-                    if (call != null) {
-                        abandonSafely(call);
-                    }
-                }
-                running.connectionGone();
-                threads.connectionGone();
-            } finally {
-                // a handler may hold this connection for long, and its tables are not charged any more
-                calls = NO_CALLS;
-                lastIds = NO_IDS;
-                slotBytes.release();
-                underWay.calls = 0;
-                try {
-                    watchLeft();
-                } finally {
-                    try {
-                        giveUpPlaces(freePlaces);
-                    } finally {
-                        isOver = true;
-                        endIfOver();
-                    }
+            abandonAll();
+        }
+    }
+
+    private void abandonAll() {
+        try {
+            for (ServerCall call : calls) {
+                if (call != null) {
+                    abandonSafely(call);
                 }
             }
+            running.connectionGone();
+            threads.connectionGone();
+        } finally {
+            leaveTables();
+        }
+    }
+
+    private void leaveTables() {
+        // a handler may hold this connection for long, and its tables are not charged any more
+        calls = NO_CALLS;
+        lastIds = NO_IDS;
+        slotBytes.release();
+        underWay.calls = 0;
+        try {
+            watchLeft();
+        } finally {
+            leavePlaces();
+        }
+    }
+
+    private void leavePlaces() {
+        try {
+            giveUpPlaces(freePlaces);
+        } finally {
+            isOver = true;
+            endIfOver();
         }
     }
 

@@ -3,6 +3,8 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.Attribute;
@@ -34,6 +36,12 @@ class EndsWithoutMemoryTest {
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         String here(String text) {
+            return text;
+        }
+
+        @Method
+        String elsewhere(String text) {
+            within.run();
             return text;
         }
 
@@ -87,11 +95,40 @@ class EndsWithoutMemoryTest {
     }
 
     private void call(int slot, String method, long millis) {
+        call(Wire.REQUEST, slot, method, millis);
+    }
+
+    private void call(int type, int slot, String method, long millis) {
         ByteBuf payload = RawPeer.prelude("ends", method);
         Varint.write(payload, TimeUnit.MILLISECONDS.toMicros(millis));
         payload.writeBytes(RawPeer.text("a"));
-        channel.writeInbound(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME, FIRST + slot, payload));
+        channel.writeInbound(RawPeer.frame(type | Wire.NAMED | Wire.TIME, FIRST + slot, payload));
         channel.runPendingTasks();
+    }
+
+    /** What the server has said since the last look, but for how it greets. */
+    private List<RawPeer.Frame> answers() {
+        ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        if (in.isReadable() && in.getByte(0) == 'R') {
+            in.skipBytes(Wire.PREFACE_BYTES);
+        }
+        List<RawPeer.Frame> frames = new ArrayList<>();
+        while (in.isReadable()) {
+            ByteBuf frame = in.readSlice((int) Varint.read(in));
+            int head = frame.readUnsignedByte();
+            int id = frame.readInt();
+            if (head != Wire.SETTINGS && head != Wire.DICTIONARY) {
+                frames.add(new RawPeer.Frame(head, id, ByteBufUtil.getBytes(frame)));
+            }
+        }
+        return frames;
+    }
+
+    private RPCXException error() {
+        List<RawPeer.Frame> answers = answers();
+        assertThat(answers).extracting(RawPeer.Frame::head).containsExactly(Wire.ERROR);
+        assertThat(answers.get(0).id()).isEqualTo(FIRST);
+        return WireError.read(Unpooled.wrappedBuffer(answers.get(0).payload()));
     }
 
     private void handle() {
@@ -179,6 +216,147 @@ class EndsWithoutMemoryTest {
         assertThat(channel.loop.failingTimers).isZero();
         assertThat(channel.isOpen()).isFalse();
         assertThat(account.held(Resource.TIMERS)).isZero();
+    }
+
+    /** The answer is there, and the thread that made it could not say so to the event loop. */
+    @Test
+    void anAnswerThatTheEventLoopWasNotToldOfLeavesAtItsNextLook() {
+        service.within = () -> {
+            channel.loop.isElsewhere = true;
+            channel.loop.fails = true;
+        };
+        call(0, "elsewhere", 10_000);
+        call(1, "later", 1_000);
+        answers();
+        run(() -> hand.handle(0));
+        channel.loop.isElsewhere = false;
+        channel.loop.fails = false;
+        channel.runPendingTasks();
+        assertThat(answers()).isEmpty();
+        service.within = () -> {};
+        pass(1_000);
+        assertThat(answers()).extracting(RawPeer.Frame::head).containsExactly(Wire.REPLY, Wire.ERROR);
+    }
+
+    @Test
+    void aCallWhoseThreadFailsAtItsEndIsToldThatItWasExecuted() {
+        service.within = () -> hand.ticker.failAt(1);
+        call(0, "elsewhere", 10_000);
+        answers();
+        run(this::handle);
+        channel.runPendingTasks();
+        assertThat(error().executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+        assertThat(server.running()).isZero();
+        assertThat(server.ledger().audit())
+                .as("a place that is kept for the next call")
+                .isEmpty();
+        service.within = () -> {};
+        call(1, "elsewhere", 10_000);
+        handle();
+        assertThat(places()).as("it is the same").isEqualTo(1);
+        assertThat(answers()).extracting(RawPeer.Frame::head).containsExactly(Wire.REPLY);
+    }
+
+    /** Its request cannot be read, and that cannot be said. */
+    @Test
+    void aCallWhoseThreadFailsBeforeItsHandlerBeginsWasNotExecuted() {
+        ByteBuf unreadable = RawPeer.prelude("ends", "elsewhere").writeLong(-1).writeInt(-1);
+        channel.writeInbound(RawPeer.frame(Wire.REQUEST | Wire.NAMED, FIRST, unreadable));
+        answers();
+        hand.ticker.failAt(2);
+        run(this::handle);
+        hand.ticker.failAt(0);
+        channel.runPendingTasks();
+        assertThat(error().executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void aNoticeWhoseThreadFailsAtItsEndIsCountedNoLonger() {
+        service.within = () -> hand.ticker.failAt(1);
+        call(Wire.NOTICE, 0, "elsewhere", 10_000);
+        run(this::handle);
+        channel.runPendingTasks();
+        assertThat(server.running()).isZero();
+        end();
+        assertThat(server.served()).isZero();
+    }
+
+    @Test
+    void aCallWhoseCallerHasGoneAndWhoseThreadFailsAtItsEndIsCountedNoLonger() {
+        service.within = () -> {
+            channel.writeInbound(RawPeer.frame(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER));
+            hand.ticker.failAt(1);
+        };
+        call(0, "elsewhere", 10_000);
+        answers();
+        run(this::handle);
+        channel.runPendingTasks();
+        assertThat(error().code()).isEqualTo(RPCXException.Code.CANCELLED);
+        assertThat(server.running()).isZero();
+        end();
+        assertThat(server.served()).isZero();
+    }
+
+    /** The end of its connection has been told to all others. */
+    @Test
+    void aCallThatItsThreadLosesBehindTheEndOfItsConnectionIsFoundAfterFiveSeconds() {
+        service.within = () -> {
+            end();
+            pass(5_000);
+            channel.loop.fails = true;
+            hand.ticker.failAt(1);
+        };
+        call(0, "elsewhere", 10_000);
+        run(this::handle);
+        channel.loop.fails = false;
+        pass(4_999);
+        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.served()).isEqualTo(1);
+        pass(1);
+        assertThat(server.running()).isZero();
+        assertThat(server.served()).isZero();
+    }
+
+    /** Who wanted to know of the call's end has been told, and that could not be said. */
+    @Test
+    void thePlaceOfACallWhoseLastThreadCannotBeToldOfComesBackAtTheNextLook() {
+        service.within = () -> CallContext.current().orElseThrow().onCancel(() -> {
+            channel.loop.isElsewhere = true;
+            channel.loop.fails = true;
+        });
+        call(0, "later", 10_000);
+        handle();
+        channel.writeInbound(RawPeer.frame(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER));
+        service.waiting.get(0).complete("late");
+        channel.runPendingTasks();
+        service.within = () -> {};
+        call(1, "later", 1_000);
+        run(() -> hand.handle(0));
+        channel.loop.isElsewhere = false;
+        channel.loop.fails = false;
+        handle();
+        assertThat(places()).isEqualTo(2);
+        pass(1_000);
+        pass(1_000);
+        hand.handleAll(channel);
+        call(2, "later", 10_000);
+        call(3, "later", 10_000);
+        assertThat(places()).as("both serve other calls").isEqualTo(2);
+        end();
+        hand.handleAll(channel);
+        assertThat(server.served()).isZero();
+    }
+
+    @Test
+    void aNoticeWhoseTimeCannotBeLookedAtEndsWithItsConnection() {
+        channel.loop.failingTimers = 1;
+        call(Wire.NOTICE, 0, "later", 10_000);
+        assertThat(channel.loop.failingTimers).isZero();
+        assertThat(connection.isClosed()).isTrue();
+        assertThat(server.running()).isZero();
+        assertThat(places()).isZero();
+        assertThat(server.served()).isZero();
     }
 
     /** A channel that fails once in the midst of being taken. */

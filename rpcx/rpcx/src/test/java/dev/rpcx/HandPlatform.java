@@ -337,6 +337,8 @@ final class HandPlatform implements Platform {
     }
 
     private final class Group extends AbstractEventExecutorGroup implements EventLoopGroup {
+        private boolean hasEnded;
+
         @Override
         public EventLoop next() {
             return base.eventLoop();
@@ -379,6 +381,7 @@ final class HandPlatform implements Platform {
 
         @Override
         public Future<?> shutdownGracefully(long quietPeriod, long timeout, TimeUnit unit) {
+            hasEnded = true;
             return base.newSucceededFuture();
         }
 
@@ -399,7 +402,7 @@ final class HandPlatform implements Platform {
 
         @Override
         public boolean isTerminated() {
-            return false;
+            return hasEnded;
         }
 
         @Override

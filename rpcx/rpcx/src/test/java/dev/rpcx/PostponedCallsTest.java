@@ -391,6 +391,26 @@ class PostponedCallsTest {
         assertThat(peer.ends()).containsEntry(0, RPCXException.Code.OVERLOADED);
     }
 
+    /** Nothing is sent by that: the caller has been told before. */
+    @Test
+    void aCallThatWaitsForAPlaceBeginsWhenAFutureOfItsConnectionIsGivenUp() {
+        server = server(AdmissionLimit.LEAST);
+        Peer peer = new Peer();
+        peer.stopReading();
+        peer.requests(4, "waits");
+        peer.read();
+        platform.handleAll(peer.channel);
+        assertThat(service.waiting).hasSize(3);
+        peer.cancel(1);
+        platform.handleAll(peer.channel);
+        platform.pass(peer.channel, 999, TimeUnit.MILLISECONDS);
+        platform.handleAll(peer.channel);
+        assertThat(service.waiting).hasSize(3);
+        platform.pass(peer.channel, 1, TimeUnit.MILLISECONDS);
+        platform.handleAll(peer.channel);
+        assertThat(service.waiting).hasSize(4);
+    }
+
     @Test
     void aCallThatIsCancelledWhileItWaitsEndsAtOnceWhereverItStands() {
         Peer peer = new Peer();

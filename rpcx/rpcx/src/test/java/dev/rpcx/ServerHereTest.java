@@ -11,9 +11,11 @@ import io.netty.channel.epoll.Epoll;
 import java.io.IOException;
 import java.lang.reflect.Field;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -35,6 +37,7 @@ class ServerHereTest {
     static final class Service {
         final BlockingQueue<String> begun = new LinkedBlockingQueue<>();
         final Semaphore mayEnd = new Semaphore(0);
+        final Queue<CompletableFuture<String>> open = new ConcurrentLinkedQueue<>();
 
         @Method
         @RunOn(RunOn.Place.POOL)
@@ -44,12 +47,14 @@ class ServerHereTest {
             return text;
         }
 
-        /** Nobody ends it, and nobody can reach it. */
+        /** Its test alone ends it, when it is over. */
         @Method
         @RunOn(RunOn.Place.POOL)
         CompletionStage<String> never() {
+            CompletableFuture<String> result = new CompletableFuture<>();
+            open.add(result);
             begun.add("never");
-            return new CompletableFuture<>();
+            return result;
         }
 
         @Method
@@ -117,6 +122,7 @@ class ServerHereTest {
     void end() throws IOException {
         peer.close();
         server.close();
+        service.open.forEach(result -> result.complete("late"));
     }
 
     private void call(int id) throws Exception {

@@ -449,6 +449,23 @@ class ServingBoundsTest {
         expectReply(2 * FIRST + 599);
     }
 
+    /** A client takes them in this order. */
+    @Test
+    void slotsThatWereUsedOneAfterTheOtherAreAllKnown() {
+        serve();
+        call(FIRST + 900, "here");
+        expectReply(FIRST + 900);
+        pass(TimeUnit.MINUTES.toMillis(20));
+        for (int slot = 0; slot < 101; slot++) {
+            call(FIRST + slot, "here");
+            expectReply(FIRST + slot);
+        }
+        pass(TimeUnit.MINUTES.toMillis(20));
+        assertThat(held(Resource.TABLE_BYTES)).isEqualTo(8 * (101 - 64));
+        ServerConnection connection = channel().pipeline().get(ServerConnection.class);
+        assertThat(connection.tableSlots()).isEqualTo(2 * 101);
+    }
+
     /** What comes twice is not executed twice: a slot is not forgotten as soon as its call is over. */
     @Test
     void theLastCallOfASlotIsKnownForAWhile() {
@@ -500,6 +517,31 @@ class ServingBoundsTest {
                         .as(method + " " + readings)
                         .isEmpty();
             }
+        }
+    }
+
+    /** The same of a call that brings metadata, in a place that has a large buffer. */
+    @Test
+    void nothingOfMetadataAndBuffersIsKeptOfACallForWhichThereWasNoMemory() {
+        serve();
+        ByteBuf payload = RawPeer.prelude("bounds", "echo").writeBytes(metadata(5_000));
+        ByteBuf request =
+                RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.METADATA, 2 * FIRST, payload.writeBytes(message(4_000)));
+        for (int readings = 1; readings <= 6; readings++) {
+            EmbeddedChannel peer = hand.accept();
+            peer.pipeline().fireChannelRead(RawPeer.preface());
+            peer.pipeline().fireChannelRead(request(FIRST, "much", numbers(10_000)));
+            assertThat(held(Resource.KEPT_BYTES)).isGreaterThan(10_000);
+            hand.ticker.failAt(readings);
+            peer.pipeline().fireChannelRead(request.copy());
+            hand.ticker.failAt(0);
+            peer.runPendingTasks();
+            handleAll();
+            peer.close();
+            hand.pass(peer, 5, TimeUnit.SECONDS);
+            peer.releaseOutbound();
+            assertThat(server().running()).as("%s", readings).isZero();
+            assertThat(server().ledger().audit()).as("%s", readings).isEmpty();
         }
     }
 
@@ -572,6 +614,78 @@ class ServingBoundsTest {
         assertThat(held(Resource.CALLS)).isZero();
         call(4 * FIRST, "laterHere");
         assertThat(held(Resource.CALLS)).isEqualTo(1);
+    }
+
+    /** Its handler has ended, and the stream may go on for long. */
+    @Test
+    void aStreamKeepsNoLargeBuffer() {
+        serve();
+        call(FIRST, "much", numbers(10_000));
+        expectReply(FIRST);
+        assertThat(held(Resource.KEPT_BYTES)).isGreaterThan(10_000);
+        call(2 * FIRST, "brings", numbers(1));
+        handleAll();
+        assertThat(held(Resource.KEPT_BYTES)).isZero();
+        send(Wire.CREDIT, 2 * FIRST, number(1));
+        handleAll();
+        assertThat(next().type()).isEqualTo(Wire.ITEM);
+        expectReply(2 * FIRST);
+    }
+
+    /** So many calls at once, each of which leaves a place with a large buffer. */
+    private void burst(int generation, int calls) {
+        service.waiting.clear();
+        for (int i = 0; i < calls; i++) {
+            call(generation * FIRST + i, "laterHere");
+        }
+        for (int i = 0; i < calls; i++) {
+            service.waiting.get(i).complete("b".repeat(10_000));
+            hand.settle(channel());
+            expectReply(generation * FIRST + i);
+        }
+        assertThat(held(Resource.CALLS)).isEqualTo(calls);
+    }
+
+    @Test
+    void halfOfThePlacesThatABurstHasLeftIsGivenUpEachTimeThoughTheirConnectionIsLively() {
+        serve();
+        burst(1, 8);
+        long each = held(Resource.KEPT_BYTES) / 8;
+        assertThat(each).isGreaterThan(10_000);
+        for (int left = 4; left >= 0; left /= 2) {
+            send(Wire.PING, 7, Unpooled.EMPTY_BUFFER);
+            assertThat(next().type()).isEqualTo(Wire.PONG);
+            pass(TimeUnit.MINUTES.toMillis(20));
+            assertThat(held(Resource.CALLS)).isEqualTo(left);
+            assertThat(held(Resource.KEPT_BYTES)).isEqualTo(left * each);
+            if (left == 0) {
+                break;
+            }
+        }
+        burst(2, 3);
+    }
+
+    @Test
+    void placesThatAConnectionKeepsAreGivenUpWhereAnotherFindsNone() {
+        serve();
+        burst(1, 5);
+        pass(1_000);
+        takeAll(Resource.CALLS);
+        EmbeddedChannel other = hand.accept();
+        hand.read(other, ByteBufUtil.getBytes(RawPeer.preface()), 0, Wire.PREFACE_BYTES);
+        HandPlatform.written(other);
+        for (int code : new int[] {Wire.ERROR, Wire.REPLY}) {
+            byte[] request = ByteBufUtil.getBytes(request(code * FIRST, "here"));
+            hand.read(other, request, 0, request.length);
+            hand.settle(channel());
+            ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(other));
+            Varint.readLength(in, Wire.MAX_FRAME_BYTES, "a frame");
+            assertThat(in.readUnsignedByte()).isEqualTo((short) code);
+        }
+        other.close();
+        other.releaseOutbound();
+        giveAll();
+        burst(2, 3);
     }
 
     @Test
@@ -847,6 +961,37 @@ class ServingBoundsTest {
                 "an item did not come to its end in time (expected: 1024 bytes of it in each 10000 ms)");
     }
 
+    private RPCXException late(int id) {
+        RPCXException error = error(next(), id);
+        assertThat(error.code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        return error;
+    }
+
+    /** Each call is told what has kept it from its end: its own time, or what its message was expected to bring. */
+    @Test
+    void whoComesTooLateIsToldWhatWasExpected() {
+        serve();
+        pass(60_000);
+        begin(FIRST, "takesHere", Duration.ofSeconds(3), 0);
+        assertThat(next().type()).isEqualTo(Wire.CREDIT);
+        send(Wire.ITEM | Wire.MORE, FIRST, zeros(100));
+        begin(FIRST + 1, "echo", Duration.ofSeconds(3), Wire.MORE);
+        begin(FIRST + 2, "echo", Duration.ofHours(1), Wire.MORE);
+        begin(FIRST + 3, "echo", Duration.ofHours(1), Wire.MORE);
+        pass(3_000);
+        assertThat(late(FIRST)).hasMessage("the time of the call is over");
+        assertThat(late(FIRST + 1)).hasMessage("the request did not come to its end in time");
+        for (int seconds = 3; seconds < 33; seconds += 5) {
+            send(Wire.PART | Wire.MORE, FIRST + 3, zeros(1_024));
+            pass(5_000);
+        }
+        assertThat(late(FIRST + 2))
+                .hasMessage(
+                        "the request did not come to its end in time (expected: 1024 bytes of it in each 10000 ms)");
+        assertThat(late(FIRST + 3))
+                .hasMessage("the request did not come to its end in time (expected: 16384 bytes of it a second)");
+    }
+
     /** The rest may have been sent long ago: it is this side that does not read, as its peer reads slowly. */
     @Test
     void timeInWhichTheServerDoesNotReadCountsAgainstNoRequestAndNoItem() {
@@ -1011,11 +1156,16 @@ class ServingBoundsTest {
         serve();
         send(Wire.NOTICE | Wire.NAMED, FIRST, RawPeer.prelude("bounds", "later"));
         handleAll();
+        expectReply(FIRST);
+        begin(FIRST + 1, "laterHere", Duration.ofMillis(10_500), 0);
         pass(10_000);
         handleAll();
         assertThat(service.told).containsExactly("cancelled");
         assertThat(server().running()).isEqualTo(1);
-        pass(999);
+        pass(500);
+        assertThat(next().id()).as("a call that is looked at meanwhile").isEqualTo(FIRST + 1);
+        assertThat(server().running()).isEqualTo(1);
+        pass(499);
         assertThat(server().running()).isEqualTo(1);
         pass(1);
         assertThat(server().running()).isZero();
@@ -1037,6 +1187,23 @@ class ServingBoundsTest {
         assertThat(held(Resource.CALLS)).isEqualTo(2);
         service.waiting.get(0).complete("late");
         assertThat(held(Resource.CALLS)).isEqualTo(1);
+    }
+
+    @Test
+    void aPlaceThatAFutureKeepsHasNoLargeBuffer() {
+        serve();
+        call(FIRST, "much", numbers(10_000));
+        expectReply(FIRST);
+        assertThat(held(Resource.KEPT_BYTES)).isGreaterThan(10_000);
+        takeAll(Resource.OBJECT_BYTES);
+        call(2 * FIRST, "keeps");
+        handleAll();
+        send(Wire.CANCEL, 2 * FIRST, Unpooled.EMPTY_BUFFER);
+        expectError(2 * FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
+        handleAll();
+        pass(1_000);
+        assertThat(held(Resource.CALLS)).as("the future's").isEqualTo(1);
+        assertThat(held(Resource.KEPT_BYTES)).isZero();
     }
 
     @Test
@@ -1163,6 +1330,8 @@ class ServingBoundsTest {
         serve();
         call(FIRST, "laterHere");
         hand.reads(channel(), false);
+        // a socket that takes no more has something in its queue
+        channel().write(RawPeer.frame(Wire.PONG, 7, Unpooled.EMPTY_BUFFER));
         takeAll(Resource.UNREAD_REPLY_BYTES);
         service.waiting.get(0).complete("b");
         hand.settle(channel());
@@ -1183,6 +1352,7 @@ class ServingBoundsTest {
         hand.reads(channel(), true);
         expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "");
         expectNothing();
+        assertThat(service.told).as("to a handler that has ended").isEmpty();
     }
 
     /** Five large replies wait in buffers of 256 KiB, more than a megabyte; each that is cancelled makes room. */

@@ -239,7 +239,8 @@ class UnstartedCallsTest {
     @EnumSource
     void aNoticeForWhichThereIsNoThreadIsTakenAndNotCounted(Failure given) {
         failure = given;
-        send(echo(Wire.NOTICE, ID));
+        List<String> logged = ServerLog.of(() -> send(echo(Wire.NOTICE, ID)));
+        assertThat(logged).singleElement().asString().startsWith("a notice of unstarted/echo failed as UNAVAILABLE");
         assertThat(answers())
                 .singleElement()
                 .satisfies(frame -> assertThat(frame.head()).isEqualTo(Wire.REPLY));

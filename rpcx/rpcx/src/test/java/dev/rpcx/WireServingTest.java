@@ -171,6 +171,7 @@ class WireServingTest {
         hand.pass(channel, 2, TimeUnit.HOURS);
         assertThat(server.running()).isZero();
         assertThat(server.connections()).isZero();
+        assertThat(server.served()).isZero();
         assertThat(server.ledger().audit()).isEmpty();
         assertThat(hand.heldBytes()).isZero();
     }
@@ -671,6 +672,49 @@ class WireServingTest {
         assertThat(held(Resource.STREAMS)).isZero();
     }
 
+    /** A stream that has just begun counts as much that its caller has not read, until it makes something itself. */
+    @Test
+    void streamsThatAreNotSubscribedToCountAsNothingThatIsUnread() {
+        for (int i = 1; i <= 40; i++) {
+            int id = i * FIRST;
+            service.within = () -> send(Wire.CANCEL, id, Unpooled.EMPTY_BUFFER);
+            call(id, "brings", numbers(3));
+            hand.handleAll(channel);
+            expectError(id, Code.CANCELLED, Executed.MAYBE, "cancelled");
+        }
+        service.within = () -> {};
+        call(41 * FIRST, "brings", numbers(1));
+        send(Wire.CREDIT, 41 * FIRST, number(1));
+        hand.handleAll(channel);
+        assertThat(next().type()).isEqualTo(Wire.ITEM);
+        assertThat(next().type()).isEqualTo(Wire.REPLY);
+    }
+
+    @Test
+    void aHandlerIsToldThatTheCallerOfItsStreamHasGone() {
+        service.within =
+                () -> CallContext.current().orElseThrow().onCancel(() -> service.told.add("the caller has gone"));
+        call(FIRST, "brings", numbers(3));
+        hand.handleAll(channel);
+        send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        hand.handleAll(channel);
+        expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
+        assertThat(service.told).containsExactly("the caller has gone");
+    }
+
+    /** Its slot may have another call by then. */
+    @Test
+    void creditThatIsGivenAsItsCallEndsIsNotSent() throws InterruptedException {
+        call(FIRST, "takes", Unpooled.EMPTY_BUFFER);
+        Thread handler = new Thread(() -> service.takers.get(0).request(1));
+        handler.start();
+        handler.join();
+        send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
+        hand.settle(channel);
+        expectNothing();
+    }
+
     @Test
     void aFutureOfAHandlerWhoseCallerWentMeanwhileHasASecond() {
         service.within = () -> send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
@@ -783,6 +827,93 @@ class WireServingTest {
     }
 
     // ---- the end of calls
+
+    /** It may be about to end a call of the connection, and the server waits for that when it stops. */
+    @Test
+    void aServerKnowsAConnectionThatIsOverUntilItsHandlerHasEnded() {
+        List<Integer> known = new ArrayList<>();
+        service.within = () -> {
+            channel.close();
+            known.add(server.served());
+        };
+        call(FIRST, "echo");
+        handle();
+        known.add(server.served());
+        assertThat(known).containsExactly(1, 0);
+    }
+
+    @Test
+    void aServerKnowsAConnectionThatIsOverUntilWhoWantedToBeToldHasBeenTold() {
+        call(FIRST, "later");
+        handle();
+        send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        service.waiting.get(0).complete("late");
+        hand.settle(channel);
+        channel.close();
+        assertThat(service.told).isEmpty();
+        assertThat(server.served()).isEqualTo(1);
+        handle();
+        assertThat(service.told).containsExactly("cancelled");
+        assertThat(server.served()).isZero();
+    }
+
+    @Test
+    void aCallThatIsCancelledBeforeItsHandlerBeginsMakesRoomForAnotherAtOnce() {
+        for (int i = 0; i < 3; i++) {
+            call(FIRST + i, "echo");
+        }
+        send(Wire.CANCEL, FIRST + 1, Unpooled.EMPTY_BUFFER);
+        expectRefusal(FIRST + 1, Code.CANCELLED, "cancelled");
+        call(FIRST + 3, "echo");
+        expectNothing();
+        for (int i = 0; i < 4; i++) {
+            handle();
+        }
+        for (int i : new int[] {0, 2, 3}) {
+            expectReply(FIRST + i, "a");
+        }
+    }
+
+    /** Whoever waited for the items is told that their caller has gone, and ends the call within that. */
+    @Test
+    void aCallThatEndsWithinItsCancelIsToldThatItsHandlerMayHaveRun() {
+        call(FIRST, "takes", Unpooled.EMPTY_BUFFER);
+        service.atError = () -> service.waiting.get(0).complete("it has gone");
+        send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
+        expectNothing();
+        assertThat(service.items).containsExactly("error");
+    }
+
+    @Test
+    void aFutureWhoseCallerGoesIsGivenUpAtOnceWhereItsServerLeaves() {
+        call(FIRST, "later");
+        handle();
+        channel.pipeline().get(ServerConnection.class).leave();
+        hand.settle(channel);
+        assertThat(next().type()).isEqualTo(Wire.GOAWAY);
+        send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
+        assertThat(server.running()).isZero();
+    }
+
+    @Test
+    void futuresOfWhichNoneEndsAreGivenUpOneAfterTheOther() {
+        for (int i = 0; i < 3; i++) {
+            call(FIRST + i, "later");
+            handle();
+        }
+        for (int i = 0; i < 3; i++) {
+            send(Wire.CANCEL, FIRST + i, Unpooled.EMPTY_BUFFER);
+            handle();
+            pass(Duration.ofMillis(300));
+        }
+        pass(Duration.ofMillis(100));
+        for (int left = 2; left >= 0; left--) {
+            assertThat(server.running()).isEqualTo(left);
+            pass(Duration.ofMillis(300));
+        }
+    }
 
     @Test
     void aCallWhoseTimeIsOverIsToldSo() {
@@ -1138,6 +1269,7 @@ class WireServingTest {
 
     @Test
     void aPeerThatBeginsItsPrefaceAndDoesNotEndItIsLeft() {
+        pass(Duration.ofSeconds(30));
         EmbeddedChannel slow = hand.accept();
         hand.read(slow, new byte[] {'R', 'P'}, 0, 2);
         hand.pass(slow, 9_999, TimeUnit.MILLISECONDS);

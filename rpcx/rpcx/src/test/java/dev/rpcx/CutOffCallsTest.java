@@ -1,0 +1,203 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What becomes of the calls of a server whose time for stopping is over, and of notices whose own time is. */
+@Timeout(60)
+class CutOffCallsTest {
+    private static final int FIRST = 1 << 16;
+
+    @RPCXServer("cut")
+    static final class Service {
+        final List<CompletableFuture<String>> waiting = new ArrayList<>();
+        final List<String> told = new ArrayList<>();
+        Runnable within = () -> {};
+        int begun;
+
+        @Method
+        String echo(String text) {
+            begun++;
+            within.run();
+            return text;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.POOL)
+        String pooled(String text) {
+            begun++;
+            return text;
+        }
+
+        @Method
+        CompletionStage<String> later(String text) {
+            CallContext.current().orElseThrow().onCancel(() -> told.add(text));
+            CompletableFuture<String> result = new CompletableFuture<>();
+            waiting.add(result);
+            return result;
+        }
+    }
+
+    private final Service service = new Service();
+    private final HandPlatform hand = new HandPlatform();
+    private final Server server = Server.builder(RegistryServer.registry(service))
+            .platform(hand)
+            .poolSize(1)
+            .build()
+            .start();
+    private final EmbeddedChannel channel = hand.accept();
+
+    @BeforeEach
+    void greet() {
+        send(RawPeer.preface());
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        channel.close();
+        hand.handleAll(channel);
+        service.waiting.forEach(result -> result.complete("late"));
+        hand.pass(channel, 2, TimeUnit.HOURS);
+        channel.releaseOutbound();
+        assertThat(server.running()).isZero();
+        assertThat(server.served()).isZero();
+        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(hand.heldBytes()).isZero();
+    }
+
+    private void send(ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        hand.read(channel, all, 0, all.length);
+    }
+
+    private void call(int type, int slot, String method, String text, Duration time) {
+        ByteBuf payload = RawPeer.prelude("cut", method);
+        Varint.write(payload, TimeUnit.NANOSECONDS.toMicros(time.toNanos()));
+        payload.writeBytes(RawPeer.text(text));
+        send(RawPeer.frame(type | Wire.NAMED | Wire.TIME, FIRST + slot, payload));
+    }
+
+    private void call(int type, int slot, String method, String text) {
+        call(type, slot, method, text, Duration.ofSeconds(10));
+    }
+
+    private ServerConnection connection() {
+        return Objects.requireNonNull(channel.pipeline().get(ServerConnection.class));
+    }
+
+    private void pass(Duration time) {
+        hand.pass(channel, time.toNanos(), TimeUnit.NANOSECONDS);
+    }
+
+    /** Of a notice that was cancelled before, and of a call, somebody has heard. */
+    @Test
+    void noticesThatAreCutOffAreToldOfInTheLogAndNoOthers() {
+        call(Wire.NOTICE, 0, "later", "its time is over", Duration.ofSeconds(1));
+        call(Wire.REQUEST, 1, "later", "its caller is gone");
+        call(Wire.NOTICE, 2, "later", "it is cut off");
+        hand.handleAll(channel);
+        pass(Duration.ofSeconds(1));
+        send(RawPeer.frame(Wire.CANCEL, FIRST + 1, Unpooled.EMPTY_BUFFER));
+        hand.handleAll(channel);
+        // the one thread of the pool is about to begin the first
+        call(Wire.NOTICE, 3, "pooled", "a");
+        call(Wire.NOTICE, 4, "pooled", "b");
+        call(Wire.NOTICE, 5, "pooled", "c");
+        assertThat(server.running()).isEqualTo(6);
+        ServerConnection connection = connection();
+        List<String> failed = ServerLog.of(() -> {
+            connection.cutOff();
+            hand.settle(channel);
+        });
+        assertThat(failed).singleElement().asString().startsWith("a notice of cut/pooled failed as UNAVAILABLE");
+        assertThat(channel.isOpen()).isFalse();
+        assertThat(server.running()).isZero();
+        assertThat(server.ledger().held(Resource.TIMERS)).isZero();
+        assertThat(server.served()).as("a thread is about to come to one").isEqualTo(1);
+        hand.handleAll(channel);
+        assertThat(server.served()).isZero();
+        assertThat(service.begun).isZero();
+        assertThat(service.told).containsExactly("its time is over", "its caller is gone", "it is cut off");
+        server.drain(Duration.ofMinutes(1));
+        hand.runTimers();
+        assertThat(ServerLog.of(() -> server.stop(Duration.ZERO)))
+                .singleElement()
+                .asString()
+                .endsWith(": 3 were not executed, 1 were interrupted");
+    }
+
+    @Test
+    void aHandlerThatIsCutOffIsInterruptedAndKnownUntilItHasEnded() {
+        List<Object> seen = new ArrayList<>();
+        ServerConnection connection = connection();
+        service.within = () -> {
+            connection.cutOff();
+            hand.settle(channel);
+            seen.add(Thread.interrupted());
+            // the other one is told, and is over by that
+            hand.handle(0);
+            hand.settle(channel);
+            seen.add(server.served());
+        };
+        call(Wire.NOTICE, 0, "echo", "a");
+        call(Wire.NOTICE, 1, "later", "a future that is given up behind it");
+        hand.handle(1);
+        hand.handleAll(channel);
+        assertThat(seen).containsExactly(true, 1);
+        assertThat(server.served()).isZero();
+    }
+
+    /** The event loop has not heard of it yet. */
+    @Test
+    void noHandlerBeginsBehindTheEndOfTheTimeForStopping() {
+        call(Wire.REQUEST, 0, "echo", "a");
+        server.drain(Duration.ZERO);
+        hand.runTimers();
+        hand.handle(0);
+        assertThat(service.begun).isZero();
+    }
+
+    @Test
+    void aNoticeThatFindsNoThreadInItsTimeIsTakenBackAndToldOfInTheLog() {
+        call(Wire.NOTICE, 0, "pooled", "a", Duration.ofSeconds(30));
+        call(Wire.NOTICE, 1, "pooled", "b");
+        assertThat(server.running()).isEqualTo(2);
+        List<String> logged = ServerLog.of(() -> pass(Duration.ofSeconds(10)));
+        assertThat(logged).singleElement().asString().startsWith("a notice of cut/pooled failed as DEADLINE_EXCEEDED");
+        assertThat(server.running()).isEqualTo(1);
+        hand.handleAll(channel);
+        assertThat(service.begun).isEqualTo(1);
+        channel.close();
+        assertThat(server.served()).isZero();
+    }
+
+    @Test
+    void aConnectionIsKnownUntilTheHandlerOfANoticeWhoseTimeIsOverHasEnded() {
+        List<Object> seen = new ArrayList<>();
+        service.within = () -> {
+            pass(Duration.ofSeconds(10));
+            seen.add(Thread.interrupted());
+            channel.close();
+            seen.add(server.served());
+        };
+        call(Wire.NOTICE, 0, "echo", "a");
+        hand.handleAll(channel);
+        assertThat(seen).containsExactly(true, 1);
+        assertThat(server.served()).isZero();
+    }
+}

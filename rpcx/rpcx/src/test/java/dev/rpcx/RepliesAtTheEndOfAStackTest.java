@@ -1,0 +1,122 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Replies that are given where a thread's stack ends: their calls end all the same, and nothing of them is left. */
+@Timeout(120)
+class RepliesAtTheEndOfAStackTest {
+    private static final int CALLS = 400;
+    private static final int FRAMES = 60;
+
+    @RPCXServer("lost")
+    static final class Service {
+        final Queue<CompletableFuture<String>> given = new ConcurrentLinkedQueue<>();
+        final Queue<CompletableFuture<String>> all = new ConcurrentLinkedQueue<>();
+
+        @Method
+        CompletableFuture<String> later(String text) {
+            CompletableFuture<String> reply = new CompletableFuture<>();
+            all.add(reply);
+            given.add(reply);
+            return reply;
+        }
+
+        @Method
+        String echo(String text) {
+            return text;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "lost")
+    interface ServiceClient {
+        CompletableFuture<String> later(String text);
+
+        String echo(String text);
+    }
+
+    /** Completes one at the end of the stack, and others at each frame on the way back. */
+    private static void completeUp(Queue<CompletableFuture<String>> replies, int[] left) {
+        try {
+            completeUp(replies, left);
+        } catch (StackOverflowError end) {
+            // the frame above has somewhat more
+        }
+        if (left[0]-- > 0) {
+            CompletableFuture<String> reply = replies.poll();
+            if (reply != null) {
+                reply.complete("x");
+            }
+        }
+    }
+
+    private static int shifted(int frames, Runnable then) {
+        if (frames > 0) {
+            return shifted(frames - 1, then) + 1;
+        }
+        try {
+            then.run();
+        } catch (StackOverflowError end) {
+            // the point of it
+        }
+        return 0;
+    }
+
+    private static void completeAtTheEndOfAStack(Queue<CompletableFuture<String>> replies, int round)
+            throws InterruptedException {
+        Thread thread = new Thread(
+                null,
+                () -> shifted(round, () -> completeUp(replies, new int[] {FRAMES})),
+                "deep",
+                220_000 + round * 977 % 4_096);
+        thread.start();
+        thread.join();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void nothingStaysOfCallsWhoseRepliesAreGivenAtTheEndOfAStack(boolean isClassic) throws Exception {
+        Service service = new Service();
+        try (Server server = Server.builder(RegistryServer.registry(service))
+                .classic(isClassic)
+                .build()
+                .start()) {
+            Client.Builder builder = Client.builder().callTimeout(Duration.ofSeconds(1));
+            List<CompletableFuture<String>> replies = new ArrayList<>();
+            try (Client client = (isClassic ? builder.classic() : builder).build()) {
+                ServiceClient lost = client.create(ServiceClient.class, "127.0.0.1", server.port());
+                for (int i = 0; i < CALLS; i++) {
+                    replies.add(lost.later("x"));
+                }
+                await().until(() -> service.given.size() == CALLS);
+                int round = 0;
+                while (!service.given.isEmpty()) {
+                    completeAtTheEndOfAStack(service.given, round++);
+                }
+                assertThat(lost.echo("alive")).isEqualTo("alive");
+                // a stack may have ended before its thread had completed the one that it had taken
+                service.all.forEach(reply -> reply.complete("late"));
+                await().until(() -> replies.stream().allMatch(CompletableFuture::isDone));
+            }
+            await().untilAsserted(() -> assertThat(server.running()).isZero());
+            // a call that was given up before, on a slow machine, is charged until its future is reached by nobody: the
+            // thread that completed it had no stack left to say so
+            service.all.clear();
+            replies.clear();
+            await().atMost(Duration.ofSeconds(30)).untilAsserted(() -> {
+                System.gc();
+                assertThat(server.ledger().audit()).isEmpty();
+            });
+        }
+    }
+}
