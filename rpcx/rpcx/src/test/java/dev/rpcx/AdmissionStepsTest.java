@@ -1215,4 +1215,29 @@ class AdmissionStepsTest {
         end(GIVEN, GIVEN, true);
         expect(AdmissionLimit.LEAST);
     }
+
+    @Test
+    void aLimitThatHasSunkToJustHalfComesBackWhereFewerEnd() {
+        learnQuick();
+        refusingStep(100, 2400 * UNIT);
+        expect(94);
+        refuse();
+        // 12 calls of 157 ms are 12.8 in their time, of which 9/16 are 7.2: half of the way down are 50, of 100
+        step(2400 * UNIT, 12, SLOW, GIVEN);
+        expect(MOST);
+    }
+
+    /** What was the least until 15 s is known until 30 s, also where it has always been the same. */
+    @Test
+    void whatHandlersHaveAlwaysNeededIsRememberedForTenSecondsAndMore() {
+        for (int i = 0; i < 150; i++) {
+            step(100, QUICK);
+        }
+        for (int i = 0; i < 110; i++) {
+            step(100, 640 * UNIT);
+        }
+        refuse();
+        step(2 * STEP, 100, SLOW, GIVEN);
+        expect(47);
+    }
 }
