@@ -118,9 +118,13 @@ class AdmissionStepsTest {
 
     /** Of 200 calls, some of which take all that they are given. */
     private void stepWithLate(long time, int late, long took, long given) {
+        stepWithLate(time, 200, late, took, given);
+    }
+
+    private void stepWithLate(long time, int calls, int late, long took, long given) {
         now += STEP - 1;
-        for (int i = 0; i < 199; i++) {
-            end(i < late ? given : took, given, true);
+        for (int i = 1; i < calls; i++) {
+            end(i <= late ? given : took, given, true);
         }
         now += time - STEP + 1;
         end(took, given, true);
@@ -962,5 +966,278 @@ class AdmissionStepsTest {
         expect(MOST);
         step(100, QUICK);
         expect(MOST);
+    }
+
+    @Test
+    void whoWaitedForNineTenthsOfTheirTimeAndDidNotBeginWasLate() {
+        learnQuick();
+        enter(40);
+        now += STEP;
+        expire(8, 2304 * UNIT - 1, GIVEN);
+        expect(MOST);
+        expire(8, 2304 * UNIT, GIVEN);
+        expect(20);
+    }
+
+    @Test
+    void whoDidNotBeginInAsMuchAsACallTakesThatDoesNotWaitWasLate() {
+        learnQuick();
+        enter(40);
+        now += STEP;
+        // a quarter more than 320 units
+        expire(8, 400 * UNIT, 400 * UNIT);
+        expect(20);
+    }
+
+    @Test
+    void whereHalfDoNotBeginTheLimitStands() {
+        learnQuick();
+        enter(40);
+        now += STEP - 1;
+        for (int i = 0; i < 20; i++) {
+            end(QUICK, GIVEN, true);
+        }
+        expire(19, GIVEN, GIVEN);
+        now++;
+        expire(1, GIVEN, GIVEN);
+        expect(MOST);
+    }
+
+    @Test
+    void theLimitIsHalvedAgainWhenTheTimeOfACallIsOver() {
+        learnQuick();
+        enter(80);
+        now += STEP;
+        expire(8, GIVEN, GIVEN);
+        expect(40);
+        leave(60);
+        now += GIVEN;
+        expire(8, GIVEN, GIVEN);
+        expect(10);
+    }
+
+    @Test
+    void aPauseBehindALoneCallThatDidNotBeginSaysNothing() {
+        learnQuick();
+        refuse();
+        limit.leave();
+        expire(1, QUICK, GIVEN);
+        assertThat(limit.running()).isZero();
+        enter(1);
+        step(2 * STEP + 1, 20, SLOW, GIVEN);
+        expect(MOST);
+    }
+
+    @Test
+    void aCallThatDidNotBeginWhileOthersRunIsNoPause() {
+        learnQuick();
+        refuse();
+        expire(1, QUICK, GIVEN);
+        // 40 calls in 200 ms are 33.6 in the time of one, of which 9/16 are 18
+        step(2 * STEP + 1, 40, SLOW, GIVEN);
+        expect(18);
+    }
+
+    @Test
+    void oneLateCallIn64IsEnoughToSeeThatCallsAreInDanger() {
+        learnQuick();
+        // 192 calls in 200 ms are 161 in the time of one, of which 9/16 are 90
+        stepWithLate(2 * STEP, 192, 3, 2003 * UNIT, GIVEN);
+        expect(90);
+    }
+
+    @Test
+    void whereCallsTakeJustTheTimeThatEndangersNobodyThereIsNoLimit() {
+        learnQuick();
+        // 56 of 796/1024 and one of 1: 800/1024 in the mean, which is (1 + 9/16) / 2
+        stepWithLate(2 * STEP, 57, 1, 1990 * UNIT, GIVEN);
+        expect(MOST);
+        // 57 calls in 200 ms are 47.8 in the time of one, of which 9/16 are 26
+        stepWithLate(2 * STEP, 57, 1, 1993 * UNIT, GIVEN);
+        expect(26);
+    }
+
+    @Test
+    void aLimitThatIsNotNeededRisesOnlyWhereHardlyAnyWait() {
+        learnQuick();
+        enter(40);
+        step(100, GIVEN);
+        expect(20);
+        leave(40);
+        step(100, QUICK);
+        step(100, QUICK);
+        step(100, QUICK);
+        expect(22);
+        // a quarter of the way from 1/8 to 9/16 is 15/64
+        step(100, 600 * UNIT);
+        expect(22);
+        step(100, 597 * UNIT);
+        expect(24);
+    }
+
+    @Test
+    void eightCallsSayWhatTheUsualTimeIs() {
+        learnQuick();
+        refuse();
+        // 126 ms: eight calls are ten in that, of which 9/16 are 5
+        step(STEP, 8, 480 * UNIT, 1920 * UNIT);
+        expect(5);
+    }
+
+    @Test
+    void aLimitThatHasComeBackSinceFewerEndIsNotHalvedForASecond() {
+        sinkingWithTheTimeThatIsGiven(75);
+        expect(83);
+        enter(80);
+        for (int i = 0; i < 10; i++) {
+            step(STEP, 100, 960 * UNIT, 960 * UNIT);
+            expect(83);
+        }
+        step(STEP, 100, 960 * UNIT, 960 * UNIT);
+        expect(40);
+    }
+
+    @Test
+    void underTheLeastLimitOnlyWhatIsSeenWhileCallsAreRefusedIsWhatHandlersNeed() {
+        learnQuick();
+        for (int i = 0; i < 8; i++) {
+            step(8, GIVEN);
+        }
+        expect(AdmissionLimit.LEAST);
+        step(8, SLOW);
+        step(8, SLOW);
+        // they need three quarters: ten calls are 16.8 in their time, of which 7/8 are 14.7, and half of the way up
+        refusingStep(10, 1920 * UNIT);
+        expect(10);
+    }
+
+    @Test
+    void aLimitOfTwiceTheLeastIsHalvedNowAndThenAsWell() {
+        learnQuick();
+        for (int i = 0; i < 63; i++) {
+            refuse();
+            // 16 calls in 9/8 of their time, of which 9/16 are 8
+            step(2880 * UNIT, 16, SLOW, GIVEN);
+            expect(8);
+        }
+        refuse();
+        step(2880 * UNIT, 16, SLOW, GIVEN);
+        expect(AdmissionLimit.LEAST);
+    }
+
+    /** Eight run under a limit of eight, and the next step is overdue. */
+    private void heldByEight() {
+        learnQuick();
+        enter(15);
+        step(100, GIVEN);
+        expect(8);
+        leave(8);
+        now += 3 * STEP;
+    }
+
+    /** So many of those that run end, and others come. */
+    private void replace(int calls) {
+        for (int i = 0; i < calls; i++) {
+            limit.leave(now - QUICK, now - QUICK + GIVEN, now, true);
+            enter(1);
+        }
+    }
+
+    /** So many time out before they begin, and others come. */
+    private void replaceUnbegun(int calls) {
+        for (int i = 0; i < calls; i++) {
+            limit.leaveUnbegun(now - GIVEN, now, now);
+            enter(1);
+        }
+    }
+
+    private void expectHeldForASecond() {
+        limit.refused(now);
+        now += 10 * STEP - 1;
+        limit.refused(now);
+        expect(8);
+        now++;
+        limit.refused(now);
+        expect(16);
+    }
+
+    @Test
+    void whatEndedBeforeTheFirstIsRefusedDoesNotSayThatTheLimitIsNotHeld() {
+        heldByEight();
+        replace(3);
+        expectHeldForASecond();
+    }
+
+    @Test
+    void aLimitIsNotHeldWhereHalfOfThoseThatRunEndInASecond() {
+        heldByEight();
+        limit.refused(now);
+        now += 10 * STEP;
+        replace(4);
+        expectHeldForASecond();
+    }
+
+    @Test
+    void aLimitIsHeldWhereFewerThanHalfOfThoseThatRunEndInASecond() {
+        heldByEight();
+        limit.refused(now);
+        now += 10 * STEP;
+        replace(3);
+        limit.refused(now);
+        expect(16);
+    }
+
+    @Test
+    void callsThatTimeOutBeforeTheyBeginCountAmongThoseThatDoNotHoldALimit() {
+        heldByEight();
+        limit.refused(now);
+        now += 10 * STEP;
+        replaceUnbegun(4);
+        limit.refused(now);
+        expect(8);
+        // three more are fewer than half
+        now += 10 * STEP;
+        replaceUnbegun(3);
+        limit.refused(now);
+        expect(16);
+    }
+
+    @Test
+    void noStepIsDueBehindThatByWhichThoseThatAreRefusedHaveRaisedTheLimit() {
+        heldByEight();
+        expectHeldForASecond();
+        now += STEP - 1;
+        for (int i = 0; i < 20; i++) {
+            end(GIVEN, GIVEN, true);
+        }
+        expect(16);
+        now++;
+        end(GIVEN, GIVEN, true);
+        expect(AdmissionLimit.LEAST);
+    }
+
+    @Test
+    void aLimitThatHasSunkToJustHalfComesBackWhereFewerEnd() {
+        learnQuick();
+        refusingStep(100, 2400 * UNIT);
+        expect(94);
+        refuse();
+        // 12 calls of 157 ms are 12.8 in their time, of which 9/16 are 7.2: half of the way down are 50, of 100
+        step(2400 * UNIT, 12, SLOW, GIVEN);
+        expect(MOST);
+    }
+
+    /** What was the least until 15 s is known until 30 s, also where it has always been the same. */
+    @Test
+    void whatHandlersHaveAlwaysNeededIsRememberedForTenSecondsAndMore() {
+        for (int i = 0; i < 150; i++) {
+            step(100, QUICK);
+        }
+        for (int i = 0; i < 110; i++) {
+            step(100, 640 * UNIT);
+        }
+        refuse();
+        step(2 * STEP, 100, SLOW, GIVEN);
+        expect(47);
     }
 }

@@ -237,6 +237,160 @@ class AdmissionTrialTest {
         assertThat(fixed.limit()).isEqualTo(MOST);
     }
 
+    /** 60 of 120 in time where 120 of 300 were: the limit is what it was. */
+    private void comeBack() {
+        cut();
+        step(3 * STEP, 60, 60, SHORT);
+        assertThat(limit.limit()).isEqualTo(501);
+    }
+
+    private void refuse() {
+        while (limit.enter()) {
+            // holds a place
+        }
+    }
+
+    @Test
+    void itIsLookedAtInTheVeryMomentInWhichCallsMayHaveEndedThatBeganAfterTheCut() {
+        cut();
+        // calls took 896 units: 60 * 640 and 40 * 1280 of 100
+        step(STEP + 896 * UNIT, 40, 40, SHORT);
+        assertThat(limit.limit()).isEqualTo(501);
+    }
+
+    @Test
+    void aLimitThatHasComeBackIsNotBroughtHigherByThoseThatAreRefused() {
+        comeBack();
+        refuse();
+        now += 3 * STEP;
+        limit.refused(now);
+        assertThat(limit.limit()).isEqualTo(501);
+    }
+
+    /** 471 run and 30 have ended in 300 ms: each needs 4.71 s. */
+    @Test
+    void whatCallsNeedOfWhichHardlyAnyEndsIsHowLongTheyMayHoldTheLimit() {
+        cut();
+        now += STEP - 1;
+        for (int i = 0; i < 30; i++) {
+            done();
+        }
+        now += 2 * STEP + 1;
+        limit.refused(now);
+        assertThat(limit.limit()).isEqualTo(942);
+        expectHeldFor(4 * 4_710 * MS);
+    }
+
+    /** 381 run and 120 have ended in 300 ms: each needs 952.5 ms. */
+    @Test
+    void whatCallsNeedOfWhichFewerEndIsHowLongTheyMayHoldTheLimit() {
+        comeBack();
+        expectHeldFor(3_810 * MS);
+    }
+
+    /** Until four times what calls need are over. */
+    private void expectHeldFor(long time) {
+        int before = limit.limit();
+        refuse();
+        now += 10 * STEP;
+        limit.refused(now);
+        now += time - MS;
+        limit.refused(now);
+        assertThat(limit.limit()).isEqualTo(before);
+        now += 2 * MS;
+        limit.refused(now);
+        assertThat(limit.limit()).isEqualTo(MOST);
+    }
+
+    /** What the rate was before an earlier cut says nothing of calls that do not begin. */
+    @Test
+    void aLimitThatIsHalvedSinceCallsDoNotBeginDoesNotComeBackWhereFewerEnd() {
+        comeBack();
+        now += 12 * STEP;
+        for (int i = 0; i < 8; i++) {
+            limit.leaveUnbegun(now - SHORT, now, now);
+        }
+        // of 373
+        assertThat(limit.limit()).isEqualTo(186);
+        // 25 calls in 100 ms are 26.2 in 105 ms, of which 0.975 are 25.6, and half of the way down
+        step(STEP, 20, 5, SHORT);
+        assertThat(limit.limit()).isEqualTo(105);
+    }
+
+    /** One call is refused. */
+    private void refuseOne() {
+        int entered = 0;
+        while (limit.enter()) {
+            entered++;
+        }
+        leave(limit, entered);
+    }
+
+    /**
+     * The usual time is what half of the time is given at most, 168 ms, as long as calls are known to need more than a
+     * quarter of that; then it is 84 ms, four times what the quickest take.
+     */
+    @ParameterizedTest
+    @CsvSource({"-1, 216", "0, 196"})
+    void whatCallsHaveNeededIsKnownForTwentySeconds(long early, int expected) {
+        comeBack();
+        long forgotten = now + 200 * STEP;
+        refuseOne();
+        // 84 ms and a quarter more: 66 calls in 200 ms are 34.6 in that, of which 0.975 are 33.7, and half of the way
+        // down from 501
+        step(2 * STEP, 60, 6, SHORT);
+        assertThat(limit.limit()).isEqualTo(267);
+        // the usual time rises, and what handlers need is a smaller part of it
+        step(2 * STEP, 60, 6, SHORT);
+        step(2 * STEP, 60, 6, SHORT);
+        step(forgotten + early - STEP - now, 60, 6, SHORT);
+        assertThat(limit.limit()).isEqualTo(354);
+        refuseOne();
+        // 60 calls in 100 ms are 100.7 in 168 ms and 50.3 in 84 ms, of which 0.778 may be taken, and half of the way
+        // down
+        step(STEP, 40, 20, SHORT);
+        assertThat(limit.limit()).isEqualTo(expected);
+    }
+
+    /** A clock may begin anywhere, below 0 too, and go over its end. */
+    @ParameterizedTest
+    @ValueSource(longs = {0, -1_000_000_000_000_000L, -150_000_000, Long.MAX_VALUE - 150_000_000})
+    void itDoesNotMatterWhereTheClockBegins(long begin) {
+        AdmissionLimit some = new AdmissionLimit(100, new AtomicInteger(), begin);
+        now = begin;
+        assertThat(some.enter()).isTrue();
+        end(some, 100, QUICK);
+        assertThat(some.limit()).isEqualTo(100);
+        for (int i = 0; i < 40; i++) {
+            assertThat(some.enter()).isTrue();
+        }
+        end(some, 100, GIVEN);
+        assertThat(some.limit()).isEqualTo(20);
+        leave(some, 41);
+        // one that is alone and in good time
+        end(some, 1, QUICK);
+        assertThat(some.limit()).isEqualTo(40);
+        while (some.enter()) {
+            // holds a place
+        }
+        now += 10 * STEP;
+        some.refused(now);
+        assertThat(some.limit()).isEqualTo(40);
+        now += 10 * STEP;
+        some.refused(now);
+        assertThat(some.limit()).isEqualTo(80);
+    }
+
+    /** So many end, all at once, a tenth of a second later. */
+    private void end(AdmissionLimit limit, int calls, long took) {
+        now += STEP - 1;
+        for (int i = 0; i < calls; i++) {
+            now += i == calls - 1 ? 1 : 0;
+            assertThat(limit.enter()).isTrue();
+            limit.leave(now - took, now - took + GIVEN, now, true);
+        }
+    }
+
     // ---- connections
 
     private static AdmissionLimit ofTen() {

@@ -111,4 +111,12 @@ class GivenTimesTest {
         assertThat(given.count()).isZero();
         assertThat(given.usualNanos()).isZero();
     }
+
+    @Test
+    void inTheMiddleIsWhatJustHalfOfTheTimeIsGivenAtMost() {
+        add(4, 1 << 24);
+        add(1, 1 << 26);
+        given.take(20);
+        assertThat(given.middleNanos()).isEqualTo(1 << 24);
+    }
 }
