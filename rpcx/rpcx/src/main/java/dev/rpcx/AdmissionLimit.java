@@ -171,6 +171,9 @@ final class AdmissionLimit {
     private double leastBefore = MOST_OWN;
     private long memoryEndNanos;
 
+    /** The same for the least time that calls took, which is also learnt in steps that say nothing of shares. */
+    private long timeMemoryEndNanos;
+
     /** See {@link #USUAL_PART}. Unlimited while it is not known. */
     private volatile long usualNanos = MAX_GIVEN_NANOS;
 
@@ -237,6 +240,7 @@ final class AdmissionLimit {
         this.windowBeganNanos = nowNanos;
         this.nextStepNanos = nowNanos + STEP_NANOS;
         this.memoryEndNanos = nowNanos + MEMORY_NANOS;
+        this.timeMemoryEndNanos = nowNanos + MEMORY_NANOS;
         this.cutNanos = nowNanos;
         this.neededUntilNanos = nowNanos;
         this.caughtUpNanos = nowNanos;
@@ -341,7 +345,12 @@ final class AdmissionLimit {
             heldSinceNanos = nowNanos;
             return false;
         }
-        return nowNanos - heldSinceNanos >= Math.max(PATIENCE_NANOS, ROOMY * Math.max(ownNanos, neededNanos));
+        return nowNanos - heldSinceNanos >= Math.max(PATIENCE_NANOS, ROOMY * needNanos(nowNanos));
+    }
+
+    /** What a call needs by itself, as far as that is known of late. */
+    private double needNanos(long now) {
+        return now - neededUntilNanos < 0 ? Math.max(ownNanos, neededNanos) : ownNanos;
     }
 
     /** A call that has entered leaves, and says nothing. */
@@ -481,8 +490,7 @@ final class AdmissionLimit {
             return;
         }
         if (counted >= LEAST_COUNT) {
-            double own = now - neededUntilNanos < 0 ? Math.max(ownNanos, neededNanos) : ownNanos;
-            double usual = Math.max(given.usualNanos(), Math.min(ROOMY * own, given.middleNanos()));
+            double usual = Math.max(given.usualNanos(), Math.min(ROOMY * needNanos(now), given.middleNanos()));
             usualNanos = (long) Math.min(MAX_RISE * usualNanos, usual);
         }
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
@@ -582,7 +590,8 @@ final class AdmissionLimit {
         smoothed = Math.min(SMOOTHED, smoothed + count);
         smoothNanos += (took - smoothNanos) * Math.min(1, count / smoothed);
         leastNanosNow = smoothed < SMOOTHED ? smoothNanos : Math.min(leastNanosNow, smoothNanos);
-        if (now - memoryEndNanos >= 0 && !refusing) {
+        if (now - timeMemoryEndNanos >= 0 && !refusing) {
+            timeMemoryEndNanos = now + MEMORY_NANOS;
             leastNanosBefore = leastNanosNow;
             leastNanosNow = smoothNanos;
         }
