@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.Codecs;
+import dev.rpcx.codec.Memory;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.nio.charset.StandardCharsets;
@@ -47,7 +48,10 @@ class StreamReceiverTest {
     };
 
     private final Ledger ledger = new Ledger(
-            "ledger under test", Map.of(Resource.ITEM_BYTES_IN, (long) ALL_BYTES), Map.of(), Integer.MAX_VALUE);
+            "ledger under test",
+            Map.of(Resource.ITEM_BYTES_IN, (long) ALL_BYTES, Resource.STREAMS, 2L),
+            Map.of(),
+            Integer.MAX_VALUE);
     private final Account account = Objects.requireNonNull(ledger.open(null));
     private final List<String> seen = new ArrayList<>();
     private final Queue<Runnable> elsewhere = new ArrayDeque<>();
@@ -315,6 +319,41 @@ class StreamReceiverTest {
     }
 
     @Test
+    void anItemOfOneFrameMayBeAsLargeAsAllowedAndNoLarger() {
+        StreamReceiver stream = serverAtOnce();
+        subscribed(stream, 3);
+        assertThat(stream.onItem(text("abcd"), false, 4)).isTrue();
+        assertThat(stream.onItem(text("abcde"), false, 4)).isFalse();
+        assertThat(stream.onItem(text("abcde"), true, 4)).isFalse();
+        assertThat(stream.isReceiving()).isFalse();
+        assertThat(seen()).containsExactly("credit 3", "abcd");
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void theBufferOfPartsGrowsByWhatTheirCallIsAskedFor() {
+        int[] capacity = {0};
+        Codec<Object> measuring = new Codec<>() {
+            @Override
+            public void write(Object value, ByteBuf out) {}
+
+            @Override
+            public Object read(ByteBuf in) {
+                capacity[0] = in.capacity();
+                return in.readableBytes();
+            }
+        };
+        StreamReceiver stream = new StreamReceiver(measuring, peer);
+        subscribed(stream, 1);
+        long asked = stream.growth(15_000);
+        stream.onItem(text("a".repeat(15_000)), true);
+        asked += stream.growth(25_000);
+        stream.onPart(text("b".repeat(25_000)), false, ALL_BYTES);
+        assertThat(seen()).containsExactly("credit 1", "40000");
+        assertThat((long) capacity[0]).isEqualTo(asked);
+    }
+
+    @Test
     void nothingButItsPartsMayComeWithinAnItem() {
         StreamReceiver stream = client();
         subscribed(stream, 5);
@@ -468,6 +507,35 @@ class StreamReceiverTest {
     }
 
     @Test
+    void aStreamTooManyIsNotToBe() {
+        StreamReceiver first = serverAtOnce();
+        StreamReceiver second = serverAtOnce();
+        StreamReceiver third = serverAtOnce();
+        assertThat(first.hold()).isTrue();
+        assertThat(second.hold()).isFalse();
+        assertThat(client().hold()).as("a client's is part of its call").isTrue();
+        first.end(null);
+        assertThat(third.hold()).isTrue();
+        third.end(null);
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+    }
+
+    @Test
+    void aSubscriberThatThrowsAtItsEndHarmsNobodyElse() {
+        StreamReceiver stream = client();
+        stream.subscribe(new Subscriber(1) {
+            @Override
+            public void onComplete() {
+                super.onComplete();
+                throw new IllegalStateException("not that");
+            }
+        });
+        stream.onEnd();
+        stream.end(new IllegalStateException("late"));
+        assertThat(seen()).containsExactly("credit 1", "complete");
+    }
+
+    @Test
     void whoHasCancelledIsToldNothing() {
         for (StreamReceiver stream : List.of(client(), serverAtOnce(), server())) {
             Subscriber subscriber = subscribed(stream, 5);
@@ -568,6 +636,42 @@ class StreamReceiverTest {
                                 + " null");
     }
 
+    @Test
+    void theObjectOfAnItemIsChargedWhileItsSubscriberHasIt() {
+        Codec<Object> charging = new Codec<>() {
+            @Override
+            public void write(Object value, ByteBuf out) {}
+
+            @Override
+            public Object read(ByteBuf in) {
+                return "uncharged";
+            }
+
+            @Override
+            public Object read(ByteBuf in, Memory memory) {
+                assertThat(memory.take(10_000)).isTrue();
+                return "charged";
+            }
+        };
+        StreamReceiver stream = new StreamReceiver(charging, peer, account, null, null);
+        stream.subscribe(new Subscriber(2) {
+            @Override
+            public void onNext(Object item) {
+                super.onNext(item);
+                assertThat(ledger.held(Resource.OBJECT_BYTES)).isBetween(10_000L, 14_096L);
+            }
+        });
+        for (int i = 0; i < 2; i++) {
+            stream.onItem(text("a"), false);
+            assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
+        }
+        stream.onEnd();
+        StreamReceiver ofACall = new StreamReceiver(charging, peer);
+        subscribed(ofACall, 1);
+        ofACall.onItem(text("a"), false);
+        assertThat(seen()).containsExactly("credit 2", "charged", "charged", "complete", "credit 1", "uncharged");
+    }
+
     // ---- elsewhere
 
     @Test
@@ -610,6 +714,61 @@ class StreamReceiverTest {
         stream.onPart(text("c".repeat(9000)), false, ALL_BYTES);
         assertThat(held()).isBetween(9001L, 9001L + 128 + 2 * 4096);
         runElsewhere();
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void elsewhereThePartsOfTheNextItemStayChargedWhenTheLastThatWaitsHasBeenTold() {
+        StreamReceiver stream = server();
+        subscribed(stream, 2);
+        runElsewhere();
+        stream.onItem(text("a"), false);
+        stream.onItem(text("b".repeat(10_000)), true);
+        runElsewhere();
+        assertThat(seen()).containsExactly("credit 2", "a");
+        assertThat(held()).isBetween(10_000L, 10_000L + 2 * 4096);
+        assertThat(stream.onPart(text("c"), false, ALL_BYTES)).isTrue();
+        runElsewhere();
+        assertThat(seen()).containsExactly("b".repeat(10_000) + "c");
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void elsewhereItemsThatWaitStayChargedBehindAGoodEnd() {
+        StreamReceiver stream = server();
+        List<Long> during = new ArrayList<>();
+        stream.subscribe(new Subscriber(3) {
+            @Override
+            public void onNext(Object item) {
+                during.add(held());
+            }
+        });
+        runElsewhere();
+        for (int i = 0; i < 3; i++) {
+            stream.onItem(text("a".repeat(9000)), false);
+        }
+        stream.onEnd();
+        runElsewhere();
+        assertThat(during).hasSize(3);
+        assertThat(during.get(1)).isBetween(18_000L, 27_000L);
+        assertThat(during.get(2)).isBetween(9_000L, 18_000L);
+        assertThat(held()).isZero();
+        assertThat(seen()).containsExactly("credit 3", "complete");
+    }
+
+    /** The call has ended well while an item was on its way: what has come whole is told, and the rest is not kept. */
+    @Test
+    void elsewhereAnEndWithinAnItemDropsItsPartsAloneAndKeepsWhatWaits() {
+        StreamReceiver stream = server();
+        subscribed(stream, 2);
+        runElsewhere();
+        stream.onItem(text("a"), false);
+        stream.onItem(text("b".repeat(10_000)), true);
+        stream.end(null);
+        assertThat(stream.partBytes()).isZero();
+        assertThat(held()).isBetween(1L, 8192L);
+        runElsewhere();
+        assertThat(seen()).containsExactly("credit 2", "a", "complete");
         assertThat(held()).isZero();
     }
 

@@ -2,12 +2,17 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.Codecs;
+import dev.rpcx.schema.Field;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -17,6 +22,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -70,18 +76,26 @@ class StreamSenderTest {
         return sender(Runnable::run);
     }
 
-    private StreamSender sender(Executor place) {
-        return new StreamSender(
-                connection,
-                ID,
-                StreamReceiverTest.TEXT,
-                Wire.END,
-                thrown -> seen.add("failed " + thrown.getMessage()),
-                () -> seen.add("last left"),
-                place);
+    private StreamSender sender(@Nullable Executor place) {
+        return sender(StreamReceiverTest.TEXT, place);
     }
 
-    private final class Subscription implements Flow.Subscription {
+    private StreamSender sender(Codec<Object> codec, @Nullable Executor place) {
+        StreamSender.Failed failed = new StreamSender.Failed() {
+            @Override
+            public void because(Throwable thrown) {
+                seen.add("failed " + thrown.getMessage());
+            }
+
+            @Override
+            public void tooLarge(RPCXException why) {
+                seen.add("too large " + why.getMessage());
+            }
+        };
+        return new StreamSender(connection, ID, codec, Wire.END, failed, () -> seen.add("last left"), place);
+    }
+
+    private class Subscription implements Flow.Subscription {
         @Override
         public void request(long items) {
             seen.add("request " + items);
@@ -127,6 +141,30 @@ class StreamSenderTest {
         return frames;
     }
 
+    /** The error that has left since the last question, and nothing beside it. */
+    private RPCXException leftError() {
+        channel.runPendingTasks();
+        ByteBuf frame = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        assertThat((int) Varint.read(frame)).isEqualTo(frame.readableBytes());
+        assertThat(frame.readUnsignedByte()).isEqualTo((short) Wire.ERROR);
+        assertThat(frame.readInt()).isEqualTo(ID);
+        return WireError.read(frame);
+    }
+
+    private static ByteBuf error(String text, int capacity) {
+        ByteBuf error = Unpooled.buffer(capacity);
+        WireError.write(error, new RPCXException(RPCXException.Code.HANDLER_FAILED, text));
+        assertThat(error.capacity()).isEqualTo(capacity);
+        return error;
+    }
+
+    /** Takes all that is left of what items may hold. */
+    private Charge takeAllRoom() {
+        Charge others = account.charge(Resource.ITEM_BYTES_OUT);
+        while (others.add(Charge.STEP_BYTES)) {}
+        return others;
+    }
+
     private long held() {
         return ledger.held(Resource.ITEM_BYTES_OUT);
     }
@@ -139,15 +177,34 @@ class StreamSenderTest {
         to.subscribeTo(subscriber -> subscriber.onSubscribe(new Subscription()), () -> {});
     }
 
+    /** A socket that is full. */
+    private final class Full extends ChannelOutboundHandlerAdapter {
+        private boolean takesOnce;
+
+        @Override
+        public void flush(ChannelHandlerContext ctx) {
+            if (takesOnce) {
+                takesOnce = false;
+                ctx.flush();
+            }
+        }
+
+        /** It takes what stands before it, and is full again by what comes then. */
+        void takeOnce() {
+            takesOnce = true;
+            channel.flush();
+            assertThat(channel.isWritable()).isFalse();
+            channel.runPendingTasks();
+        }
+    }
+
     /** The socket takes nothing until this is run. */
     private Runnable stopReading() {
+        return stopReading(new Full());
+    }
+
+    private Runnable stopReading(Full stopped) {
         channel.config().setWriteBufferWaterMark(new WriteBufferWaterMark(1, 2));
-        ChannelOutboundHandlerAdapter stopped = new ChannelOutboundHandlerAdapter() {
-            @Override
-            public void flush(ChannelHandlerContext ctx) {
-                // as a full socket
-            }
-        };
         channel.pipeline().addFirst(stopped);
         channel.write(Unpooled.buffer().writeZero(100));
         channel.flush();
@@ -290,6 +347,58 @@ class StreamSenderTest {
         assertThat(seen()).as("asked again").hasSize(1);
     }
 
+    @Test
+    void aSizeThatShrinksIsBelievedSlowly() {
+        subscribe();
+        sender.onCredit(1_000);
+        sender.onNext("a");
+        assertThat(seen()).as("as if it were half a window").containsExactly("request 1", "request 1");
+        sender.onNext("a");
+        assertThat(seen()).as("as if each were a quarter").containsExactly("request 3");
+        left();
+        sender.onNext("a".repeat(20_000));
+        sender.onNext("a");
+        sender.onNext("a");
+        left();
+        sender.onCredit(1);
+        assertThat(seen()).as("as if each were a quarter of the large one").containsExactly("request 7");
+    }
+
+    @Test
+    void theFirstCreditAloneIsToldToWhoWantsToKnow() {
+        sender.whenTaken(() -> seen.add("taken"));
+        subscribe();
+        assertThat(seen()).isEmpty();
+        sender.onCredit(1);
+        assertThat(seen()).containsExactly("taken", "request 1");
+        sender.onNext("a");
+        left();
+        sender.onCredit(1);
+        assertThat(seen()).containsExactly("request 1");
+    }
+
+    /** Where the publisher runs on the event loop, other connections of that have their turn too. */
+    @Test
+    void aPublisherThatMakesAllItIsAskedForAtOnceGivesTheEventLoopBackNowAndThen() {
+        StreamSender here = sender((Executor) null);
+        int[] times = {0};
+        here.subscribeHere(to -> to.onSubscribe(new Subscription() {
+            @Override
+            public void request(long items) {
+                assertThat(items).isEqualTo(1);
+                times[0]++;
+                to.onNext("a".repeat(40_000));
+                assertThat(left()).hasSize(3);
+            }
+        }));
+        here.onCredit(300);
+        assertThat(times[0]).isBetween(1, 200);
+        channel.runPendingTasks();
+        assertThat(times[0]).isEqualTo(300);
+        here.cancel();
+        assertThat(seen()).containsExactly("cancel");
+    }
+
     // ---- what leaves
 
     @Test
@@ -359,6 +468,55 @@ class StreamSenderTest {
         assertThat(left()).containsExactly("ITEM b");
     }
 
+    @Test
+    void aSmallItemThatWaitedBehindALargeOneHoldsNoLargeBuffer() {
+        subscribe();
+        sender.onCredit(9);
+        Full socket = new Full();
+        Runnable readAgain = stopReading(socket);
+        sender.onNext("a".repeat(10_000));
+        channel.runPendingTasks();
+        sender.onNext("b");
+        channel.runPendingTasks();
+        assertThat(sender.body.readableBytes()).as("the large one waits").isEqualTo(10_000);
+        socket.takeOnce();
+        assertThat(sender.body.readableBytes()).as("the small one waits").isEqualTo(1);
+        assertThat(sender.body.capacity()).isLessThanOrEqualTo(FIRST_BYTES);
+        assertThat(held()).isBetween(1L, 4096L);
+        readAgain.run();
+        assertThat(left()).containsExactly("ITEM 10000 bytes", "ITEM b");
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void anItemTakesThePlaceOfTheOneBeforeIt() {
+        subscribe();
+        sender.onCredit(9);
+        sender.onNext("a".repeat(200));
+        left();
+        Runnable readAgain = stopReading();
+        sender.onNext("b".repeat(200));
+        channel.runPendingTasks();
+        assertThat(sender.body.readableBytes()).isEqualTo(200);
+        assertThat(sender.body.capacity()).isLessThanOrEqualTo(FIRST_BYTES);
+        readAgain.run();
+        assertThat(left()).containsExactly("ITEM 200 bytes");
+    }
+
+    /** With its header it is no longer than a power of two, so that parts of the heap hold a whole number of them. */
+    @Test
+    void theBufferOfALargeItemFitsAPartOfTheHeap() {
+        subscribe();
+        sender.onCredit(9);
+        Runnable readAgain = stopReading();
+        sender.onNext("a".repeat(50_000));
+        channel.runPendingTasks();
+        assertThat(sender.body.readableBytes()).isEqualTo(50_000);
+        assertThat(sender.body.capacity()).isLessThanOrEqualTo(64 * 1024 - 16);
+        readAgain.run();
+        left();
+    }
+
     // ---- what goes wrong
 
     @Test
@@ -417,6 +575,31 @@ class StreamSenderTest {
         late.subscribeHere(subscriber -> seen.add("subscribe"));
         assertThat(seen()).containsExactly("begins");
         assertThat(elsewhere).isEmpty();
+    }
+
+    @Test
+    void aStreamHasAPublisherFromWhenThatIsSubscribedTo() {
+        ArrayDeque<Runnable> elsewhere = new ArrayDeque<>();
+        StreamSender later = sender(elsewhere::add);
+        later.subscribeTo(subscriber -> subscriber.onSubscribe(new Subscription()), () -> {});
+        assertThat(later.hasPublisher()).isFalse();
+        elsewhere.remove().run();
+        assertThat(later.hasPublisher()).isTrue();
+        later.cancel();
+        elsewhere.remove().run();
+        assertThat(seen()).containsExactly("cancel");
+        assertThat(later.hasPublisher()).as("for good").isTrue();
+    }
+
+    @Test
+    void aStreamThatEndsBeforeItsPublisherHasAThreadHasNone() {
+        ArrayDeque<Runnable> elsewhere = new ArrayDeque<>();
+        StreamSender late = sender(elsewhere::add);
+        late.subscribeTo(subscriber -> seen.add("subscribe"), () -> {});
+        late.cancel();
+        elsewhere.remove().run();
+        assertThat(seen()).isEmpty();
+        assertThat(late.hasPublisher()).isFalse();
     }
 
     @Test
@@ -483,6 +666,46 @@ class StreamSenderTest {
     }
 
     @Test
+    void anItemBeyondALimitOfItsTypeIsTooLarge() {
+        StreamSender numbers = sender(Codecs.standard(StreamSenderTest.class).value(BigDecimal.class), Runnable::run);
+        subscribe(numbers);
+        numbers.onCredit(1);
+        numbers.onNext(new BigDecimal(BigInteger.ONE, 1_000_000));
+        assertThat(seen())
+                .hasSize(3)
+                .startsWith("request 1", "cancel")
+                .last()
+                .asString()
+                .startsWith("too large an item cannot be sent: ")
+                .contains("scale 1000000");
+        assertThat(left()).isEmpty();
+        assertThat(held()).isZero();
+        numbers.cancel();
+    }
+
+    /** Of a type whose text is never null. */
+    record Named(@Field(1) String name) {}
+
+    @Test
+    @SuppressWarnings("NullAway") // what a publisher may do all the same
+    void anItemWithANullWhereItsTypeHasNoneFailsTheStream() {
+        StreamSender names = sender(Codecs.standard(StreamSenderTest.class).value(Named.class), Runnable::run);
+        subscribe(names);
+        names.onCredit(1);
+        names.onNext(new Named(null));
+        assertThat(seen())
+                .hasSize(3)
+                .startsWith("request 1", "cancel")
+                .last()
+                .asString()
+                .startsWith("failed ")
+                .contains("is null");
+        assertThat(left()).isEmpty();
+        assertThat(held()).isZero();
+        names.cancel();
+    }
+
+    @Test
     void anItemMayBeAsLargeAsThePeerTakesAndNoLarger() {
         subscribe();
         sender.onCredit(2);
@@ -494,7 +717,7 @@ class StreamSenderTest {
         assertThat(seen())
                 .containsExactly(
                         "cancel",
-                        "failed an item of " + (MAX_BYTES + 1) + " bytes (expected: at most " + MAX_BYTES + ")");
+                        "too large an item of " + (MAX_BYTES + 1) + " bytes (expected: at most " + MAX_BYTES + ")");
     }
 
     @Test
@@ -529,6 +752,59 @@ class StreamSenderTest {
         assertThat(left()).singleElement().asString().startsWith("ERROR").doesNotContain("bytes", "why");
         assertThat(seen()).endsWith("last left");
         others.release();
+    }
+
+    @Test
+    void anErrorWithoutItsTextSaysWhatItIsAllTheSame() {
+        Charge others = takeAllRoom();
+        subscribe();
+        ByteBuf error = Unpooled.buffer();
+        WireError.write(
+                error,
+                new RPCXException(RPCXException.Code.INVALID, "why".repeat(500), RPCXException.Executed.NOT_EXECUTED));
+        sender.addLast(Wire.ERROR, error);
+        RPCXException left = leftError();
+        assertThat(left.code()).isEqualTo(RPCXException.Code.INVALID);
+        assertThat(left.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        assertThat(left.getMessage()).doesNotContain("why");
+        others.release();
+    }
+
+    @Test
+    void aSmallErrorForWhichThereIsNoRoomKeepsItsText() {
+        Charge others = takeAllRoom();
+        subscribe();
+        sender.addLast(Wire.ERROR, error("why", 64));
+        assertThat(leftError()).hasMessage("why");
+        StreamSender larger = sender();
+        subscribe(larger);
+        larger.addLast(Wire.ERROR, error("why", 65));
+        assertThat(leftError().getMessage()).doesNotContain("why");
+        others.release();
+    }
+
+    /** They make room for it: it comes instead of them, and is charged. */
+    @Test
+    void anErrorForWhichThereIsNoRoomTakesThatOfTheItemsThatWait() {
+        subscribe();
+        sender.onCredit(9);
+        Runnable readAgain = stopReading();
+        sender.onNext("a");
+        channel.runPendingTasks();
+        sender.onNext("b".repeat(10_000));
+        assertThat(seen()).containsExactly("request 1", "request 1", "request 2");
+        Charge others = takeAllRoom();
+        long before = held();
+        sender.addLast(Wire.ERROR, error("why".repeat(500), 8192));
+        assertThat(held()).isBetween(before - 8192, before - 4096);
+        others.release();
+        assertThat(held()).as("what leaves and the error").isBetween(8192L, 8192L + 2 * 4096);
+        readAgain.run();
+        List<String> left = left();
+        assertThat(left).hasSize(2).first().isEqualTo("ITEM a");
+        assertThat(left).last().asString().matches("ERROR 15\\d\\d bytes");
+        assertThat(seen()).containsExactly("last left");
+        assertThat(held()).isZero();
     }
 
     @Test
@@ -603,6 +879,9 @@ class StreamSenderTest {
         assertThat(held()).isGreaterThan(50_000);
         sender.cancel();
         assertThat(held()).isZero();
+        assertThat(sender.body.capacity())
+                .as("nothing is kept that is not charged")
+                .isLessThanOrEqualTo(FIRST_BYTES);
         readAgain.run();
         assertThat(left()).isEmpty();
     }
@@ -627,6 +906,19 @@ class StreamSenderTest {
         assertThat(ledger.held(Resource.STREAMS)).isZero();
         sender.onCredit(1);
         assertThat(seen()).isEmpty();
+    }
+
+    @Test
+    void aPublisherThatComesAfterTheLastMessageHasLeftIsCancelled() {
+        List<Flow.Subscriber<?>> waiting = new ArrayList<>();
+        sender.subscribeTo(waiting::add, () -> {});
+        sender.onCredit(1);
+        sender.addLast(Wire.ERROR, Unpooled.copiedBuffer("why", StandardCharsets.UTF_8));
+        assertThat(left()).containsExactly("ERROR why");
+        waiting.get(0).onSubscribe(new Subscription());
+        assertThat(seen()).containsExactly("last left", "cancel");
+        sender.subscribeTo(subscriber -> seen.add("subscribe"), () -> seen.add("begins"));
+        assertThat(seen()).containsExactly("begins");
     }
 
     @Test
