@@ -196,7 +196,7 @@ public final class Compatibility {
         int now = Framing.of(after, newer);
         boolean wasWhole = Framing.kind(old, 1) == Framing.WHOLE;
         boolean isWhole = Framing.kind(now, 1) == Framing.WHOLE;
-        if (wasWhole != isWhole && !isEmpty(wasWhole ? after : before)) {
+        if (wasWhole != isWhole && hasFields(wasWhole ? after : before)) {
             add(
                     Direction.BOTH,
                     before.type(),
@@ -227,6 +227,11 @@ public final class Compatibility {
             return;
         }
         compare(before, after, old, now);
+    }
+
+    /** Whether it has or had fields: a message of its own has their numbers for others. */
+    private static boolean hasFields(Lock.Entry call) {
+        return call.lines().values().stream().anyMatch(line -> line.number() > 0);
     }
 
     /** Whether it carries nothing: no parameters, or no result. */

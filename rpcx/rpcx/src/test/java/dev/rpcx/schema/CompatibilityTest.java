@@ -121,6 +121,19 @@ class CompatibilityTest {
                 .hasSize(1);
     }
 
+    /** A message that is the request is line 0, and its fields never meet the number that is kept. */
+    @Test
+    void aMessageOfItsOwnDoesNotTakeTheNumberOfAParameterThatIsGone() {
+        String order = "message a.Order\n  1 sum int\n";
+        String gone = "message Bank/pay.request\n  removed 1 amount int\n";
+        assertThat(breaks(gone + order, "message Bank/pay.request\n  0 is a.Order\n  removed 1 amount int\n" + order))
+                .containsExactly("BOTH Bank/pay.request: was a field of a message, is a message of its own");
+        String whole = "message Bank/pay.request\n  0 is a.Order\n";
+        assertThat(breaks(whole + order, "message Bank/pay.request\n  removed 0 is a.Order\n" + order))
+                .containsExactly("FORWARD Bank/pay.request.is: is gone, and old peers read a message without fields");
+        assertThat(breaks("message Bank/pay.request\n" + order, whole + order)).isEmpty();
+    }
+
     private static final String KEY = "message a.Key\n  1 id int\n";
 
     private static List<String> breaksOfKey(String field) {
