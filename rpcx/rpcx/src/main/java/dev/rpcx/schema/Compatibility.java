@@ -304,8 +304,9 @@ public final class Compatibility {
                         Direction.BOTH,
                         where,
                         "was " + old.type() + ", is " + now.type() + ", and calls of another shape are refused");
-            } else if (old.number() != 0 || !isEnum(before)) {
-                // what an enum's constant of number 0 also stands for changes no byte, and no value that is sent
+            } else if (old.number() == 0 && isEnum(before)) {
+                compareZero(where, old, now);
+            } else {
                 retyped(where, old.type(), now.type());
             }
         }
@@ -327,6 +328,19 @@ public final class Compatibility {
             } else if (comparedBefore.contains(before.type())) {
                 add(Direction.FORWARD, where, "is new, and old peers" + takeForOne(true));
             }
+        }
+    }
+
+    /** What an enum's constant of number 0 also stands for changes no byte of it. */
+    private void compareZero(String where, Lock.Line old, Lock.Line now) {
+        if (isUnknown(old) == isUnknown(now)) {
+            return;
+        }
+        if (!old.name().equals(now.name())) {
+            String stands = ", and the one stands for the unknown";
+            add(Direction.BOTH, where, "was " + old.name() + ", is " + now.name() + stands);
+        } else if (isUnknown(old)) {
+            add(Direction.BACKWARD, where, "stands for itself alone, and for what old peers did not know");
         }
     }
 

@@ -61,6 +61,10 @@ class CompatibilityTest {
         assertThat(breaks(role("  0 NONE constant\n"), role("  0 NONE unknown\n")))
                 .isEmpty();
         assertThat(breaks(role("  0 NONE unknown\n"), role("  0 NONE constant\n")))
+                .containsExactly("BACKWARD a.Role.NONE: stands for itself alone, and for what old peers did not know");
+        assertThat(breaks(role("  0 OTHER unknown\n"), role("  0 FREE constant\n")))
+                .containsExactly("BOTH a.Role.OTHER: was OTHER, is FREE, and the one stands for the unknown");
+        assertThat(breaks(role("  0 FREE constant\n"), role("  0 NONE constant\n")))
                 .isEmpty();
         assertThat(breaks(pet("  1 dog a.Dog\n"), pet("  0 Fish unknown\n  1 dog a.Dog\n")))
                 .containsExactly("FORWARD a.Pet.Fish: is new, and where it is sent old peers read null, or refuse it");
