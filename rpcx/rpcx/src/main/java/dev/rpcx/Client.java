@@ -115,9 +115,8 @@ public final class Client implements AutoCloseable {
     private final Complaint oneWays = new Complaint(System.getLogger(Client.class.getName()), InstantSource.system());
     private volatile boolean closed;
 
-    // A class whose initializer fails stays unusable in its process, and the first to need one of these may be a call
-    // of
-    // a thread whose stack is nearly at its end.
+    // A class whose initializer fails stays unusable in its process. The first to need one of these may be a call of a
+    // thread whose stack is nearly at its end.
     static {
         try {
             MethodHandles.Lookup lookup = MethodHandles.lookup();

@@ -104,7 +104,7 @@ class CutOffCallsTest {
         hand.pass(channel, time.toNanos(), TimeUnit.NANOSECONDS);
     }
 
-    /** Of a notice that was cancelled before, and of a call, somebody has heard. */
+    /** Somebody has heard of a notice that was cancelled before, and of a call. */
     @Test
     void noticesThatAreCutOffAreToldOfInTheLogAndNoOthers() {
         call(Wire.NOTICE, 0, "later", "its time is over", Duration.ofSeconds(1));

@@ -56,7 +56,7 @@ final class ReadValues {
         return field.holder() == Holder.NULLABLE || field.holder() == Holder.OPTIONAL ? Holder.PLAIN : field.holder();
     }
 
-    /** Of a set, those that differ by what they hold: an array in them is equal to no other. */
+    /** A set counts those that differ by what they hold: an array in them is equal to no other. */
     private static Collection<?> elements(FieldType field, Object value) {
         if (field.holder() != Holder.SET) {
             return (Collection<?>) value;

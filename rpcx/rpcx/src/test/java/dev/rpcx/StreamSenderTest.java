@@ -683,7 +683,7 @@ class StreamSenderTest {
         numbers.cancel();
     }
 
-    /** Of a type whose text is never null. */
+    /** Its text is never null. */
     record Named(@Field(1) String name) {}
 
     @Test

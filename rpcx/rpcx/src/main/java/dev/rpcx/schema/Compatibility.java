@@ -436,7 +436,7 @@ public final class Compatibility {
         }
     }
 
-    /** A collection that can be null, or stands within another container, has the name of its type. It is read as a list. */
+    /** A lock names a collection that can be null, or stands within a container, by its type. It is read as a list. */
     private static String asList(String type) {
         return type.replace(Collection.class.getName() + "<", List.class.getName() + "<");
     }

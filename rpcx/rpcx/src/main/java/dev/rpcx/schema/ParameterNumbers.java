@@ -19,7 +19,7 @@ public final class ParameterNumbers {
         return numbers;
     }
 
-    /** The error for a method of a class that numbers its parameters otherwise than an interface's that it implements. */
+    /** Says that a class numbers the parameters of a method otherwise than an interface that it implements. */
     public static String differ(String method, List<Integer> numbers, String declaring, List<Integer> declared) {
         return method + ": its parameters have the numbers " + numbers + ", and " + declared + " in " + declaring
                 + " (expected: the same @Field on both)";

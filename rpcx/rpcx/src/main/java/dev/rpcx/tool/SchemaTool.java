@@ -333,12 +333,12 @@ public final class SchemaTool {
             err.println("note: " + each.type() + ": "
                     + (each.isParameter()
                             ? each.come() + " stands where " + each.gone() + " stood; if that is not a new name for the"
-                                    + " same, old and new versions read one as the other (expected then: what is new at the"
-                                    + " end, or @Field)"
+                                    + " same, old and new versions read one as the other (expected then: what is new at"
+                                    + " the end, or @Field)"
                             : each.gone() + " is gone and " + each.come()
-                                    + " is new; if that is a new name for the same,"
-                                    + " old and new versions do not read it from each other (expected then: the new name by"
-                                    + " hand in the lock's line, or @Field)"));
+                                    + " is new; if that is a new name for the same, old and new versions do not read it"
+                                    + " from each other (expected then: the new name by hand in the lock's line, or"
+                                    + " @Field)"));
         }
         for (PublishedService service : services) {
             for (String method : service.unnamed()) {
