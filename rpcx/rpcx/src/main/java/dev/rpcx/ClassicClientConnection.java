@@ -255,8 +255,12 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     @Override
-    public void passed(byte[] begin, int bytes, int length) {
+    public void passes() {
         arrived();
+    }
+
+    @Override
+    public void passed(byte[] begin, int bytes, int length) {
         Long id = ClassicWire.id(Unpooled.wrappedBuffer(begin, 0, bytes));
         Call waiting = id == null ? null : underWay.get(id);
         if (waiting != null) {

@@ -29,6 +29,9 @@ final class ClassicFrames {
          */
         void frame(byte[] frame, int bytes);
 
+        /** The frame that is arriving is held no longer, but for its begin, which is not asked for: it passes. */
+        void passes();
+
         /** A frame that has not been held has passed. @param begin its first bytes, which may be cut anywhere */
         void passed(byte[] begin, int bytes, int length);
     }
@@ -124,7 +127,7 @@ final class ClassicFrames {
 
     private void pass() {
         isPassed = true;
-        // what has been held is given back by the reader, when it hears that the frame has passed
+        reader.passes();
         frame = Arrays.copyOf(frame, Math.min(length, BEGIN_BYTES));
     }
 

@@ -161,8 +161,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     @Override
-    public void passed(byte[] begin, int bytes, int length) {
+    public void passes() {
         arrived().release();
+    }
+
+    @Override
+    public void passed(byte[] begin, int bytes, int length) {
         Long id = ClassicWire.id(Unpooled.wrappedBuffer(begin, 0, bytes));
         if (id == null || id == 0) {
             throw new WireFault("a request of " + length + " bytes that is refused (expected: its id first, not 0)");

@@ -65,8 +65,8 @@ final class ClientCall extends Outbound {
     private int keptBytes;
 
     /**
-     * Bytes that the account has been charged for the buffer of a request in parts, until it has left or the slot is
-     * free.
+     * Bytes that the account has been charged for the buffer of a request that is not small, until it has left or the
+     * slot is free.
      */
     private long requestBytes;
 
@@ -110,15 +110,12 @@ final class ClientCall extends Outbound {
     /** What was left until then when the request was written. */
     long givenNanos;
 
-    /**
-     * Index of the time in a request that may have to wait for the socket, and its bytes; 0 bytes for any other
-     * request.
-     */
+    /** Index of the time in the request, and its bytes: 0 where it is not told. */
     private int timeAt;
 
     private int timeBytes;
 
-    /** As {@link #timeAt} for metadata with values that are computed; null for any other request. */
+    /** As {@link #timeAt} for metadata with values that are computed; null for all others. */
     private @Nullable Metadata computed;
 
     private int metadataAt;
@@ -246,7 +243,7 @@ final class ClientCall extends Outbound {
     }
 
     /**
-     * Charges a request that leaves in parts. By the caller, before the call is queued.
+     * Charges a request that is not small. By the caller, before the call is queued.
      *
      * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too much of them
      */
@@ -449,6 +446,8 @@ final class ClientCall extends Outbound {
         onWire = true;
         idOnWire = id;
         sentHere = false;
+        // what its peer does not read waits here, where it can be taken back, and not in the socket's queue
+        waits = connection.isSocketBusy();
         connection.watch(deadlineNanos);
         return true;
     }
@@ -465,8 +464,8 @@ final class ClientCall extends Outbound {
     }
 
     /**
-     * The request has so many bytes for its time, which is to be what is left when it leaves. Before the call is
-     * queued.
+     * The request has so many bytes for its time, which is to be what is left when it leaves if it has to wait for that;
+     * 0 if it is the full time that the server knows. Before the call is queued.
      */
     void timeAt(int index, int bytes) {
         timeAt = index;
@@ -482,13 +481,20 @@ final class ClientCall extends Outbound {
 
     @Override
     void begins() {
+        long left = deadlineNanos - connection.nanoTime();
+        long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
         if (timeBytes > 0) {
-            long left = deadlineNanos - connection.nanoTime();
-            Varint.writePadded(body, timeAt, timeBytes, Math.max(1, TimeUnit.NANOSECONDS.toMicros(left)));
-            Metadata given = computed;
-            if (given != null && givenNanos - left > OLD_NANOS) {
-                computeAgain(given);
-            }
+            Varint.writePadded(body, timeAt, timeBytes, micros);
+        } else if (connection.isTold(left)) {
+            head |= Wire.TIME;
+            int bytes = Varint.insert(body, timeAt, micros);
+            metadataAt += bytes;
+            argumentsAt += bytes;
+            argumentsEnd += bytes;
+        }
+        Metadata given = computed;
+        if (given != null && givenNanos - left > OLD_NANOS) {
+            computeAgain(given);
         }
     }
 

@@ -19,6 +19,9 @@ import org.jspecify.annotations.Nullable;
 
 /** A client's connection: the slots of its calls, the server's method numbers, and one timer for all deadlines. */
 final class ClientConnection extends WireConnection {
+    /** A caller's own thread takes less from a call's begin to its request; what takes longer is told to the server. */
+    private static final long UNTOLD_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+
     private static final int UNKNOWN = 0;
 
     /** Instead of a number: the server does not publish the method, and says so itself to a call by name. */
@@ -278,8 +281,9 @@ final class ClientConnection extends WireConnection {
         return address;
     }
 
-    long defaultNanos() {
-        return defaultNanos;
+    /** Whether a request of which so much is left tells that: the server knows no better than its full time. */
+    boolean isTold(long leftNanos) {
+        return leftNanos > defaultNanos || defaultNanos - leftNanos > UNTOLD_NANOS;
     }
 
     @Override

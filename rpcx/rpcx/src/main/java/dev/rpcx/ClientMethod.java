@@ -39,9 +39,6 @@ final class ClientMethod {
     static final RPCXException UNREADABLE =
             RPCXException.noRoom("no memory was left for the result", RPCXException.Executed.EXECUTED);
 
-    /** A caller's own thread takes less from a call's begin to its request; what takes longer is told to the server. */
-    private static final long UNTOLD_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
-
     /** What connections know it by: the same for all methods of the client's proxies that call the same. */
     final int index;
 
@@ -571,16 +568,16 @@ final class ClientMethod {
             }
             call.givenNanos = left;
             // however long the call has waited before; the default stands for a full time only, and anything less is
-            // told, rounded down so that time never grows on its way. What it waits from here on is not taken off, but
-            // for a request above one frame: where the event loop is held up it leaves with all of this time, also
-            // when that is over, since nobody looks at the clock then
-            long standard = connection.defaultNanos();
+            // told, rounded down so that time never grows on its way. What it waits for the socket is taken off too.
+            // What it waits for the event loop is not: where that is held up it leaves with all of this time, also when
+            // that is over, since nobody looks at the clock then
             long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
             int timeAt = out.writerIndex();
-            if (left > standard || standard - left > UNTOLD_NANOS || !CallContext.isAbsent()) {
+            if (connection.isTold(left) || !CallContext.isAbsent()) {
                 head |= Wire.TIME;
                 Varint.write(out, micros);
             }
+            int timeBytes = out.writerIndex() - timeAt;
             int metadataAt = out.writerIndex();
             if (!metadata.isEmpty()) {
                 head |= Wire.METADATA;
@@ -599,18 +596,18 @@ final class ClientMethod {
                         RPCXException.Code.TOO_LARGE,
                         "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
             }
-            if (out.writerIndex() > Wire.MAX_PAYLOAD_BYTES) {
-                // may wait for the socket: its time is told when it leaves
-                if ((head & Wire.TIME) == 0) {
-                    head |= Wire.TIME;
-                    insert(out, timeAt, micros);
-                    metadataAt += Varint.size(micros);
-                    prelude += Varint.size(micros);
-                }
-                call.timeAt(timeAt, Varint.size(micros));
-                if (metadata.isComputed()) {
-                    call.metadataAt(metadata, metadataAt, prelude - metadataAt);
-                }
+            if (out.writerIndex() > Wire.MAX_PAYLOAD_BYTES && timeBytes == 0) {
+                // waits for its turns at least, and has its charge before: its time is told when it begins to leave
+                head |= Wire.TIME;
+                timeBytes = Varint.insert(out, timeAt, micros);
+                metadataAt += timeBytes;
+                prelude += timeBytes;
+            }
+            call.timeAt(timeAt, timeBytes);
+            if (metadata.isComputed()) {
+                call.metadataAt(metadata, metadataAt, prelude - metadataAt);
+            }
+            if (out.writerIndex() > Outbound.SMALL_BYTES) {
                 call.holdRequest(HeapArray.taken(out));
             }
             call.head = head;
@@ -646,16 +643,6 @@ final class ClientMethod {
             throw unusable(e);
         }
         return out;
-    }
-
-    private static void insert(ByteBuf out, int index, long number) {
-        int bytes = Varint.size(number);
-        int behind = out.writerIndex() - index;
-        out.ensureWritable(bytes);
-        out.setBytes(index + bytes, out, index, behind);
-        out.writerIndex(index);
-        Varint.write(out, number);
-        out.writerIndex(index + bytes + behind);
     }
 
     private static StreamSender upload(ClientConnection connection, ClientCall call, Codec<Object> items) {

@@ -1,7 +1,8 @@
 package dev.rpcx;
 
-import java.util.ArrayDeque;
 import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,17 +25,23 @@ final class Turns {
     /** Queues that have held more are not kept by a connection at rest. */
     private static final int MOST_KEPT = 64;
 
-    /** Each has its turn. Of those in parts there is one of a size. */
-    private ArrayDeque<Outbound> inTurn = new ArrayDeque<>(1);
+    /**
+     * Each has its turn. Of those in parts there is one of a size. A set in order: a peer that stands still ends many
+     * calls at once, and each takes its own out from somewhere within.
+     */
+    private Set<Outbound> inTurn = new LinkedHashSet<>();
 
     /**
      * Messages in parts that may not begin yet, and what has to follow them; where there are any, there are others in
      * turn.
      */
-    private ArrayDeque<Outbound> waiting = new ArrayDeque<>(1);
+    private Set<Outbound> waiting = new LinkedHashSet<>();
 
     /** A bit for each size of which a message in parts has its turns. */
     private int taken;
+
+    /** Messages that came as one frame, with the one that {@link #next} has brought. */
+    private int wholes;
 
     /** What has not left of all that is here: the sum of {@link Outbound#waitingBytes}. */
     private long bytes;
@@ -57,12 +64,20 @@ final class Turns {
         return bytes;
     }
 
+    /** Whether a message of one frame waits, which another one is not to overtake. */
+    boolean hasWhole() {
+        return wholes > 0;
+    }
+
     /** A message that has not begun. One of a call whose request waits follows that. */
     void add(Outbound message) {
         int length = message.body.readableBytes();
         count(message);
         most = Math.max(most, inTurn.size() + waiting.size());
         message.size = length <= Wire.MAX_PAYLOAD_BYTES ? WHOLE : size(length);
+        if (message.size == WHOLE) {
+            wholes++;
+        }
         if (message.size == WHOLE ? follows(message.id) : isTaken(message.size)) {
             waiting.add(message);
         } else {
@@ -99,10 +114,13 @@ final class Turns {
     /** The message whose turn it is, which {@link #goesOn} behind it or has {@link #ended}; null if there is none. */
     @Nullable
     Outbound next() {
-        Outbound next = inTurn.poll();
-        if (next != null) {
-            bytes -= next.waitingBytes;
+        Iterator<Outbound> all = inTurn.iterator();
+        if (!all.hasNext()) {
+            return null;
         }
+        Outbound next = all.next();
+        all.remove();
+        bytes -= next.waitingBytes;
         return next;
     }
 
@@ -120,6 +138,7 @@ final class Turns {
     /** The last of it has left. */
     void ended(Outbound message) {
         if (message.size == WHOLE) {
+            wholes--;
             return;
         }
         taken &= ~(1 << message.size);
@@ -152,7 +171,9 @@ final class Turns {
             ended(message);
         } else if (waiting.remove(message)) {
             bytes -= message.waitingBytes;
-            if (message.size != WHOLE) {
+            if (message.size == WHOLE) {
+                wholes--;
+            } else {
                 letFollow(message.id);
             }
         }
@@ -161,8 +182,8 @@ final class Turns {
     /** Queues that have grown and hold nothing are given up. */
     void shrink() {
         if (most > MOST_KEPT && isLast()) {
-            inTurn = new ArrayDeque<>(1);
-            waiting = new ArrayDeque<>(1);
+            inTurn = new LinkedHashSet<>();
+            waiting = new LinkedHashSet<>();
             most = 0;
         }
     }
@@ -171,6 +192,7 @@ final class Turns {
         inTurn.clear();
         waiting.clear();
         taken = 0;
+        wholes = 0;
         bytes = 0;
     }
 }

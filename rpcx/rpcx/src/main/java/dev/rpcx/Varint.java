@@ -19,7 +19,19 @@ final class Varint {
         out.writeByte((int) rest);
     }
 
-    /** The same into an array that has room for it. @return the index behind it */
+    /** Puts a number in at a place within what has been written. @return its bytes */
+    static int insert(ByteBuf out, int index, long value) {
+        int bytes = size(value);
+        int end = out.writerIndex();
+        out.ensureWritable(bytes);
+        out.setBytes(index + bytes, out, index, end - index);
+        out.writerIndex(index);
+        write(out, value);
+        out.writerIndex(end + bytes);
+        return bytes;
+    }
+
+    /** The same as {@link #write(ByteBuf, long)} into an array that has room for it. @return the index behind it */
     static int write(byte[] out, int index, int value) {
         int at = index;
         int rest = value;

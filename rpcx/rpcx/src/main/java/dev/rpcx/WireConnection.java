@@ -658,6 +658,14 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** The socket's queue may be shorter or longer than before. On the event loop. */
     void unsentChanged() {}
 
+    /**
+     * Whether a message of one frame that leaves now would stand in the socket's queue, or overtake one that waits for
+     * it. On the event loop.
+     */
+    final boolean isSocketBusy() {
+        return !channel.isWritable() || turns.hasWhole();
+    }
+
     /** Whether what goes out already is so much that what else the peer is told has to be short. On the event loop. */
     final boolean isBehind() {
         return batch != null || gathered.length > SHORT_BYTES || !channel.isWritable();

@@ -85,6 +85,9 @@ class ClassicConnectionTest {
         }
 
         @Override
+        public void passes() {}
+
+        @Override
         public void passed(byte[] begin, int bytes, int length) {
             frames++;
         }

@@ -22,6 +22,9 @@ class ClassicFramesTest {
     private final List<Integer> passed = new ArrayList<>();
     private final List<Integer> held = new ArrayList<>();
 
+    /** So many bytes are held for the frame that is arriving. */
+    private int holding;
+
     /** So many bytes may be held. */
     private int room = Integer.MAX_VALUE;
 
@@ -32,6 +35,7 @@ class ClassicFramesTest {
                 return false;
             }
             room -= (int) bytes;
+            holding += (int) bytes;
             held.add((int) bytes);
             return true;
         }
@@ -39,6 +43,13 @@ class ClassicFramesTest {
         @Override
         public void frame(byte[] frame, int bytes) {
             whole.add(Arrays.copyOf(frame, bytes));
+            holding = 0;
+        }
+
+        @Override
+        public void passes() {
+            room += holding;
+            holding = 0;
         }
 
         @Override
@@ -168,6 +179,20 @@ class ClassicFramesTest {
         assertThat(begins).containsExactly(bytes(64));
         assertThat(passed).containsExactly(1000);
         assertThat(whole).as("the next one is not").containsExactly(bytes(5));
+    }
+
+    @Test
+    void whatWasHeldIsGivenBackWhenTheRestBeginsToPass() {
+        room = 600;
+        ByteBuf in = frame(1000);
+        read(in, 4 + 200, 0);
+        assertThat(holding).isEqualTo(256);
+        read(in, 500, 0);
+        assertThat(frames.isCut()).isTrue();
+        assertThat(holding).isZero();
+        assertThat(room).isEqualTo(600);
+        readWhole(in);
+        assertThat(passed).containsExactly(1000);
     }
 
     @Test

@@ -652,7 +652,12 @@ class ClientWireTest {
                 .isEqualTo(Wire.REQUEST);
         send(Wire.REPLY, plain.id(), RawPeer.text("b"));
         assertThat(usual).isCompletedWithValue("b");
-        assertThat(connection().defaultNanos()).isEqualTo(TimeUnit.SECONDS.toNanos(10));
+        assertThat(connection().isTold(TimeUnit.SECONDS.toNanos(10))).isFalse();
+        assertThat(connection().isTold(TimeUnit.SECONDS.toNanos(10) + 1)).isTrue();
+        assertThat(connection().isTold(TimeUnit.MICROSECONDS.toNanos(9_999_900)))
+                .isFalse();
+        assertThat(connection().isTold(TimeUnit.MICROSECONDS.toNanos(9_999_900) - 1))
+                .isTrue();
         CompletableFuture<String> brief = remote.brief("c");
         calls.add(brief);
         hand.settle(channel());
@@ -691,6 +696,163 @@ class ClientWireTest {
         send(Wire.REPLY, id, RawPeer.text("b"));
         assertThat(call).isCompletedWithValue("b");
         assertThat(channel().isOpen()).isFalse();
+    }
+
+    // ---- a peer that does not read
+
+    private long micros(Frame request) {
+        ByteBuf payload = Unpooled.wrappedBuffer(request.payload());
+        payload.skipBytes(
+                (request.head() & Wire.NAMED) == 0
+                        ? 1
+                        : 1 + "hand".length() + 1 + payload.getByte(1 + "hand".length()));
+        return (request.head() & Wire.TIME) == 0 ? -1 : Varint.read(payload);
+    }
+
+    private String argument(Frame request) {
+        return new String(request.payload(), java.nio.charset.StandardCharsets.UTF_8);
+    }
+
+    @Test
+    void requestsOfOneFrameWaitOutsideTheSocketAndWhatTheyWaitIsTakenOff() {
+        open();
+        hand.reads(channel(), false);
+        CompletableFuture<String> usual = echo("usual");
+        CompletableFuture<String> again = remote.again("again");
+        CompletableFuture<String> brief = remote.brief("brief");
+        calls.add(again);
+        calls.add(brief);
+        hand.settle(channel());
+        expectNothing();
+        pass(400);
+        hand.reads(channel(), true);
+        Frame first = expect(Wire.REQUEST);
+        assertThat(argument(first)).endsWith("usual");
+        assertThat(micros(first)).isEqualTo(9_600_000);
+        Frame second = expect(Wire.REQUEST);
+        assertThat(argument(second)).endsWith("again");
+        assertThat(micros(second)).isEqualTo(9_600_000);
+        Frame third = expect(Wire.REQUEST);
+        assertThat(argument(third)).endsWith("brief");
+        assertThat(micros(third)).isEqualTo(600_000);
+        send(Wire.REPLY, third.id(), RawPeer.text("3"));
+        send(Wire.REPLY, first.id(), RawPeer.text("1"));
+        send(Wire.REPLY, second.id(), RawPeer.text("2"));
+        assertThat(usual).isCompletedWithValue("1");
+        assertThat(again).isCompletedWithValue("2");
+        assertThat(brief).isCompletedWithValue("3");
+    }
+
+    @Test
+    void aRequestThatFillsOneFrameAndThenHasToTellItsTimeLeavesInTwo() {
+        open();
+        // behind the method's number and its own tag and length
+        String text = "x".repeat(Wire.MAX_PAYLOAD_BYTES - 1 - 3);
+        hand.reads(channel(), false);
+        CompletableFuture<String> call = echo(text);
+        hand.reads(channel(), true);
+        Frame whole = expect(Wire.REQUEST);
+        assertThat(whole.head()).isEqualTo(Wire.REQUEST);
+        assertThat(whole.payload().length).isEqualTo(Wire.MAX_PAYLOAD_BYTES);
+        send(Wire.REPLY, whole.id(), RawPeer.text("a"));
+        assertThat(call).isCompletedWithValue("a");
+
+        hand.reads(channel(), false);
+        CompletableFuture<String> late = echo(text);
+        pass(1);
+        hand.reads(channel(), true);
+        Frame begin = expect(Wire.REQUEST);
+        assertThat(begin.head()).isEqualTo(Wire.REQUEST | Wire.TIME | Wire.MORE);
+        assertThat(micros(begin)).isEqualTo(9_999_000);
+        Frame end = expect(Wire.PART);
+        assertThat(end.id()).isEqualTo(begin.id());
+        assertThat(end.head()).isEqualTo(Wire.PART);
+        assertThat(end.payload()).hasSize(Varint.size(9_999_000)).containsOnly('x');
+        send(Wire.REPLY, begin.id(), RawPeer.text("b"));
+        assertThat(late).isCompletedWithValue("b");
+        CompletableFuture<String> next = echo("next");
+        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("c"));
+        assertThat(next).isCompletedWithValue("c");
+    }
+
+    @Test
+    void aRequestOfOneFrameWhoseTimeEndsBeforeItLeavesIsTakenBack() {
+        open();
+        hand.reads(channel(), false);
+        CompletableFuture<String> stays = echo("stays");
+        CompletableFuture<String> brief = remote.brief("brief");
+        CompletableFuture<String> given = echo("given");
+        hand.settle(channel());
+        pass(1_100);
+        assertThat(failure(brief).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(failure(brief).executed()).isEqualTo(Executed.NOT_EXECUTED);
+        given.cancel(true);
+        hand.settle(channel());
+        expectNothing();
+        hand.reads(channel(), true);
+        Frame only = expect(Wire.REQUEST);
+        assertThat(argument(only)).endsWith("stays");
+        expectNothing();
+        send(Wire.REPLY, only.id(), RawPeer.text("a"));
+        assertThat(stays).isCompletedWithValue("a");
+        assertThat(connection().load()).isZero();
+    }
+
+    @Test
+    void noRequestOvertakesOneThatWaitsForTheSocket() {
+        open();
+        hand.reads(channel(), false);
+        // more than leaves at once, so that what comes then finds some of them waiting, and the socket free
+        for (int i = 0; i < 40; i++) {
+            remote.bytes(new byte[16_000]);
+        }
+        hand.settle(channel());
+        expectNothing();
+        remote.note("behind");
+        channel().unsafe().outboundBuffer().setUserDefinedWritability(1, true);
+        remote.note("last");
+        hand.settle(channel());
+        for (int i = 0; i < 40; i++) {
+            assertThat(expect(Wire.NOTICE).payload()).hasSizeGreaterThan(16_000);
+        }
+        assertThat(argument(expect(Wire.NOTICE))).endsWith("behind");
+        assertThat(argument(expect(Wire.NOTICE))).endsWith("last");
+    }
+
+    @Test
+    void requestsThatAreNotSmallAreChargedUntilTheyLeaveAndNoMoreAreTakenThanFit() {
+        open();
+        Ledger ledger = client.ledger();
+        hand.reads(channel(), false);
+        echo("x".repeat(Outbound.SMALL_BYTES / 2));
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isZero();
+        echo("x".repeat(Outbound.SMALL_BYTES + 1));
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isGreaterThan(Outbound.SMALL_BYTES);
+        List<Account> accounts = new ArrayList<>();
+        List<Charge> others = new ArrayList<>();
+        for (int i = 0; i < 30; i++) {
+            Account other = Objects.requireNonNull(ledger.open(null));
+            accounts.add(other);
+            Charge one = other.charge(Resource.REQUEST_BYTES);
+            others.add(one);
+            for (long part = ledger.most(Resource.REQUEST_BYTES); part > 0; ) {
+                if (!one.add(part)) {
+                    part /= 2;
+                }
+            }
+        }
+        CompletableFuture<String> refused = echo("y".repeat(Outbound.SMALL_BYTES + 1));
+        assertThat(failure(refused).code()).isEqualTo(Code.OVERLOADED);
+        assertThat(failure(refused).executed()).isEqualTo(Executed.NOT_EXECUTED);
+        CompletableFuture<String> small = echo("small");
+        others.forEach(Charge::release);
+        accounts.forEach(Account::close);
+        hand.reads(channel(), true);
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isZero();
+        for (int i = 0; i < 3; i++) {
+            send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("a"));
+        }
+        assertThat(small).isCompletedWithValue("a");
     }
 
     @Test

@@ -128,6 +128,27 @@ class GivenUpTest {
     }
 
     @Test
+    void requestsOfOneFrameDoNotFillTheQueueOfASocketWhosePeerDoesNotRead() throws Exception {
+        int many = 300;
+        String text = "x".repeat(16_000);
+        connect(many);
+        List<CompletableFuture<String>> made = new ArrayList<>();
+        for (int i = 0; i < many; i++) {
+            made.add(calls.call(text));
+        }
+        await().until(() -> connection().isQueueEmpty());
+        assertThat(client.ledger().held(Resource.QUEUE_BYTES)).isLessThan(20 * text.length());
+        assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(200 * text.length());
+        for (int i = 0; i < many; i++) {
+            peer.reply(peer.read(Wire.REQUEST).id(), "got");
+        }
+        for (CompletableFuture<String> one : made) {
+            assertThat(one.get(10, TimeUnit.SECONDS)).isEqualTo("got");
+        }
+        assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    @Test
     void largeRequestsThatHaveNotLeftAreChargedAndNoMoreAreTakenThanFit() throws Exception {
         connect(MAX_CALLS);
         Ledger ledger = client.ledger();

@@ -74,6 +74,33 @@ class TurnsTest {
         assertThat(turns.isLast()).isTrue();
     }
 
+    @Test
+    void itIsKnownWhetherAMessageOfOneFrameWaits() {
+        assertThat(turns.hasWhole()).isFalse();
+        Outbound large = added(FRAME + 1);
+        assertThat(turns.hasWhole()).isFalse();
+        Outbound first = added(10);
+        Outbound second = added(FRAME);
+        Outbound follows = message(message(++lastId, FRAME + 1).id, 10);
+        turns.add(message(follows.id, FRAME + 1));
+        turns.add(follows);
+        assertThat(turns.hasWhole()).isTrue();
+        turns.remove(second);
+        turns.remove(second);
+        end(large);
+        assertThat(turns.next()).isSameAs(first);
+        // as one that has grown
+        turns.goesOn(first);
+        assertThat(turns.hasWhole()).isTrue();
+        turns.remove(follows);
+        turns.next();
+        end(first);
+        assertThat(turns.hasWhole()).isFalse();
+        added(10);
+        turns.clear();
+        assertThat(turns.hasWhole()).isFalse();
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24})
     void ofMessagesOfOneSizeOneHasBegunAndTheOthersFollowInOrder(int most) {
