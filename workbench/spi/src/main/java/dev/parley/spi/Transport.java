@@ -1,6 +1,7 @@
 package dev.parley.spi;
 
 import dev.parley.model.Technology;
+import java.time.Duration;
 
 /**
  * One technology in one variant: serves a contract and connects to services that serve it. Thread-safe. Settings that matter are fixed
@@ -40,8 +41,11 @@ public interface Transport {
      */
     Neighbour connect(String caller, Contract contract, Location to);
 
-    /** A served contract. {@link #close} finishes calls under way, within a second, and leaves no thread or socket over. */
+    /** A served contract. {@link #close} gives calls under way {@link #GRACE} to finish, and leaves no thread or socket over. */
     interface Server extends AutoCloseable {
+        /** How long calls under way may take when their server closes, the same with each technology. */
+        Duration GRACE = Duration.ofSeconds(1);
+
         @Override
         void close();
     }

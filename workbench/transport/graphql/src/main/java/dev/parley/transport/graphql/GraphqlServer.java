@@ -11,7 +11,6 @@ import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
 import java.net.StandardSocketOptions;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.logging.Level;
@@ -48,7 +47,7 @@ final class GraphqlServer implements Transport.Server {
                 .putListenerSocketOption(StandardSocketOptions.SO_RCVBUF, RECEIVE_BUFFER)
                 .maxPayloadSize(MAX_BODY_BYTES)
                 .shutdownHook(false)
-                .shutdownGracePeriod(Duration.ofSeconds(1))
+                .shutdownGracePeriod(GRACE)
                 .addRouting(HttpRouting.builder().post(Wire.PATH, this::answer))
                 .build()
                 .start();

@@ -28,8 +28,8 @@ final class GrpcSpringServer implements Transport.Server {
                     .run(BootApplications.arguments(List.of(
                             "spring.grpc.server.address=" + at.host(),
                             "spring.grpc.server.port=" + at.port(),
-                            "spring.grpc.server.shutdown.grace-period=400ms",
-                            "spring.lifecycle.timeout-per-shutdown-phase=900ms")));
+                            "spring.grpc.server.shutdown.grace-period=" + GRACE.toMillis() + "ms",
+                            "spring.lifecycle.timeout-per-shutdown-phase=" + 2 * GRACE.toMillis() + "ms")));
         } catch (RuntimeException e) {
             throw new CallException(Code.UNAVAILABLE, "cannot listen on " + at + ": " + e.getMessage(), e);
         }

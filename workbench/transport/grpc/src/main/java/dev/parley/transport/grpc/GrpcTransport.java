@@ -91,8 +91,8 @@ final class GrpcTransport implements Transport {
     private static void end(io.grpc.Server server) {
         server.shutdown();
         try {
-            if (!server.awaitTermination(1, TimeUnit.SECONDS)) {
-                server.shutdownNow().awaitTermination(1, TimeUnit.SECONDS);
+            if (!server.awaitTermination(Server.GRACE.toMillis(), TimeUnit.MILLISECONDS)) {
+                server.shutdownNow().awaitTermination(Server.GRACE.toMillis(), TimeUnit.MILLISECONDS);
             }
         } catch (InterruptedException e) {
             server.shutdownNow();

@@ -31,7 +31,6 @@ import org.jspecify.annotations.Nullable;
 final class KafkaServer implements Transport.Server {
     private static final System.Logger LOG = System.getLogger(KafkaServer.class.getName());
     private static final Duration TO_BE_ASSIGNED = Duration.ofSeconds(30);
-    private static final Duration GRACE = Duration.ofMillis(400);
     private static final Duration POLL = Duration.ofSeconds(1);
 
     private final Contract contract;

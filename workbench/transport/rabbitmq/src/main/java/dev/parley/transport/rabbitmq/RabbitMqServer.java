@@ -10,7 +10,6 @@ import dev.parley.spi.Handler;
 import dev.parley.spi.Location;
 import dev.parley.spi.Transport;
 import java.io.IOException;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
@@ -21,8 +20,6 @@ import java.util.concurrent.TimeoutException;
 
 /** Consumers of one service's queue. After a loss the library connects again, declares the queue and consumes as before. */
 final class RabbitMqServer implements Transport.Server {
-    private static final Duration GRACE = Duration.ofMillis(400);
-
     private final Connection connection;
     private final ExecutorService callbacks;
     private final ExecutorService handlers;

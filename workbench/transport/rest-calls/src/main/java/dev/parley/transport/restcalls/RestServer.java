@@ -18,7 +18,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.StandardSocketOptions;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -69,8 +68,7 @@ public final class RestServer implements Transport.Server {
                 .connectionOptions(options -> options.tcpNoDelay(true))
                 .putListenerSocketOption(StandardSocketOptions.SO_RCVBUF, RECEIVE_BUFFER)
                 .maxPayloadSize(MAX_BODY_BYTES)
-                // calls under way get the second that the workbench grants a server that closes
-                .shutdownGracePeriod(Duration.ofSeconds(1))
+                .shutdownGracePeriod(GRACE)
                 // the process decides when to end, not its server
                 .shutdownHook(false)
                 .addRouting(routes)

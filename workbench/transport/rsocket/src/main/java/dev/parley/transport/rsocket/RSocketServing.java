@@ -34,8 +34,6 @@ final class RSocketServing implements Transport.Server, SocketAcceptor {
     /** As many as a web server with a thread a request has; Reactor's own default of ten a core would queue 200 callers. */
     static final int THREADS = 200;
 
-    private static final Duration GRACE = Duration.ofMillis(600);
-
     private final Contract contract;
     private final Handler handler;
     private final LoopResources loops = LoopResources.create("rsocket-server");

@@ -50,7 +50,7 @@ public final class SpringMvcServer implements Transport.Server {
                     settings,
                     "server.address=" + at.host(),
                     "server.port=" + at.port(),
-                    "spring.lifecycle.timeout-per-shutdown-phase=400ms"));
+                    "spring.lifecycle.timeout-per-shutdown-phase=" + GRACE.toMillis() + "ms"));
         } catch (RuntimeException e) {
             throw new CallException(Code.UNAVAILABLE, "cannot listen on " + at + ": " + e.getMessage(), e);
         }

@@ -28,7 +28,6 @@ import org.apache.thrift.transport.TTransportException;
 
 /** Serves the generated processor. Connections are kept in view, so that idle ones do not hold up the end. */
 final class ThriftServing implements Transport.Server {
-    private static final Duration GRACE = Duration.ofMillis(600);
 
     private final Handler handler;
     private final Set<TTransport> connections = ConcurrentHashMap.newKeySet();

@@ -5,7 +5,7 @@ import dev.parley.spi.CallException.Code;
 import dev.parley.spi.Contract;
 import dev.parley.spi.Handler;
 import dev.parley.spi.Operation;
-import java.time.Duration;
+import dev.parley.spi.Transport;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
@@ -13,9 +13,6 @@ import java.util.concurrent.TimeUnit;
 
 /** Answers messages in the order in which their handlers finish, each on a virtual thread. Thread-safe. */
 public final class Answers implements AutoCloseable {
-    /** How long calls under way may take when the server closes. */
-    public static final Duration GRACE = Duration.ofMillis(400);
-
     /** Source of the codes: RFC 6455, section 7.4.1. */
     private static final int GOING_AWAY = 1001;
 
@@ -106,12 +103,12 @@ public final class Answers implements AutoCloseable {
         return handler.handle(operation, operation.request().cast(request));
     }
 
-    /** Gives calls under way {@link #GRACE}, then interrupts them. */
+    /** Gives calls under way {@link Transport.Server#GRACE}, then interrupts them. */
     @Override
     public void close() {
         requests.shutdown();
         try {
-            if (!requests.awaitTermination(GRACE.toMillis(), TimeUnit.MILLISECONDS)) {
+            if (!requests.awaitTermination(Transport.Server.GRACE.toMillis(), TimeUnit.MILLISECONDS)) {
                 requests.shutdownNow();
             }
         } catch (InterruptedException e) {

@@ -45,7 +45,7 @@ final class WebSocketServer implements Transport.Server {
                 .connectionOptions(options -> options.tcpNoDelay(true))
                 .putListenerSocketOption(StandardSocketOptions.SO_RCVBUF, RECEIVE_BUFFER)
                 .shutdownHook(false)
-                .shutdownGracePeriod(Answers.GRACE)
+                .shutdownGracePeriod(GRACE)
                 .addProtocol(
                         WsConfig.builder().maxFrameLength(Envelope.MAX_CHARS).build())
                 .addRouting(WsRouting.builder().endpoint(WebSocketTransport.PATH, Connection::new))
