@@ -65,8 +65,8 @@ final class ClientCall extends Outbound {
     private int keptBytes;
 
     /**
-     * Bytes that the account has been charged for the buffer of a request that is not small, until it has left or the
-     * slot is free.
+     * Bytes that the account has been charged for the buffer of a request that is not small: until that has left and
+     * the buffer is small again, or nobody waits for the call, or the slot is free.
      */
     private long requestBytes;
 
@@ -444,7 +444,6 @@ final class ClientCall extends Outbound {
             return false;
         }
         onWire = true;
-        idOnWire = id;
         sentHere = false;
         // what its peer does not read waits here, where it can be taken back, and not in the socket's queue
         waits = connection.isSocketBusy();
@@ -454,11 +453,12 @@ final class ClientCall extends Outbound {
 
     @Override
     void left() {
+        idOnWire = id;
         begun = true;
         sent = true;
-        // what the request grew it to beyond what may be kept is charged for no longer
         clearBody();
-        if (requestBytes > 0) {
+        if (requestBytes > 0 && body.capacity() <= SMALL_BYTES) {
+            // one that is kept for the reply is charged as long as that is so
             forgetRequest();
         }
     }
@@ -481,6 +481,7 @@ final class ClientCall extends Outbound {
 
     @Override
     void begins() {
+        idOnWire = id;
         long left = deadlineNanos - connection.nanoTime();
         long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
         if (timeBytes > 0) {
@@ -910,6 +911,12 @@ final class ClientCall extends Outbound {
                     // its last part may never come, and nobody reads it
                     forgetParts();
                 }
+                if (requestBytes > 0) {
+                    // its final frame may never come either
+                    trim();
+                    shrinkBody();
+                    forgetRequest();
+                }
             }
             endUpload();
             if (call != null && arriving == Wire.ITEM && replyBytes > 0) {
@@ -934,6 +941,11 @@ final class ClientCall extends Outbound {
         return hasBegunThere || argumentsEnd > body.capacity()
                 ? null
                 : body.slice(argumentsAt, argumentsEnd - argumentsAt);
+    }
+
+    /** Whether {@link #arguments} has them for as long as nothing comes back, also when the request has left. */
+    boolean keepsArguments() {
+        return body.capacity() <= KEPT_BYTES;
     }
 
     private void losesSlot(AsyncCall call, RPCXException outcome) {

@@ -370,8 +370,16 @@ final class ClientConnection extends WireConnection {
             @Override
             boolean leaving() {
                 id = call.id;
-                Varint.write(body, unsent.getAndSet(0));
+                if (call.begun) {
+                    begins();
+                }
                 return call.isOnWire(serial);
+            }
+
+            /** Behind a request that has to wait: what is given meanwhile leaves with it. */
+            @Override
+            void begins() {
+                Varint.write(body, unsent.getAndSet(0));
             }
         });
     }
@@ -824,6 +832,10 @@ final class ClientConnection extends WireConnection {
             sweepAt(nanoTime() + TICK_NANOS);
             return;
         }
+        sendTogether(() -> expire(seenNanos, longestOver));
+    }
+
+    private void expire(long seenNanos, long longestOver) {
         for (int slot = 0, top = slots.top(); slot < top; slot++) {
             ClientCall call = slots.at(slot);
             if (call == null || !call.isWaiting() || call.deadlineNanos - seenNanos > 0) {

@@ -596,8 +596,8 @@ final class ClientMethod {
                         RPCXException.Code.TOO_LARGE,
                         "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
             }
-            if (out.writerIndex() > Wire.MAX_PAYLOAD_BYTES && timeBytes == 0) {
-                // waits for its turns at least, and has its charge before: its time is told when it begins to leave
+            if (timeBytes == 0 && out.writerIndex() > Wire.MAX_PAYLOAD_BYTES - Varint.size(micros)) {
+                // may have to tell its time when it begins to leave, and then is to have a charge and turns for that
                 head |= Wire.TIME;
                 timeBytes = Varint.insert(out, timeAt, micros);
                 metadataAt += timeBytes;
@@ -738,7 +738,8 @@ final class ClientMethod {
 
         /**
          * The arguments as they were when the call was made: while it waits for its first connection, and of a one-way
-         * call for each attempt behind that. Null for any other attempt, for which they are read anew.
+         * call for each attempt behind that, but for as long as the slot has them too. Null for any other attempt, for
+         * which they are read anew.
          */
         private @Nullable ByteBuf encoded;
 
@@ -980,7 +981,7 @@ final class ClientMethod {
                 sentWith(call);
                 SLOT.lazySet(this, call);
                 upload = items;
-                if (method.kind != Kind.ONE_WAY) {
+                if (method.kind != Kind.ONE_WAY || call.keepsArguments()) {
                     forgetEncoded();
                 }
                 future.onCancel(this);

@@ -52,8 +52,8 @@ public final class Metadata {
 
     /**
      * These entries and one whose value is computed each time that a request with it is written: once for a call that is sent once, again
-     * for each retry, each hedge and each subscription of a stream. For what counts once, such as a nonce. A request of
-     * more than one frame that has waited for more than 10 s until it begins to leave is given another value then,
+     * for each retry, each hedge and each subscription of a stream. For what counts once, such as a nonce. A request
+     * that has waited for its socket for more than 10 s until it begins to leave is given another value then,
      * where that is not much longer. The supplier runs on the caller's thread or on an event loop, so it may not block;
      * what it throws ends that attempt, or leaves the value that was there.
      */

@@ -295,8 +295,8 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             HeapArray.grow(body, next.body.readableBytes());
             body.writeBytes(next.body);
         }
-        // behind what the peer has not read yet
-        waits = !connection.channel.isWritable();
+        // behind what the peer has not read yet, and what waits for that
+        waits = connection.isSocketBusy();
         return true;
     }
 

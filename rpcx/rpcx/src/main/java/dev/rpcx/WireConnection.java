@@ -40,6 +40,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** One connection writes no more than this while others of its loop wait. */
     private static final int AT_ONCE_BYTES = 512 * 1024;
 
+    /** As much of what comes meanwhile leaves between two messages that have waited for the socket. */
+    private static final int SHARE_BYTES = 32 * 1024;
+
     /** What a message costs beside its bytes. */
     private static final int MESSAGE_BYTES = 256;
 
@@ -451,8 +454,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 if (message == null) {
                     break;
                 }
-                left -= MESSAGE_BYTES + message.body.readableBytes();
-                gatherSafely(message);
+                left -= MESSAGE_BYTES + gatherSafely(message);
             }
         } finally {
             gathering = outer;
@@ -460,17 +462,18 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return left;
     }
 
-    private void gatherSafely(Outbound message) {
+    /** @return bytes of it that leave */
+    private int gatherSafely(Outbound message) {
         try {
-            if (closed) {
-                message.lost();
-            } else {
-                gather(message);
+            if (!closed) {
+                return gather(message);
             }
+            message.lost();
         } catch (Throwable t) {
             // what is queued behind it has to be told nevertheless, or its owner waits for ever
             broken(t);
         }
+        return 0;
     }
 
     /**
@@ -502,18 +505,21 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    private void gather(Outbound message) {
+    private int gather(Outbound message) {
         if (!message.leaving()) {
-            return;
+            return 0;
         }
         if (message.waits || message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES || isAhead(message)) {
             message.begun = false;
             turns.add(message);
-            return;
+            return 0;
         }
-        writeFrame(message.head, message.id, message.body, message.body.readableBytes());
+        // a stream has put its item there only now, and may have put the next one there once it has left
+        int bytes = message.body.readableBytes();
+        writeFrame(message.head, message.id, message.body, bytes);
         message.left();
         flushBatch();
+        return bytes;
     }
 
     /** Gathers a frame as a whole: where there is no room for all of it, nothing of it is gathered. */
@@ -617,7 +623,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         int room = AT_ONCE_BYTES;
         while (room > 0 && !turns.isEmpty() && channel.isWritable()) {
-            room = gatherQueued(room);
+            room -= SHARE_BYTES - gatherQueued(SHARE_BYTES);
             Outbound message = turns.next();
             if (message == null) {
                 break;

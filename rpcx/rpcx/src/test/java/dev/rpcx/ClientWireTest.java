@@ -744,35 +744,137 @@ class ClientWireTest {
     }
 
     @Test
-    void aRequestThatFillsOneFrameAndThenHasToTellItsTimeLeavesInTwo() {
+    void aRequestThatWouldNotFitOneFrameWithItsTimeTellsThatAtOnce() {
         open();
         // behind the method's number and its own tag and length
-        String text = "x".repeat(Wire.MAX_PAYLOAD_BYTES - 1 - 3);
-        hand.reads(channel(), false);
-        CompletableFuture<String> call = echo(text);
-        hand.reads(channel(), true);
-        Frame whole = expect(Wire.REQUEST);
-        assertThat(whole.head()).isEqualTo(Wire.REQUEST);
-        assertThat(whole.payload().length).isEqualTo(Wire.MAX_PAYLOAD_BYTES);
-        send(Wire.REPLY, whole.id(), RawPeer.text("a"));
-        assertThat(call).isCompletedWithValue("a");
+        int most = Wire.MAX_PAYLOAD_BYTES - 1 - 3;
+        for (int bytes : new int[] {most - 4, most - 3}) {
+            hand.reads(channel(), false);
+            CompletableFuture<String> late = echo("x".repeat(bytes));
+            pass(1);
+            hand.reads(channel(), true);
+            Frame begin = expect(Wire.REQUEST);
+            assertThat(micros(begin)).isEqualTo(9_999_000);
+            assertThat(begin.head()).isEqualTo(Wire.REQUEST | Wire.TIME | (bytes < most - 3 ? 0 : Wire.MORE));
+            if (bytes == most - 3) {
+                assertThat(expect(Wire.PART).payload()).containsExactly('x');
+            }
+            send(Wire.REPLY, begin.id(), RawPeer.text("b"));
+            assertThat(late).isCompletedWithValue("b");
+        }
+    }
 
+    @Test
+    void requestsThatWaitForTheSocketLeaveBetweenTheItemsOfAnUpload() {
+        open();
+        int[] made = {0};
+        CompletableFuture<Integer> upload = remote.takes(subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+            @Override
+            public void request(long items) {
+                for (long i = 0; i < items; i++) {
+                    made[0]++;
+                    subscriber.onNext("item");
+                }
+            }
+
+            @Override
+            public void cancel() {}
+        }));
+        calls.add(upload);
+        hand.settle(channel());
+        int id = expect(Wire.REQUEST).id();
         hand.reads(channel(), false);
-        CompletableFuture<String> late = echo(text);
-        pass(1);
+        send(Wire.CREDIT, id, Unpooled.buffer().writeBytes(new byte[] {(byte) 0x88, 0x27}));
+        CompletableFuture<String> one = echo("one");
+        CompletableFuture<String> two = echo("two");
+        channel().unsafe().outboundBuffer().setUserDefinedWritability(1, true);
+        hand.settle(channel());
+        look();
+        List<Integer> types =
+                frames.stream().map(frame -> frame.head() & Wire.TYPE_MASK).toList();
+        int first = types.indexOf(Wire.REQUEST);
+        int last = types.lastIndexOf(Wire.REQUEST);
+        assertThat(last).isNotEqualTo(first);
+        assertThat(types.subList(first, types.size())).contains(Wire.ITEM);
+        assertThat(last).as("of %d frames", types.size()).isLessThan(20);
+        assertThat(made[0]).isEqualTo(5000);
+        for (Frame frame : frames) {
+            if ((frame.head() & Wire.TYPE_MASK) == Wire.REQUEST) {
+                send(Wire.REPLY, frame.id(), RawPeer.text("a"));
+            }
+        }
+        frames.clear();
+        assertThat(one).isCompletedWithValue("a");
+        assertThat(two).isCompletedWithValue("a");
+    }
+
+    @Test
+    void creditThatIsGivenWhileTheRequestWaitsLeavesInOneFrameBehindIt() {
+        open();
+        hand.reads(channel(), false);
+        Seen seen = subscribe(remote.brings(3), new Seen(1));
+        for (int i = 0; i < 5; i++) {
+            seen.subscription().request(1);
+            hand.settle(channel());
+        }
         hand.reads(channel(), true);
-        Frame begin = expect(Wire.REQUEST);
-        assertThat(begin.head()).isEqualTo(Wire.REQUEST | Wire.TIME | Wire.MORE);
-        assertThat(micros(begin)).isEqualTo(9_999_000);
-        Frame end = expect(Wire.PART);
-        assertThat(end.id()).isEqualTo(begin.id());
-        assertThat(end.head()).isEqualTo(Wire.PART);
-        assertThat(end.payload()).hasSize(Varint.size(9_999_000)).containsOnly('x');
-        send(Wire.REPLY, begin.id(), RawPeer.text("b"));
-        assertThat(late).isCompletedWithValue("b");
-        CompletableFuture<String> next = echo("next");
-        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("c"));
-        assertThat(next).isCompletedWithValue("c");
+        int id = expect(Wire.REQUEST).id();
+        expectCredit(id, 6);
+        expectNothing();
+        seen.subscription().request(2);
+        hand.settle(channel());
+        expectCredit(id, 2);
+        send(Wire.REPLY, id);
+        assertThat(seen.ends).isEqualTo(1);
+    }
+
+    @Test
+    void aRequestThatIsNotSmallIsChargedAsLongAsItsBufferIsKept() {
+        open();
+        Ledger ledger = client.ledger();
+        String text = "x".repeat(50_000);
+        CompletableFuture<String> answered = echo(text);
+        int first = expect(Wire.REQUEST).id();
+        while ((next().head() & Wire.MORE) != 0) {}
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isGreaterThan(50_000);
+        send(Wire.REPLY, first, RawPeer.text("a"));
+        assertThat(answered).isCompletedWithValue("a");
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isZero();
+
+        CompletableFuture<String> given = echo(text);
+        int second = expect(Wire.REQUEST).id();
+        while ((next().head() & Wire.MORE) != 0) {}
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isGreaterThan(50_000);
+        given.cancel(true);
+        hand.settle(channel());
+        expect(Wire.CANCEL);
+        assertThat(ledger.held(Resource.REQUEST_BYTES))
+                .as("its final frame may never come")
+                .isZero();
+        sendError(second, Code.CANCELLED, Executed.MAYBE);
+        assertThat(connection().load()).isZero();
+    }
+
+    @Test
+    void oneWayCallsThatWaitForTheirConnectionAreNotChargedTwice() {
+        Ledger ledger = client.ledger();
+        remote.bytes(new byte[9_000]);
+        connecting();
+        for (int i = 0; i < 19; i++) {
+            remote.bytes(new byte[9_000]);
+        }
+        long waiting = ledger.held(Resource.REQUEST_BYTES);
+        assertThat(waiting).isGreaterThan(20 * 9_000);
+        send(RawPeer.preface());
+        assertThat(next().head()).isEqualTo(Wire.SETTINGS);
+        hand.reads(channel(), false);
+        dictionary(Wire.DICTIONARY, "echo");
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isPositive().isLessThanOrEqualTo(waiting * 11 / 10);
+        hand.reads(channel(), true);
+        for (int i = 0; i < 20; i++) {
+            Frame notice = expect(Wire.NOTICE);
+            assertThat(notice.payload()).hasSizeGreaterThan(9_000);
+        }
     }
 
     @Test
@@ -820,7 +922,7 @@ class ClientWireTest {
     }
 
     @Test
-    void requestsThatAreNotSmallAreChargedUntilTheyLeaveAndNoMoreAreTakenThanFit() {
+    void requestsThatAreNotSmallAreChargedAndNoMoreAreTakenThanFit() {
         open();
         Ledger ledger = client.ledger();
         hand.reads(channel(), false);
@@ -848,10 +950,10 @@ class ClientWireTest {
         others.forEach(Charge::release);
         accounts.forEach(Account::close);
         hand.reads(channel(), true);
-        assertThat(ledger.held(Resource.REQUEST_BYTES)).isZero();
         for (int i = 0; i < 3; i++) {
             send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("a"));
         }
+        assertThat(ledger.held(Resource.REQUEST_BYTES)).isZero();
         assertThat(small).isCompletedWithValue("a");
     }
 
@@ -1079,9 +1181,13 @@ class ClientWireTest {
         send(Wire.REPLY, id, RawPeer.text("a"));
         assertThat(first).isCompletedWithValue("a");
         // generations from 1 to 65535: the next call but for these would have the one after the first call's
-        for (int unsent = 0; unsent < 65_534; unsent++) {
+        for (int unsent = 0; unsent < 65_533; unsent++) {
             connection().slots.acquire(0).dropUnsent();
         }
+        hand.reads(channel(), false);
+        echo("waits for the socket").cancel(true);
+        hand.reads(channel(), true);
+        expectNothing();
         echo("b");
         int next = expect(Wire.REQUEST).id();
         assertThat(next & Wire.SLOT_MASK).isEqualTo(id & Wire.SLOT_MASK);
@@ -1333,9 +1439,10 @@ class ClientWireTest {
                 .id();
         frames.clear();
         assertThat(call).isNotDone();
-        assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(requestBytes()).as("the slot's own buffer").isBetween(10_000L, 16_384L);
         send(Wire.REPLY, id, RawPeer.text("b"));
         assertThat(call).isCompletedWithValue("b");
+        assertThat(requestBytes()).isZero();
     }
 
     /** Nobody would look again, and the calls would have no end. */
@@ -1819,9 +1926,10 @@ class ClientWireTest {
         dictionary(Wire.DICTIONARY, "brings");
         Frame request = expect(Wire.REQUEST);
         assertThat(request.payload()).endsWith(0, 0);
-        assertThat(requestBytes()).isZero();
+        assertThat(requestBytes()).as("the slot's own buffer").isBetween(10_000L, 16_384L);
         assertThat(connection().slots.hasOrphans).isFalse();
         send(Wire.REPLY, request.id());
+        assertThat(requestBytes()).isZero();
         assertThat(seen.ends).isEqualTo(1);
     }
 

@@ -806,6 +806,52 @@ class WireFramesTest {
         assertThat(connection.isQueueEmpty()).isTrue();
     }
 
+    /** Has something to send only as it leaves, as a stream has its items. */
+    private final class Filling extends Endless {
+        private final int itemBytes;
+
+        Filling(int bytes) {
+            super(bytes);
+            itemBytes = bytes;
+            body.clear();
+        }
+
+        @Override
+        boolean leaving() {
+            body.setIndex(0, itemBytes);
+            return super.leaving();
+        }
+
+        @Override
+        void left() {
+            super.left();
+            body.clear();
+        }
+    }
+
+    @Test
+    void whatIsMadeAsItLeavesCountsToo() {
+        greet();
+        written();
+        // a flush would run this channel's tasks
+        ChannelOutboundHandlerAdapter later = new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void flush(ChannelHandlerContext ctx) {}
+        };
+        channel.pipeline().addFirst(later);
+        Filling stream = new Filling(16 * 1024 - 100);
+        connection.send(stream);
+        int[] atOnce = {0};
+        channel.eventLoop().execute(() -> {
+            atOnce[0] = stream.rounds;
+            stream.isOver = true;
+        });
+        channel.runPendingTasks();
+        assertThat(atOnce[0]).isBetween(1, 64);
+        channel.pipeline().remove(later);
+        channel.flush();
+    }
+
     /** Refuses itself as it leaves, as a call does whose caller does not read. */
     private class Refusing extends Message {
         Refusing() {

@@ -427,6 +427,9 @@ final class TypeCheck {
             String where = raw + ", case " + binary(each);
             if (each.getAnnotation(Unknown.class) != null) {
                 mapped.add(each);
+                if (each.getAnnotation(Field.class) != null) {
+                    refusal.accept(each, Cases.numbered(raw, binary(each)));
+                }
                 if (each.getKind() != ElementKind.RECORD
                         || !each.getRecordComponents().isEmpty()) {
                     refusal.accept(each, binary(each) + ": an unknown case must be a record without components");
@@ -500,6 +503,12 @@ final class TypeCheck {
             }
         }
         numbered.remove(unknown);
+        Field ofUnknown = unknown == null ? null : unknown.getAnnotation(Field.class);
+        if (unknown != null && ofUnknown != null && ofUnknown.value() != 0) {
+            refusal.accept(
+                    unknown,
+                    Cases.numbered(binary(element), unknown.getSimpleName().toString()));
+        }
         numbers(numbered, binary(element), true);
         for (Element constant : numbered) {
             Field field = constant.getAnnotation(Field.class);

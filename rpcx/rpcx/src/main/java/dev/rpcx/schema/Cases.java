@@ -1,9 +1,8 @@
 package dev.rpcx.schema;
 
 /**
- * How the cases of a sealed type are named in its message. For {@link Schema}, which has classes, and for the
- * annotation
- * processor, which has the compiler's.
+ * How the cases of a sealed type are named in its message, and what is wrong with them. For {@link Schema}, which has
+ * classes, and for the annotation processor, which has the compiler's.
  */
 public final class Cases {
     private Cases() {}
@@ -19,5 +18,10 @@ public final class Cases {
     public static String namesakes(String sealed, String one, String other, String field) {
         return sealed + ": the cases " + one + " and " + other + " are both " + field
                 + " (expected: simple names that differ in more than the case of their first letter)";
+    }
+
+    /** What is wrong with a number for what stands for the unknown: it is never sent as such. */
+    public static String numbered(String type, String unknown) {
+        return type + ": " + unknown + " stands for the unknown, which has no number of its own (expected: no @Field)";
     }
 }

@@ -40,6 +40,10 @@ public final class Compatibility {
         }
     }
 
+    /** Containers, as they are named within others. */
+    private static final Set<String> CONTAINERS =
+            Set.of(List.class.getName(), Collection.class.getName(), Set.class.getName(), Map.class.getName());
+
     /** Whole numbers, each of which holds those before it. */
     private static final List<String> WIDER = List.of("byte", "short", "int", "long");
 
@@ -56,18 +60,25 @@ public final class Compatibility {
     private Compatibility(Lock older, Lock newer) {
         this.older = older;
         this.newer = newer;
-        this.comparedBefore = compared(older);
-        this.comparedNow = compared(newer);
+        this.comparedBefore = compared(older, newer);
+        this.comparedNow = compared(newer, older);
     }
 
-    /** Types of a map's keys and of a set's elements, and all that these consist of. */
-    private static Set<String> compared(Lock lock) {
+    /**
+     * Types of a map's keys and of a set's elements, and all that these consist of.
+     *
+     * @param other tells a set where this lock is of a time in which it was called as a list was
+     */
+    private static Set<String> compared(Lock lock, Lock other) {
         Set<String> compared = new HashSet<>();
         Deque<String> open = new ArrayDeque<>();
         for (Lock.Entry entry : lock.entries().values()) {
+            Lock.Entry others = other.entries().get(entry.type());
             for (Lock.Line line : entry.lines().values()) {
                 if (!line.removed()) {
-                    open.addAll(LineType.of(line.type()).compared());
+                    LineType type = LineType.of(line.type());
+                    Lock.Line same = others == null ? null : at(line.number(), others);
+                    open.addAll(same == null ? type.compared() : type.comparedAs(LineType.of(same.type())));
                 }
             }
         }
@@ -436,9 +447,35 @@ public final class Compatibility {
         }
     }
 
-    /** A lock names a collection that can be null, or stands within a container, by its type. It is read as a list. */
+    /**
+     * A lock names a collection that can be null, or stands within a container, by its type. It is read as a list. Not
+     * so within the name of another type, which is one of its own with numbers of its own.
+     */
     private static String asList(String type) {
-        return type.replace(Collection.class.getName() + "<", List.class.getName() + "<");
+        StringBuilder text = new StringBuilder();
+        int depth = 0;
+        int named = Integer.MAX_VALUE;
+        for (int at = 0; at < type.length(); at++) {
+            int end = at;
+            while (end < type.length() && "<>, ".indexOf(type.charAt(end)) < 0) {
+                end++;
+            }
+            String name = type.substring(at, end);
+            text.append(named > depth && name.equals(Collection.class.getName()) ? List.class.getName() : name);
+            if (end < type.length()) {
+                char c = type.charAt(end);
+                text.append(c);
+                if (c == '<') {
+                    named = CONTAINERS.contains(name) ? named : Math.min(named, depth + 1);
+                    depth++;
+                } else if (c == '>') {
+                    depth--;
+                    named = named > depth ? Integer.MAX_VALUE : named;
+                }
+            }
+            at = end;
+        }
+        return text.toString();
     }
 
     private static boolean isOptional(LineType type) {

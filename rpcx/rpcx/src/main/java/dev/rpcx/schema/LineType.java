@@ -93,6 +93,11 @@ record LineType(boolean isStream, Label label, String element) {
         return compared;
     }
 
+    /** The same where another lock says of the same number whether it is a list or a set, and this one does not. */
+    List<String> comparedAs(LineType other) {
+        return label == Label.REPEATED && other.label == Label.SET ? names() : compared();
+    }
+
     /** The type with which the text begins, with its own arguments. */
     private static String first(String text) {
         int depth = 0;

@@ -433,7 +433,12 @@ public final class Schema {
                     component.getName(),
                     numbers.of(component, component.getName(), i + 1),
                     type,
-                    nullable(component, component.getAnnotatedType()),
+                    // one that is not for components, such as Spring's, is given to the accessor alone
+                    nullable(
+                            component,
+                            component.getAnnotatedType(),
+                            component.getAccessor(),
+                            component.getAccessor().getAnnotatedReturnType()),
                     where);
             fields.add(field);
         }
@@ -559,6 +564,9 @@ public final class Schema {
                 if (other != null) {
                     throw twoUnknown(raw, other.getClass().getName(), each.getName());
                 }
+                if (each.isAnnotationPresent(Field.class)) {
+                    throw new SchemaException(Cases.numbered(raw.getName(), each.getName()));
+                }
                 message.unknownCase(instance(each));
                 numbers.refuseOther(Cases.field(each.getSimpleName()), 0);
                 continue;
@@ -634,7 +642,10 @@ public final class Schema {
             elements.add(element);
         }
         if (unknown != null) {
-            elements.remove(unknown.ordinal());
+            Field field = elements.remove(unknown.ordinal()).getAnnotation(Field.class);
+            if (field != null && field.value() != 0) {
+                throw new SchemaException(Cases.numbered(raw.getName(), unknown.name()));
+            }
         }
         Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, elements, extending);
         if (unknown != null) {

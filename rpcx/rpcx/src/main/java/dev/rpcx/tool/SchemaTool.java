@@ -1,8 +1,6 @@
 package dev.rpcx.tool;
 
-import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.SYNC;
-import static java.nio.file.StandardOpenOption.TRUNCATE_EXISTING;
 import static java.nio.file.StandardOpenOption.WRITE;
 
 import dev.rpcx.schema.Compatibility;
@@ -17,6 +15,7 @@ import java.io.UncheckedIOException;
 import java.net.URISyntaxException;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -29,6 +28,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 import org.jspecify.annotations.Nullable;
@@ -256,7 +256,8 @@ public final class SchemaTool {
     }
 
     private int lock(Path file, List<String> classes) throws IOException {
-        Lock before = Files.exists(file) ? read(file.toString()) : Lock.none();
+        String text = Files.exists(file) ? Files.readString(file) : null;
+        Lock before = text == null ? Lock.none() : Lock.parse(text, file.toString());
         Schema schema = extending(before, file);
         List<PublishedService> services = services(classes, schema);
         Map<String, Lock.Sent> calls = calls(services, schema);
@@ -272,7 +273,7 @@ public final class SchemaTool {
                 Files.createDirectories(folder);
                 err.println("note: made the folder " + folder);
             }
-            write(file, after.text());
+            write(file, text, after.text());
             noteForeign(schema, file);
             out.println(file + ": " + after.entries().size() + " types");
         }
@@ -281,14 +282,26 @@ public final class SchemaTool {
 
     /**
      * Writes beside the file, and puts that in its place as a whole: whoever reads it meanwhile, or after a crash,
-     * finds
-     * what was there or what is new.
+     * finds what was there or what is new. Of several who write it at once each finds what the one before it wrote.
+     *
+     * @param before what the file held when the new text was made; null if there was none
      */
-    private static void write(Path file, String text) throws IOException {
+    private static void write(Path file, @Nullable String before, String text) throws IOException {
         Path target = Files.exists(file) ? file.toRealPath() : file.toAbsolutePath();
         Path beside = target.resolveSibling(target.getFileName() + ".new");
         try {
-            Files.writeString(beside, text, CREATE, TRUNCATE_EXISTING, WRITE, SYNC);
+            Files.createFile(beside);
+        } catch (FileAlreadyExistsException other) {
+            throw new SchemaException(beside + " is there: another `rpcx lock` writes " + file
+                    + " (expected: one at a time; remove it if none is running)");
+        }
+        try {
+            String now = Files.exists(file) ? Files.readString(file) : null;
+            if (!Objects.equals(now, before)) {
+                throw new SchemaException(file + " has been written by another meanwhile (expected: one `rpcx lock` at"
+                        + " a time; run it again)");
+            }
+            Files.writeString(beside, text, WRITE, SYNC);
             Files.move(beside, target, StandardCopyOption.ATOMIC_MOVE);
         } finally {
             Files.deleteIfExists(beside);

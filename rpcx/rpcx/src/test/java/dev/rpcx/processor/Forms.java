@@ -376,8 +376,9 @@ final class Forms {
             message("enum Sent { @Field(-1) A, @Field(1) B }", "number -1 (expected: 0 or more)"),
             message("enum Sent { @Field(19500) A, @Field(2147483647) B }"),
             message("enum Sent { @Field(0) A, UNKNOWN }", "Sent.A: number 0 is taken by UNKNOWN"),
-            message("enum Sent { A, @Field(7) UNKNOWN }"),
-            message("enum Sent { @Field(1) A, @Field(7) @Unknown B, @Field(7) C }"));
+            message("enum Sent { A, @Field(7) UNKNOWN }", "UNKNOWN stands for the unknown"),
+            message("enum Sent { A, @Field(0) UNKNOWN }"),
+            message("enum Sent { @Field(1) A, @Field(7) @Unknown B, @Field(7) C }", "B stands for the unknown"));
 
     private static final List<Form> CASES = List.of(
             message("sealed interface Sent {} record A() implements Sent {} record B(int i) implements Sent {}"),
@@ -406,6 +407,9 @@ final class Forms {
             message("sealed interface Sent {} @Unknown record A() implements Sent {} record B() implements Sent {}"),
             message("sealed interface Sent {} @Unknown record A() implements Sent {}"),
             message(
+                    "sealed interface Sent {} @Unknown @Field(1) record A() implements Sent {}",
+                    "A stands for the unknown"),
+            message(
                     "sealed interface Sent {} @Unknown record A(int i) implements Sent {} record B() implements"
                             + " Sent {}",
                     "an unknown case must be a record without components"),
@@ -430,10 +434,14 @@ final class Forms {
                     "number 1 is taken by"),
             message("sealed interface Sent {} @Field(1) record A() implements Sent {} @Unknown record B()"
                     + " implements Sent {}"),
-            message("sealed interface Sent {} record A() implements Sent {} @Field(2) @Unknown record B()"
-                    + " implements Sent {}"),
-            message("sealed interface Sent {} @Field(2) record A() implements Sent {} @Field(2) @Unknown record B()"
-                    + " implements Sent {}"),
+            message(
+                    "sealed interface Sent {} record A() implements Sent {} @Field(2) @Unknown record B()"
+                            + " implements Sent {}",
+                    "B stands for the unknown"),
+            message(
+                    "sealed interface Sent {} @Field(2) record A() implements Sent {} @Field(2) @Unknown record B()"
+                            + " implements Sent {}",
+                    "B stands for the unknown"),
             message("sealed interface Sent {} @Field(0) record A() implements Sent {}", "number 0"),
             message("record Sent(Way<String> x) {} sealed interface Way<T> {} record A(String s) implements"
                     + " Way<String> {}"),

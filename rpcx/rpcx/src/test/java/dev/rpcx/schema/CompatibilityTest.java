@@ -115,6 +115,32 @@ class CompatibilityTest {
     }
 
     @Test
+    void aCollectionWithinAnotherTypeMakesThatAnotherOne() {
+        String of = "a.Result<%s>";
+        String collection = of.formatted("java.util.Collection<java.lang.String>");
+        String list = of.formatted("java.util.List<java.lang.String>");
+        for (String field : List.of("%s", "list %s", "map string %s", "java.util.Map<java.lang.String, %s>")) {
+            assertThat(breaks(user(field.formatted(collection)), user(field.formatted(list))))
+                    .containsExactly(
+                            "BOTH a.User.role: was " + field.formatted(collection) + ", is " + field.formatted(list));
+        }
+        String both = "java.util.Map<a.Result<java.util.Set<java.lang.String>>, java.util.%s<java.lang.String>>";
+        assertThat(breaks(user(both.formatted("Collection")), user(both.formatted("List"))))
+                .isEmpty();
+    }
+
+    @Test
+    void whatASetHoldsIsComparedAlsoByThoseWhoseLockDoesNotTellItFromAList() {
+        String now = user("set a.Key") + "message a.Key\n  1 a string\n  2 b string\n";
+        String old = "message a.Key\n  1 a string\n";
+        assertThat(breaks(user("repeated a.Key") + old, now))
+                .hasSize(1)
+                .allMatch(each -> each.startsWith("FORWARD a.Key.b: is new"));
+        assertThat(breaks(user("repeated a.Key") + old, now.replace("set", "list")))
+                .isEmpty();
+    }
+
+    @Test
     void aCollectionWithinAnotherContainerIsReadAsAList() {
         String list = "java.util.List<java.lang.String>";
         String collection = "java.util.Collection<java.lang.String>";

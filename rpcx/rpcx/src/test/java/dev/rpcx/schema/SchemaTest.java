@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
 import java.util.ArrayList;
 import java.util.Date;
 import java.util.List;
@@ -418,6 +422,15 @@ class SchemaTest {
         }
     }
 
+    /** One that is not for a record's components, as Spring's was for years: the compiler gives it to the accessor. */
+    static final class Older {
+        @Retention(RetentionPolicy.RUNTIME)
+        @Target({ElementType.METHOD, ElementType.PARAMETER, ElementType.FIELD})
+        @interface Nullable {}
+
+        record User(@Nullable String nick, String name) {}
+    }
+
     enum Way {
         UP,
         DOWN,
@@ -548,6 +561,9 @@ class SchemaTest {
 
     @Test
     void aFieldSaysByItselfThatItMayBeNull() {
+        assertThat(new Schema(Lock.none()).value(Older.User.class).fields())
+                .extracting(FieldType::name, FieldType::holder)
+                .containsExactly(tuple("nick", FieldType.Holder.NULLABLE), tuple("name", FieldType.Holder.PLAIN));
         assertThat(new Schema(Lock.none()).value(Nick.class).fields())
                 .extracting(FieldType::name, FieldType::holder)
                 .containsExactly(

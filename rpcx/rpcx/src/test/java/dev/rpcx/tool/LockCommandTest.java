@@ -383,6 +383,19 @@ class LockCommandTest {
         assertThat(Files.readString(file)).isEqualTo(once);
     }
 
+    @Test
+    void twoWhoLockAtOnceDoNotLoseEachOthersLines() throws IOException {
+        Path other = folder.resolve("schema.lock.new");
+        Files.writeString(other, "by another");
+        assertThat(run("lock", file, Points.class)).isEqualTo(1);
+        assertThat(errors()).contains(other + " is there: another `rpcx lock` writes " + file);
+        assertThat(other).hasContent("by another");
+        assertThat(file).doesNotExist();
+        Files.delete(other);
+        assertThat(run("lock", file, Points.class)).as(errors()).isZero();
+        assertThat(other).doesNotExist();
+    }
+
     /** Another name of the file as it was shows that nobody has written into it. */
     @Test
     void theFileIsReplacedAsAWhole() throws IOException {
