@@ -101,6 +101,12 @@ final class ClientCall extends Outbound {
      */
     long serial;
 
+    /**
+     * Its credit that waits behind its request for the socket, and means nothing without that. Event loop only.
+     */
+    @Nullable
+    Outbound waitingCredit;
+
     /** The stream that the call takes to the server, if it takes one. */
     @Nullable
     StreamSender upload;
@@ -251,7 +257,7 @@ final class ClientCall extends Outbound {
         if (!connection.account.take(Resource.REQUEST_BYTES, bytes)) {
             throw new RPCXException(
                     RPCXException.Code.OVERLOADED,
-                    "too many bytes of requests that servers have not taken (expected: fewer large ones at once)",
+                    "too many bytes of requests under way (expected: fewer large ones at once)",
                     RPCXException.Executed.NOT_EXECUTED);
         }
         requestBytes = bytes;
@@ -635,7 +641,7 @@ final class ClientCall extends Outbound {
             hasBegunThere = true;
             if (!sent) {
                 // the server wants no more of the request, and its reply needs the room
-                connection.recall(this);
+                recall();
                 sent = true;
             }
             // nor more of the stream: behind this frame nothing but a CANCEL is sent for the call
@@ -869,7 +875,7 @@ final class ClientCall extends Outbound {
     private boolean giveUp(RPCXException outcome) {
         boolean seen = begun;
         if (!sent) {
-            connection.recall(this);
+            recall();
         }
         complete(outcome, !seen);
         return seen;
@@ -1013,11 +1019,21 @@ final class ClientCall extends Outbound {
         }
     }
 
+    /** No more of it leaves, nor of what waits for it. */
+    private void recall() {
+        connection.recall(this);
+        Outbound credit = waitingCredit;
+        if (credit != null) {
+            waitingCredit = null;
+            connection.recall(credit);
+        }
+    }
+
     private int finalFrame() {
         if (onWire) {
             onWire = false;
             if (!sent) {
-                connection.recall(this);
+                recall();
             }
             connection.onFinal(sentHere);
         }

@@ -370,15 +370,19 @@ final class ClientConnection extends WireConnection {
             @Override
             boolean leaving() {
                 id = call.id;
+                boolean isThere = call.isOnWire(serial);
                 if (call.begun) {
                     begins();
+                } else if (isThere) {
+                    call.waitingCredit = this;
                 }
-                return call.isOnWire(serial);
+                return isThere;
             }
 
             /** Behind a request that has to wait: what is given meanwhile leaves with it. */
             @Override
             void begins() {
+                call.waitingCredit = null;
                 Varint.write(body, unsent.getAndSet(0));
             }
         });

@@ -12,7 +12,8 @@ import java.util.function.LongSupplier;
 final class PostponedCalls {
     /**
      * Calls wait while more than this is unread: a caller that does not read has no more made for it. It is several
-     * times what a socket's queue takes, so a caller that reads does not notice.
+     * times what a socket's queue takes, so a caller that reads does not notice, but behind a reply that is larger than
+     * this by itself and leaves slowly.
      */
     private static final int MAX_UNREAD_BYTES = 1024 * 1024;
 

@@ -43,6 +43,9 @@ final class Turns {
     /** Messages that came as one frame, with the one that {@link #next} has brought. */
     private int wholes;
 
+    /** Messages of one frame that follow one that may not begin yet. */
+    private int following;
+
     /** What has not left of all that is here: the sum of {@link Outbound#waitingBytes}. */
     private long bytes;
 
@@ -69,8 +72,12 @@ final class Turns {
         return wholes > 0;
     }
 
-    /** A message that has not begun. One of a call whose request waits follows that. */
-    void add(Outbound message) {
+    /**
+     * A message that has not begun.
+     *
+     * @param isAhead it follows one of its id, if that is of one frame and the other waits for its turns
+     */
+    void add(Outbound message, boolean isAhead) {
         int length = message.body.readableBytes();
         count(message);
         most = Math.max(most, inTurn.size() + waiting.size());
@@ -78,7 +85,14 @@ final class Turns {
         if (message.size == WHOLE) {
             wholes++;
         }
-        if (message.size == WHOLE ? follows(message.id) : isTaken(message.size)) {
+        if (message.size != WHOLE) {
+            if (isTaken(message.size)) {
+                waiting.add(message);
+            } else {
+                begin(message);
+            }
+        } else if (isAhead && follows(message.id)) {
+            following++;
             waiting.add(message);
         } else {
             begin(message);
@@ -155,10 +169,15 @@ final class Turns {
 
     /** What waits for a message of this id waits no longer. */
     private void letFollow(int id) {
+        if (following == 0) {
+            // all that wait are not walked for each that is taken back
+            return;
+        }
         for (Iterator<Outbound> all = waiting.iterator(); all.hasNext(); ) {
             Outbound next = all.next();
             if (next.size == WHOLE && next.id == id) {
                 all.remove();
+                following--;
                 begin(next);
             }
         }
@@ -172,6 +191,7 @@ final class Turns {
         } else if (waiting.remove(message)) {
             bytes -= message.waitingBytes;
             if (message.size == WHOLE) {
+                following--;
                 wholes--;
             } else {
                 letFollow(message.id);
@@ -193,6 +213,7 @@ final class Turns {
         waiting.clear();
         taken = 0;
         wholes = 0;
+        following = 0;
         bytes = 0;
     }
 }

@@ -226,9 +226,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     final void sendQueued() {
         beginDrain();
         Outbound last = outbox.last();
+        int left = AT_ONCE_BYTES;
         for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
-            gatherSafely(message);
+            left -= MESSAGE_BYTES + gatherSafely(message);
             if (message == last && !closed) {
+                break;
+            }
+            if (left <= 0 && !closed) {
+                // a flush within may have sent the last one, and streams come back for as long as their peer reads
+                wakeAgain();
                 break;
             }
         }
@@ -509,9 +515,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (!message.leaving()) {
             return 0;
         }
-        if (message.waits || message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES || isAhead(message)) {
+        boolean isAhead = isAhead(message);
+        if (isAhead || message.waits || message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
             message.begun = false;
-            turns.add(message);
+            turns.add(message, isAhead);
             return 0;
         }
         // a stream has put its item there only now, and may have put the next one there once it has left

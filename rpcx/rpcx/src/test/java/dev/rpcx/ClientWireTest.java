@@ -829,6 +829,24 @@ class ClientWireTest {
     }
 
     @Test
+    void creditOfAStreamThatEndsBeforeItLeavesDoesNotLeaveEither() {
+        open();
+        hand.reads(channel(), false);
+        for (int i = 0; i < 3; i++) {
+            Seen seen = subscribe(remote.brings(3), new Seen(1));
+            seen.subscription().cancel();
+            hand.settle(channel());
+        }
+        Seen stays = subscribe(remote.brings(3), new Seen(2));
+        hand.reads(channel(), true);
+        int id = expect(Wire.REQUEST).id();
+        expectCredit(id, 2);
+        expectNothing();
+        send(Wire.REPLY, id);
+        assertThat(stays.ends).isEqualTo(1);
+    }
+
+    @Test
     void aRequestThatIsNotSmallIsChargedAsLongAsItsBufferIsKept() {
         open();
         Ledger ledger = client.ledger();

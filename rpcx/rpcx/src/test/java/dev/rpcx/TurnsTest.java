@@ -26,7 +26,7 @@ class TurnsTest {
 
     private Outbound added(int bytes) {
         Outbound message = message(bytes);
-        turns.add(message);
+        turns.add(message, false);
         return message;
     }
 
@@ -74,6 +74,17 @@ class TurnsTest {
         assertThat(turns.isLast()).isTrue();
     }
 
+    /** So nothing has to be looked for among all that wait, for each small message. */
+    @Test
+    void onlyWhatIsAheadOfAnotherFollowsIt() {
+        added(FRAME + 1);
+        Outbound waits = added(FRAME + 1);
+        Outbound same = message(waits.id, 10);
+        turns.add(same, false);
+        turns.next();
+        assertThat(turns.next()).isSameAs(same);
+    }
+
     @Test
     void itIsKnownWhetherAMessageOfOneFrameWaits() {
         assertThat(turns.hasWhole()).isFalse();
@@ -82,8 +93,8 @@ class TurnsTest {
         Outbound first = added(10);
         Outbound second = added(FRAME);
         Outbound follows = message(message(++lastId, FRAME + 1).id, 10);
-        turns.add(message(follows.id, FRAME + 1));
-        turns.add(follows);
+        turns.add(message(follows.id, FRAME + 1), false);
+        turns.add(follows, true);
         assertThat(turns.hasWhole()).isTrue();
         turns.remove(second);
         turns.remove(second);
@@ -167,13 +178,13 @@ class TurnsTest {
         Outbound request = added(100_000);
         Outbound last = added(100_000);
         Outbound credit = message(request.id, 1);
-        turns.add(credit);
+        turns.add(credit, true);
         Outbound more = message(request.id, 2);
-        turns.add(more);
+        turns.add(more, true);
         Outbound ofFirst = message(first.id, 1);
-        turns.add(ofFirst);
+        turns.add(ofFirst, true);
         Outbound ofLast = message(last.id, 1);
-        turns.add(ofLast);
+        turns.add(ofLast, true);
         assertThat(round()).containsExactly(first, ofFirst);
         end(first);
         end(ofFirst);
@@ -191,8 +202,8 @@ class TurnsTest {
         Outbound request = added(100_000);
         Outbound credit = message(request.id, 1);
         Outbound more = message(request.id, 1);
-        turns.add(credit);
-        turns.add(more);
+        turns.add(credit, true);
+        turns.add(more, true);
         turns.remove(credit);
         assertThat(round()).containsExactly(first);
         assertThat(turns.bytes()).isEqualTo(200_001);

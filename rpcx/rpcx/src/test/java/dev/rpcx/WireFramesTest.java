@@ -896,6 +896,31 @@ class WireFramesTest {
     }
 
     @Test
+    void whatComesBackToTheQueueEndsAlsoWhereTheLastOfItHasLeftWithinAnother() {
+        greet();
+        written();
+        connection.send(new Message("nested", 1) {
+            @Override
+            void left() {
+                super.left();
+                connection.sendQueued();
+            }
+        });
+        Endless stream = new Endless(200);
+        connection.send(stream);
+        connection.send(new Message("last", 1));
+        // nothing is flushed while the loop reads, by which this channel would run the loop's tasks
+        onFrame = connection::sendQueued;
+        read(frame(Wire.PING, 1, 0));
+        assertThat(told).contains("last");
+        assertThat(stream.rounds).isBetween(2, Endless.ENOUGH / 2);
+        stream.isOver = true;
+        readComplete();
+        channel.runPendingTasks();
+        assertThat(connection.isQueueEmpty()).isTrue();
+    }
+
+    @Test
     void whatIsQueuedWhileReadingLeavesWithTheReadsEnd() {
         greet();
         read(frame(Wire.PING, 1, 0));

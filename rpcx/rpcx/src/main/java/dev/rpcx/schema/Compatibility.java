@@ -290,7 +290,7 @@ public final class Compatibility {
                     add(
                             Direction.BOTH,
                             where,
-                            (isUnknown(old) ? "what stood for the unknown is gone" : "is gone")
+                            (old.isUnknown() ? "what stood for the unknown is gone" : "is gone")
                                     + otherThanNull(old.name()));
                 } else if (old.number() == 0) {
                     add(
@@ -332,7 +332,7 @@ public final class Compatibility {
                 }
             } else if (now.number() == 0 && isEnum(after)) {
                 add(Direction.BOTH, where, "is new" + otherThanNull(now.name()));
-            } else if (isUnknown(now)) {
+            } else if (now.isUnknown()) {
                 add(Direction.FORWARD, where, "is new, and where it is sent old peers read null, or refuse it");
             } else if (!hasUnknown(before)) {
                 add(Direction.FORWARD, where, "is new, and old peers have nothing that stands for the unknown");
@@ -344,13 +344,13 @@ public final class Compatibility {
 
     /** What an enum's constant of number 0 also stands for changes no byte of it. */
     private void compareZero(String where, Lock.Line old, Lock.Line now) {
-        if (isUnknown(old) == isUnknown(now)) {
+        if (old.isUnknown() == now.isUnknown()) {
             return;
         }
         if (!old.name().equals(now.name())) {
             String stands = ", and the one stands for the unknown";
             add(Direction.BOTH, where, "was " + old.name() + ", is " + now.name() + stands);
-        } else if (isUnknown(old)) {
+        } else if (old.isUnknown()) {
             add(Direction.BACKWARD, where, "stands for itself alone, and for what old peers did not know");
         }
     }
@@ -394,11 +394,7 @@ public final class Compatibility {
     /** Whether something stands for what is not known: a constant that has number 0 for itself does not. */
     private static boolean hasUnknown(Lock.Entry choice) {
         Lock.Line line = at(0, choice);
-        return line != null && !line.removed() && isUnknown(line);
-    }
-
-    private static boolean isUnknown(Lock.Line line) {
-        return line.number() == 0 && line.type().equals("unknown");
+        return line != null && !line.removed() && line.isUnknown();
     }
 
     /** An enum has no bytes for its constant of number 0: where there is none, the same bytes are null. */

@@ -37,7 +37,12 @@ public final class Lock {
     }
 
     /** One number, once given, for ever. */
-    public record Line(int number, String name, String type, boolean removed) {}
+    public record Line(int number, String name, String type, boolean removed) {
+        /** Whether it says what stands for the unknown, whose number nobody gives. */
+        boolean isUnknown() {
+            return number == 0 && type.equals("unknown");
+        }
+    }
 
     /**
      * What goes one way in a call.
@@ -144,6 +149,11 @@ public final class Lock {
         for (Line line : other.lines.values()) {
             Line known = lines.get(line.name);
             String taken = names.putIfAbsent(line.number, line.name);
+            Line there = taken == null ? null : lines.get(taken);
+            if (there != null && there != known && there.isUnknown() && line.isUnknown()) {
+                // has another name in one of them, which binds nobody
+                continue;
+            }
             if (known != null && known.number != line.number) {
                 throw new SchemaException(where + "." + line.name + " has the numbers " + known.number + " and "
                         + line.number + " (expected: one number for ever)");

@@ -273,7 +273,9 @@ public final class SchemaTool {
                 Files.createDirectories(folder);
                 err.println("note: made the folder " + folder);
             }
-            write(file, text, after.text());
+            if (!after.text().equals(text)) {
+                write(file, text, after.text());
+            }
             noteForeign(schema, file);
             out.println(file + ": " + after.entries().size() + " types");
         }
@@ -295,6 +297,7 @@ public final class SchemaTool {
             throw new SchemaException(beside + " is there: another `rpcx lock` writes " + file
                     + " (expected: one at a time; remove it if none is running)");
         }
+        boolean isMoved = false;
         try {
             String now = Files.exists(file) ? Files.readString(file) : null;
             if (!Objects.equals(now, before)) {
@@ -303,8 +306,12 @@ public final class SchemaTool {
             }
             Files.writeString(beside, text, WRITE, SYNC);
             Files.move(beside, target, StandardCopyOption.ATOMIC_MOVE);
+            isMoved = true;
         } finally {
-            Files.deleteIfExists(beside);
+            // from the move on one of that name is the next writer's
+            if (!isMoved) {
+                Files.deleteIfExists(beside);
+            }
         }
     }
 

@@ -68,6 +68,24 @@ class LockFilesTest {
         }
     }
 
+    /** A class says which that is, and it has number 0 under any name. */
+    @Test
+    void whatStandsForTheUnknownMayHaveAnotherNameInEachFile() throws IOException {
+        String before = "enum com.acme.Mood\n  0 UNKNOWN unknown\n  1 GOOD constant\n";
+        for (String name : List.of("UNKNOWN", "MISSING")) {
+            String after = before.replace("UNKNOWN", name) + "  2 BAD constant\n";
+            for (Lock lock : List.of(locks(before, after), locks(after, before))) {
+                assertThat(lock.entries().get("com.acme.Mood").lines().values())
+                        .filteredOn(line -> line.number() == 0)
+                        .hasSize(1);
+                assertThat(lock.entries().get("com.acme.Mood").lines()).hasSize(3);
+            }
+        }
+        assertThatThrownBy(() -> locks(before, before.replace("0 UNKNOWN unknown", "0 SOME constant")))
+                .isInstanceOf(SchemaException.class)
+                .hasMessageContaining("number 0 is that of");
+    }
+
     /** No lock gives numbers to them: they are those of the method, whatever its parameters are called. */
     @Test
     void whatFilesSayOfCallsBindsNobody() throws IOException {

@@ -394,6 +394,10 @@ class LockCommandTest {
         Files.delete(other);
         assertThat(run("lock", file, Points.class)).as(errors()).isZero();
         assertThat(other).doesNotExist();
+        // one with nothing to write is in nobody's way
+        Files.writeString(other, "by another");
+        assertThat(run("lock", file, Points.class)).as(errors()).isZero();
+        assertThat(other).hasContent("by another");
     }
 
     /** Another name of the file as it was shows that nobody has written into it. */
