@@ -56,6 +56,11 @@ final class Account {
         return held.get(kind.ordinal());
     }
 
+    /** Whether this connection holds more than an eighth of what one may at most. */
+    boolean holdsMuch(Resource kind) {
+        return held(kind) > ledger.mostOfConnection(kind) / 8;
+    }
+
     /** Whether all connections together hold more than half of what there is of this. */
     boolean isHalfTaken(Resource kind) {
         return ledger.isHalfTaken(kind);

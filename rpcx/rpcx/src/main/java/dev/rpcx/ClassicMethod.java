@@ -7,7 +7,6 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import java.lang.reflect.Method;
-import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -18,8 +17,8 @@ final class ClassicMethod {
     private final ClientMethod.Kind kind;
     private final String service;
     private final String name;
-    private final List<String> types = new ArrayList<>();
-    private final List<Codec<Object>> parameters = new ArrayList<>();
+    private final List<String> types;
+    private final List<ClassicParameter> parameters;
     private final Codec<Object> result;
     private final long timeoutNanos;
     private final AnswerTimes times;
@@ -39,10 +38,8 @@ final class ClassicMethod {
         this.kind = kind;
         this.service = service;
         this.name = name;
-        for (Type type : method.getGenericParameterTypes()) {
-            types.add(type.getTypeName());
-            parameters.add(codecs.value(type, method));
-        }
+        this.parameters = ClassicParameter.of(method, codecs);
+        this.types = parameters.stream().map(ClassicParameter::type).toList();
         this.result = codecs.result(method);
         this.timeoutNanos = timeoutNanos;
         this.times = new AnswerTimes(timeoutNanos);
@@ -77,8 +74,8 @@ final class ClassicMethod {
 
     private RPCXFuture<@Nullable Object> start(Object[] arguments, long deadline) {
         List<byte[]> values = new ArrayList<>(arguments.length);
-        for (int i = 0; i < arguments.length; i++) {
-            values.add(encoded(parameters.get(i), arguments[i]));
+        for (ClassicParameter parameter : parameters) {
+            values.add(encoded(parameter.codec(), arguments[parameter.place()]));
         }
         long permit = route.called();
         RPCXFuture<@Nullable Object> future = new RPCXFuture<>();

@@ -1,6 +1,5 @@
 package dev.rpcx;
 
-import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
 import dev.rpcx.codec.Memory;
 import io.netty.buffer.ByteBuf;
@@ -312,12 +311,13 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
 
     private Object[] arguments() {
         List<ByteBuf> values = Objects.requireNonNull(request).values();
-        List<Codec<Object>> codecs = method.arguments();
+        List<ClassicParameter> parameters = method.arguments();
         Object[] arguments = new Object[values.size()];
         ShareOfUnasked memory = new ShareOfUnasked(objectBytes, Math.max(1, arguments.length));
         for (int i = 0; i < arguments.length; i++) {
             requestLength += values.get(i).readableBytes();
-            arguments[i] = codecs.get(i).read(values.get(i), memory);
+            ClassicParameter parameter = parameters.get(i);
+            arguments[parameter.place()] = parameter.codec().read(values.get(i), memory);
         }
         return arguments;
     }

@@ -463,9 +463,16 @@ final class ClientCall extends Outbound {
         begun = true;
         sent = true;
         clearBody();
-        if (requestBytes > 0 && body.capacity() <= SMALL_BYTES) {
-            // one that is kept for the reply is charged as long as that is so
-            forgetRequest();
+        if (requestBytes > 0) {
+            if (connection.keepsMuch() && (head & Wire.TYPE_MASK) != Wire.NOTICE) {
+                // of a notice alone the arguments may be sent again
+                trim();
+                shrinkBody();
+            }
+            if (body.capacity() <= SMALL_BYTES) {
+                // one that is kept for the next call is charged as long as this one has it
+                forgetRequest();
+            }
         }
     }
 
@@ -1022,6 +1029,10 @@ final class ClientCall extends Outbound {
     /** No more of it leaves, nor of what waits for it. */
     private void recall() {
         connection.recall(this);
+        recallCredit();
+    }
+
+    private void recallCredit() {
         Outbound credit = waitingCredit;
         if (credit != null) {
             waitingCredit = null;
@@ -1033,8 +1044,9 @@ final class ClientCall extends Outbound {
         if (onWire) {
             onWire = false;
             if (!sent) {
-                recall();
+                connection.recall(this);
             }
+            recallCredit();
             connection.onFinal(sentHere);
         }
         return WIRE_DONE;

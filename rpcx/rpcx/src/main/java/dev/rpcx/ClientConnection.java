@@ -370,22 +370,34 @@ final class ClientConnection extends WireConnection {
             @Override
             boolean leaving() {
                 id = call.id;
-                boolean isThere = call.isOnWire(serial);
+                if (!call.isOnWire(serial)) {
+                    return false;
+                }
                 if (call.begun) {
                     begins();
-                } else if (isThere) {
+                } else {
                     call.waitingCredit = this;
                 }
-                return isThere;
+                return true;
             }
 
             /** Behind a request that has to wait: what is given meanwhile leaves with it. */
             @Override
             void begins() {
-                call.waitingCredit = null;
+                if (call.waitingCredit == this) {
+                    call.waitingCredit = null;
+                }
                 Varint.write(body, unsent.getAndSet(0));
             }
         });
+    }
+
+    /**
+     * Whether requests that are not small hold so much on this connection that those which have left give their buffers
+     * up: others have to find room while they wait for their replies.
+     */
+    boolean keepsMuch() {
+        return account.holdsMuch(Resource.REQUEST_BYTES);
     }
 
     /** A free slot keeps a large buffer. */

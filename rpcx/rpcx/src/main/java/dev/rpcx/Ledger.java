@@ -389,6 +389,13 @@ final class Ledger {
         return most[kind.ordinal()];
     }
 
+    /** The same for one connection, where nobody else holds any. */
+    long mostOfConnection(Resource kind) {
+        int i = kind.ordinal();
+        // it may hold no more than it leaves
+        return Math.min(most[i] / 2, mostOfConnection[i]);
+    }
+
     /**
      * A count that somebody else keeps, and that belongs to this ledger. Racy reads are fine: it is looked at when all
      * is quiet.

@@ -1,6 +1,5 @@
 package dev.rpcx;
 
-import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.Codecs;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
@@ -167,13 +166,7 @@ public final class RegistryServer {
         List<ServerMethod> numbered = new ArrayList<>();
         for (Published entry : methods.values()) {
             Codecs codecs = Codecs.standard(entry.type);
-            List<Codec<Object>> arguments = new ArrayList<>();
             Type items = Streams.itemsTaken(entry.method);
-            if (items == null) {
-                for (Type parameter : entry.method.getGenericParameterTypes()) {
-                    arguments.add(codecs.value(parameter, entry.method));
-                }
-            }
             numbered.add(new ServerMethod(
                     numbered.size() + 1,
                     entry.service,
@@ -182,7 +175,7 @@ public final class RegistryServer {
                     MethodShape.of(entry.method, items, codecs),
                     entry.place,
                     items == null ? codecs.parameters(entry.method) : Streams.NO_PARAMETERS,
-                    List.copyOf(arguments),
+                    items == null ? ClassicParameter.of(entry.method, codecs) : List.of(),
                     codecs.result(entry.method),
                     Streams.brings(entry.method),
                     items == null ? null : codecs.value(items, entry.method),

@@ -26,7 +26,7 @@ record ServerMethod(
         int shape,
         RunOn.Place place,
         Codec<Object[]> parameters,
-        List<Codec<Object>> arguments,
+        List<ClassicParameter> arguments,
         Codec<Object> result,
         boolean brings,
         @Nullable Codec<Object> items,

@@ -873,6 +873,27 @@ class ClientWireTest {
         assertThat(connection().load()).isZero();
     }
 
+    /** Else a few hundred calls that last would shut out all others of the connection that are not small. */
+    @Test
+    void requestsThatHaveLeftGiveTheirBuffersUpWhereTheirConnectionKeepsMuch() {
+        open();
+        String text = "x".repeat(100_000);
+        long most = client.ledger().mostOfConnection(Resource.REQUEST_BYTES);
+        long buffer = dev.rpcx.codec.HeapArray.taken(128 * 1024);
+        int many = (int) (most / buffer * 5 / 4);
+        for (int i = 0; i < many; i++) {
+            echo(text);
+            frames.clear();
+        }
+        assertThat(requestBytes()).isBetween(most / 8 - 2 * buffer, most / 8);
+        assertThat(connection().load()).isEqualTo(many);
+        remote.bytes(new byte[100_000]);
+        hand.settle(channel());
+        look();
+        assertThat(frames).isNotEmpty();
+        assertThat(requestBytes()).as("its arguments may be sent again").isGreaterThan(most / 8);
+    }
+
     @Test
     void oneWayCallsThatWaitForTheirConnectionAreNotChargedTwice() {
         Ledger ledger = client.ledger();

@@ -11,6 +11,7 @@ import dev.rpcx.schema.Shape;
 import io.netty.buffer.ByteBuf;
 import java.lang.ref.SoftReference;
 import java.lang.reflect.Method;
+import java.lang.reflect.Parameter;
 import java.lang.reflect.Type;
 import java.util.HashMap;
 import java.util.List;
@@ -114,6 +115,15 @@ public final class Codecs {
      */
     public Codec<Object> value(Type type, Method of) {
         return values.computeIfAbsent(type, found -> new Top<>(codec(schema.value(found, of))));
+    }
+
+    /**
+     * Codec of a parameter by itself, which takes null where its declaration says so. Not kept.
+     *
+     * @throws SchemaException the type cannot be mapped; its text names the method
+     */
+    public Codec<Object> value(Parameter parameter) {
+        return new Top<>(codec(schema.value(parameter)));
     }
 
     /** Hash that is equal where parameters and result have the same bytes: numbers and wire forms, no names. */

@@ -216,8 +216,14 @@ public final class Compatibility {
                             : "was a field of a message, is a message of its own");
             return;
         }
+        Lock.Line once = at(0, before);
+        if (!isReply(before) && once != null && once.removed() && !isWhole && hasMore(after, before)) {
+            // no step before this one was told to those who still send it
+            add(Direction.BOTH, before.type(), "was a message of its own once, is a field of one");
+            return;
+        }
         Lock.Line whole = at(0, after);
-        if (!before.type().endsWith(".reply") && isEmpty(before) && isWhole && whole != null) {
+        if (!isReply(before) && isEmpty(before) && isWhole && whole != null) {
             Lock.Entry type = newer.entries().get(LineType.of(whole.type()).element());
             if (type != null && type.kind().equals("oneof") && !hasUnknown(type)) {
                 add(
@@ -227,7 +233,7 @@ public final class Compatibility {
                 return;
             }
         }
-        if (before.type().endsWith(".reply") && isEmpty(before) != isEmpty(after) && !wasWhole) {
+        if (isReply(before) && isEmpty(before) != isEmpty(after) && !wasWhole) {
             // an empty body is read as what absent stands for, and the other way round a body is passed over
             add(
                     isEmpty(after) ? Direction.FORWARD : Direction.BACKWARD,
@@ -243,6 +249,16 @@ public final class Compatibility {
     /** Whether it has or had fields: a message of its own has their numbers for others. */
     private static boolean hasFields(Lock.Entry call) {
         return call.lines().values().stream().anyMatch(line -> line.number() > 0);
+    }
+
+    /** Whether it has a field that the other has not, nor had. */
+    private static boolean hasMore(Lock.Entry call, Lock.Entry other) {
+        return call.lines().values().stream()
+                .anyMatch(line -> line.number() > 0 && !line.removed() && at(line.number(), other) == null);
+    }
+
+    private static boolean isReply(Lock.Entry call) {
+        return call.type().endsWith(".reply");
     }
 
     /** Whether it carries nothing: no parameters, or no result. */

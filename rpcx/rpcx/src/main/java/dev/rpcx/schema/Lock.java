@@ -8,9 +8,11 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -150,7 +152,7 @@ public final class Lock {
             Line known = lines.get(line.name);
             String taken = names.putIfAbsent(line.number, line.name);
             Line there = taken == null ? null : lines.get(taken);
-            if (there != null && there != known && there.isUnknown() && line.isUnknown()) {
+            if (known == null && there != null && there.isUnknown() && line.isUnknown()) {
                 // has another name in one of them, which binds nobody
                 continue;
             }
@@ -265,6 +267,7 @@ public final class Lock {
 
     /**
      * This lock with what a schema has met since: new lines at their numbers, lines of what is gone marked as removed.
+     * What only another lock has, such as that of who uses a newer version of a library, is none of this one's.
      * Types that the schema has not met stay as they are, and those that only the schema's lock has stay there.
      *
      * @param schema made by {@link Schema#extending} of this lock, or of this one with others
@@ -277,25 +280,39 @@ public final class Lock {
         for (Shape shape : schema.shapes()) {
             if (shape instanceof EnumType type) {
                 String name = type.javaClass().getName();
-                all.put(name, extended("enum", name, LockLines.of(type), numbered.get(name)));
+                all.put(name, extended("enum", name, LockLines.of(type), entries.get(name), numbered.get(name)));
             } else if (shape instanceof MessageType type && type.kind() != MessageType.Kind.WRAPPER) {
                 String kind = type.kind() == MessageType.Kind.ONEOF ? "oneof" : "message";
                 String name = type.javaName();
-                all.put(name, extended(kind, name, LockLines.of(type), numbered.get(name)));
+                all.put(name, extended(kind, name, LockLines.of(type), entries.get(name), numbered.get(name)));
             }
         }
         // no lock gives numbers to parameters and results
-        calls.forEach((name, sent) -> all.put(name, extended("message", name, LockLines.of(sent), entries.get(name))));
+        calls.forEach((name, sent) -> {
+            Entry own = entries.get(name);
+            all.put(name, extended("message", name, LockLines.of(sent), own, own));
+        });
         return new Lock(all, comments);
     }
 
-    private static Entry extended(String kind, String type, Map<Integer, Line> lines, @Nullable Entry before) {
+    /**
+     * @param own what this lock has of the type
+     * @param before the same of all locks together
+     */
+    private static Entry extended(
+            String kind, String type, Map<Integer, Line> lines, @Nullable Entry own, @Nullable Entry before) {
         refuseBlank(type);
         lines.values().forEach(line -> refuseBlank(line.name()));
         if (before != null) {
+            Set<Integer> ours = new HashSet<>();
+            if (own != null) {
+                own.lines().values().forEach(line -> ours.add(line.number()));
+            }
             for (Line line : before.lines().values()) {
-                // a component that @Field keeps at its number may change its name
-                lines.putIfAbsent(line.number(), new Line(line.number(), line.name(), line.type(), true));
+                if (line.removed() || ours.contains(line.number())) {
+                    // a component that @Field keeps at its number may change its name
+                    lines.putIfAbsent(line.number(), new Line(line.number(), line.name(), line.type(), true));
+                }
             }
         }
         Map<String, Line> byName = new LinkedHashMap<>();

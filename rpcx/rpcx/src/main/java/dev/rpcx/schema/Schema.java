@@ -218,6 +218,18 @@ public final class Schema {
         return value(type, where(of));
     }
 
+    /**
+     * The message that carries a parameter by itself, which can be null where its declaration says so.
+     *
+     * @throws SchemaException the type cannot be mapped; its text names the method
+     */
+    public synchronized MessageType value(Parameter parameter) {
+        String where = where((Method) parameter.getDeclaringExecutable());
+        Use use = Use.of(parameter.getParameterizedType(), Map.of(), where);
+        refuseVoid(use, where);
+        return message(use, nullable(parameter, parameter.getAnnotatedType()), use.simpleName() + "Value", where);
+    }
+
     private MessageType value(Type type, String where) {
         Use use = unboxed(Use.of(type, Map.of(), where));
         refuseVoid(use, where);

@@ -258,6 +258,10 @@ public final class SchemaTool {
     private int lock(Path file, List<String> classes) throws IOException {
         String text = Files.exists(file) ? Files.readString(file) : null;
         Lock before = text == null ? Lock.none() : Lock.parse(text, file.toString());
+        if (text != null && before.entries().isEmpty()) {
+            // all numbers would be given anew
+            throw new SchemaException(file + " has no type in it (expected: what `rpcx lock` has written, or no file)");
+        }
         Schema schema = extending(before, file);
         List<PublishedService> services = services(classes, schema);
         Map<String, Lock.Sent> calls = calls(services, schema);

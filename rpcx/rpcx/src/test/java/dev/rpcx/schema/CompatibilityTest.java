@@ -115,6 +115,16 @@ class CompatibilityTest {
     }
 
     @Test
+    void aRequestThatWasAMessageOfItsOwnOnceIsReadAsThatByOldCallers() {
+        String call = "message Greeter/hello.request\n";
+        String gone = call + "  removed 0 is a.Key\n";
+        assertThat(breaks(gone, gone + "  1 x int\n"))
+                .containsExactly("BOTH Greeter/hello.request: was a message of its own once, is a field of one");
+        assertThat(breaks(gone, gone)).isEmpty();
+        assertThat(breaks(gone + "  1 x int\n", gone + "  1 x int\n")).isEmpty();
+    }
+
+    @Test
     void aCollectionWithinAnotherTypeMakesThatAnotherOne() {
         String of = "a.Result<%s>";
         String collection = of.formatted("java.util.Collection<java.lang.String>");

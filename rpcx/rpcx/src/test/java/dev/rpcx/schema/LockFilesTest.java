@@ -9,6 +9,7 @@ import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -68,6 +69,23 @@ class LockFilesTest {
         }
     }
 
+    record Told(String text) {}
+
+    @Test
+    void whatOnlyAnotherFileHasIsNotWrittenAsRemoved() throws IOException {
+        String head = "message " + Told.class.getName() + "\n  1 text string\n";
+        Schema schema = Schema.extending(locks(head + "  8 gone string\n  9 more string\n"));
+        schema.value(Told.class);
+        assertThat(Lock.none().extended(schema, Map.of()).text()).endsWith(head);
+        assertThat(Lock.parse(head + "  8 gone string\n", "own")
+                        .extended(schema, Map.of())
+                        .text())
+                .endsWith(head + "  removed 8 gone string\n");
+        Schema later = Schema.extending(locks(head + "  removed 9 more string\n"));
+        later.value(Told.class);
+        assertThat(Lock.none().extended(later, Map.of()).text()).endsWith(head + "  removed 9 more string\n");
+    }
+
     /** A class says which that is, and it has number 0 under any name. */
     @Test
     void whatStandsForTheUnknownMayHaveAnotherNameInEachFile() throws IOException {
@@ -81,6 +99,9 @@ class LockFilesTest {
                 assertThat(lock.entries().get("com.acme.Mood").lines()).hasSize(3);
             }
         }
+        String moved = "enum com.acme.Mood\n  0 NONE unknown\n  3 UNKNOWN constant\n";
+        assertThatThrownBy(() -> locks(before, moved)).isInstanceOf(SchemaException.class);
+        assertThatThrownBy(() -> locks(moved, before)).isInstanceOf(SchemaException.class);
         assertThatThrownBy(() -> locks(before, before.replace("0 UNKNOWN unknown", "0 SOME constant")))
                 .isInstanceOf(SchemaException.class)
                 .hasMessageContaining("number 0 is that of");

@@ -384,6 +384,16 @@ class LockCommandTest {
     }
 
     @Test
+    void anEmptyFileIsNoLock() throws IOException {
+        for (String text : List.of("", "# Numbers and types\n")) {
+            Files.writeString(file, text);
+            assertThat(run("lock", file, Points.class)).isEqualTo(1);
+            assertThat(errors()).contains(file + " has no type in it");
+            assertThat(file).hasContent(text);
+        }
+    }
+
+    @Test
     void twoWhoLockAtOnceDoNotLoseEachOthersLines() throws IOException {
         Path other = folder.resolve("schema.lock.new");
         Files.writeString(other, "by another");

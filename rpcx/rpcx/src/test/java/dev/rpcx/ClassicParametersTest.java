@@ -1,0 +1,104 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.rpcx.codec.Codecs;
+import dev.rpcx.schema.Field;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** What the classic wire carries of parameters: the same values as the native one, though it has no numbers. */
+class ClassicParametersTest {
+    record Person(@Field(1) String name) {}
+
+    @RPCXServer("parameters")
+    public static final class Service {
+        @Method
+        public String transfer(@Field(1) String from, @Field(2) String to, @Field(3) int amount) {
+            return from + " to " + to + ": " + amount;
+        }
+
+        @Method
+        public String person(@Nullable Person person) {
+            return person == null ? "nobody" : person.name();
+        }
+
+        @Method
+        public String list(@Nullable List<String> list) {
+            return String.valueOf(list);
+        }
+
+        @Method
+        public String box(Integer box, @Nullable String text) {
+            return box + " " + text;
+        }
+    }
+
+    /** As a later version may declare it: the numbers say which is which. */
+    @RPCXClient(remoteServerName = "parameters")
+    interface Calls {
+        String transfer(@Field(3) int amount, @Field(2) String to, @Field(1) String from);
+
+        String person(@Nullable Person person);
+
+        String list(@Nullable List<String> list);
+
+        String box(@Nullable Integer box, @Nullable String text);
+    }
+
+    @Test
+    void bothWiresCarryTheSame() throws Exception {
+        Server server = Server.builder(RegistryServer.registry(new Service()))
+                .host("127.0.0.1")
+                .classic(true)
+                .build()
+                .start();
+        try {
+            for (Client.Builder builder :
+                    List.of(Client.builder(), Client.builder().classic())) {
+                try (Client client = builder.build()) {
+                    Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+                    assertThat(calls.transfer(7, "Eve", "Bob")).isEqualTo("Bob to Eve: 7");
+                    assertThat(calls.person(new Person("Bob"))).isEqualTo("Bob");
+                    assertThat(calls.person(new Person(""))).isEmpty();
+                    assertThat(calls.person(null)).isEqualTo("nobody");
+                    assertThat(calls.list(List.of("a", "b"))).isEqualTo("[a, b]");
+                    assertThat(calls.list(List.of())).isEqualTo("[]");
+                    assertThat(calls.list(null)).isEqualTo("null");
+                    assertThat(calls.box(0, "")).isEqualTo("0 ");
+                    assertThat(calls.box(null, null)).isEqualTo("null null");
+                }
+            }
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private static String bytes(String method, Object value) {
+        java.lang.reflect.Method found = Arrays.stream(Service.class.getDeclaredMethods())
+                .filter(each -> each.getName().equals(method))
+                .findFirst()
+                .orElseThrow();
+        ByteBuf out = Unpooled.buffer();
+        ClassicParameter.of(found, Codecs.standard(Service.class))
+                .get(0)
+                .codec()
+                .write(value, out);
+        return ByteBufUtil.hexDump(out);
+    }
+
+    /** Field 1 is the parameter, or the body is the parameter if that is a message that cannot be null. */
+    @Test
+    void theBytesAreThoseThatThePageOfTheWireSays() {
+        assertThat(bytes("person", new Person("Bob"))).isEqualTo("0a050a03426f62");
+        assertThat(bytes("list", List.of("a", "b"))).isEqualTo("0a060a01610a0162");
+        assertThat(bytes("box", 0)).isEqualTo("0800");
+        assertThat(bytes("transfer", "Bob")).isEqualTo("0a03426f62");
+    }
+}
